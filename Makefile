@@ -1,0 +1,44 @@
+# Two commands do all the set-up: `make demo` and `make test`. Everything lives in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+NPM_PEERS := tests/peers/npm
+
+.PHONY: demo test lint format docs docs-check bench clean
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[dev,peers]'
+	@touch $@ $(VENV)/.installed
+
+$(NPM_PEERS)/node_modules/.installed: $(NPM_PEERS)/package.json $(NPM_PEERS)/package-lock.json
+	@if command -v npm >/dev/null 2>&1; then \
+	  cd $(NPM_PEERS) && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.installed; \
+	fi
+
+demo: $(VENV)/.installed
+	$(BIN)/mcptest record --server demo --out .cache/demo.jsonl
+	$(BIN)/mcptest compliance invariants --capture .cache/demo.jsonl
+
+test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed lint
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .cache $(NPM_PEERS)/node_modules

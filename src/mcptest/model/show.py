@@ -1,0 +1,40 @@
+"""Making a peer's text safe to look at.
+
+Whatever a peer says is data. Before a person's terminal or a CI log sees it, control codes,
+bidirectional overrides and invisible characters become visible, and the text is cut to a length.
+"""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    named = _NAMED.get(character)
+    if named is not None:
+        return named
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def show(text: str | bytes, limit: int = 200) -> str:
+    """One line that is safe in a terminal, a CI log or a message, cut to `limit` characters."""
+    if isinstance(text, bytes):
+        text = text[: limit * 4 + 4].decode("utf-8", "backslashreplace")
+    cut = text[: limit + 1]
+    safe = _UNSAFE.sub(_escape, cut)
+    if len(safe) > limit:
+        safe = safe[: max(0, limit - 1)] + "…"
+    # A line that starts like a workflow command would be obeyed by CI systems.
+    if safe.startswith(("::", "##")):
+        safe = "\\" + safe
+    return safe

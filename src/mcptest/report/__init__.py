@@ -1,0 +1,1 @@
+"""Rendering of verdicts that were already reached. Nothing is run again here."""

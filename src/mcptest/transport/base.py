@@ -1,0 +1,68 @@
+"""What every transport offers, and how it tells what happened.
+
+A transport is made with a sink and reports every record to it, in order, before anyone else can
+act on it: there is no way to talk to a peer without being recorded. All of it is synchronous:
+whoever waits passes a deadline, and waiting is one `select` inside the transport.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+from mcptest.model.capture import AnyRecord, TransportName
+from mcptest.model.deadline import Deadline
+
+Sink: TypeAlias = Callable[[AnyRecord], None]
+NO_HEADERS: Mapping[str, str] = {}
+
+
+def discard(record: AnyRecord) -> None:
+    """The sink of someone who does not want a capture."""
+
+
+class Clock:
+    """Seconds since this clock was made, on the monotonic clock."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self) -> float:
+        return round(time.monotonic() - self._start, 6)
+
+
+class Transport(Protocol):
+    """One connection to one server."""
+
+    @property
+    def name(self) -> TransportName: ...
+
+    @property
+    def peer(self) -> str:
+        """The command line or URL, for people and for the capture."""
+
+    def open(self, deadline: Deadline) -> None:
+        """Start the process, or make ready to connect. Raises PeerError."""
+
+    def send(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> int | None:
+        """Send one message: a line, or the body of a POST with these extra headers.
+
+        Returns the stream that will carry the answer, or None where there is only one. Never
+        blocks past the deadline, and keeps reading while a full pipe makes it wait. Raises
+        PeerError when the peer is gone or does not take the bytes in time.
+        """
+
+    def receive(self, deadline: Deadline) -> list[AnyRecord]:
+        """What came from the peer, in order: waits for at least one record.
+
+        An empty list means that the deadline passed. Once the peer is gone for good and all that
+        it sent has been handed out, PeerError is raised, with the exit code and the tail of stderr.
+        """
+
+    def close(self, deadline: Deadline) -> None:
+        """End it in the politest way that works in time. Never raises for what the peer does."""

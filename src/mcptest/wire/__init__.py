@@ -1,0 +1,1 @@
+"""Bytes to frames to messages, without I/O: no sockets, no sleeping, no clock."""

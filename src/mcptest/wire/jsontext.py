@@ -1,0 +1,153 @@
+"""JSON text as a tester reads it: the bytes are kept, and what is wrong is reported, not raised.
+
+The fast path is one call into msgspec. Only text that it refuses, or that could hide a fault it
+does not see (nesting, duplicate keys), is read again with the standard library and explained.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.model.message import ABSENT, Flaw, Problem
+from mcptest.model.show import show
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+# Strings are consumed whole (possessively, so an unterminated one stays linear), so only
+# structural brackets are counted.
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|([\[{])|([\]}])', re.DOTALL)
+
+
+def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple[Problem, ...]]:
+    """The value and what is wrong with its text; ABSENT when no value could be read at all.
+
+    Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
+    parse and only a verdict needs it.
+    """
+    if raw.count(b"[") + raw.count(b"{") <= depth:
+        try:
+            return _decode(raw), ()
+        except (ValueError, RecursionError):
+            pass  # explained below
+    return _explain(raw, depth)
+
+
+def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
+    """Keys that occur twice in one object of `raw`, whose decoded form is `value`."""
+    try:
+        if len(_encode(value)) == len(raw):
+            return ()  # compact text, written again with the same length: no member was lost
+    except (ValueError, TypeError, RecursionError):
+        pass  # a value msgspec can't write is looked at the slow way
+    found: dict[str, None] = {}
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(members)
+        if len(table) != len(members):
+            seen: set[str] = set()
+            for key, _ in members:
+                if key in seen:
+                    found[key] = None
+                seen.add(key)
+        return table
+
+    try:
+        json.loads(raw, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(found)
+
+
+def nesting_depth(raw: bytes, stop_after: int) -> int:
+    """How deep the text nests, counted without parsing; stops once it is past `stop_after`."""
+    depth = deepest = 0
+    for match in _STRUCTURE.finditer(raw):
+        if match.lastindex == 1:
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if deepest > stop_after:
+                    break
+        elif match.lastindex == 2:
+            depth -= 1
+    return deepest
+
+
+def _explain(raw: bytes, depth: int) -> tuple[Any, tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    text = _text_of(raw, problems)
+    if nesting_depth(raw, depth) > depth:
+        problems.append(Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
+        return ABSENT, tuple(problems)
+    value = _parse(text, problems)
+    return value, tuple(problems)
+
+
+def _text_of(raw: bytes, problems: list[Problem]) -> str:
+    if raw.startswith(codecs.BOM_UTF8):
+        problems.append(Problem(Flaw.BYTE_ORDER_MARK, "starts with a byte order mark"))
+        raw = raw[len(codecs.BOM_UTF8) :]
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = raw[error.start]
+        problems.append(
+            Problem(Flaw.INVALID_UTF8, f"byte 0x{bad:02x} at offset {error.start} is not UTF-8")
+        )
+        return raw.decode("utf-8", "replace")
+
+
+def _parse(text: str, problems: list[Problem]) -> Any:
+    def constant(name: str) -> float:
+        problems.append(Problem(Flaw.NOT_FINITE, f"{name} is not JSON"))
+        return float(name.replace("Infinity", "inf"))
+
+    def number(literal: str) -> float:
+        value = float(literal)
+        if math.isinf(value):
+            problems.append(
+                Problem(Flaw.HUGE_NUMBER, f"{show(literal, 40)} is too large for a double")
+            )
+        return value
+
+    def integer(literal: str) -> int | float:
+        try:
+            return int(literal)
+        except ValueError:
+            digits = len(literal.lstrip("-"))
+            problems.append(Problem(Flaw.HUGE_NUMBER, f"an integer of {digits} digits"))
+            return math.inf
+
+    try:
+        value = json.loads(text, parse_constant=constant, parse_float=number, parse_int=integer)
+    except (json.JSONDecodeError, RecursionError) as error:
+        problems.append(Problem(Flaw.NOT_JSON, _why_not_json(text, error)))
+        return ABSENT
+    if "\\u" in text and _has_lone_surrogate(value):
+        problems.append(Problem(Flaw.LONE_SURROGATE, "an escaped surrogate without its partner"))
+    return value
+
+
+def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply to be read"
+    if not text.strip():
+        return "empty" if not text else "only white space"
+    near = text[max(0, error.pos - 10) : error.pos + 20]
+    return f"{error.msg} at offset {error.pos}, near {show(near, 40)!r}"
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
