@@ -73,7 +73,7 @@ def run(argv: Sequence[str]) -> int:
         # The reader of our output left, as `head` does. Nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED
-    except Exception as error:  # noqa: BLE001  # the last line of defence: no traceback for a user
+    except Exception as error:  # the last line of defence: no traceback for a user
         if debug:
             raise
         sys.stderr.write(
