@@ -7,11 +7,15 @@ command that was named is imported.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
+import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import NoReturn, Protocol, cast
 
 from mcptest.model.errors import ExitCode, McptestError, UsageError
@@ -56,14 +60,16 @@ class Parser(argparse.ArgumentParser):
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line; every error that is somebody's fault ends here as one message."""
-    debug = "--debug" in argv
+    debug = "--debug" in _split_at_dashes(argv)[0]
+    _make_streams_usable()
+    _be_interrupted_by_signals()
     try:
         code = _dispatch(argv)
-        sys.stdout.flush()
+        _flush_stdout()
         return code
     except McptestError as error:
         if debug:
-            raise
+            _show_traceback()
         _say(error)
         return error.exit_code
     except KeyboardInterrupt:
@@ -71,16 +77,65 @@ def run(argv: Sequence[str]) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output left, as `head` does. Nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()
         return ExitCode.FAILED
-    except Exception as error:  # the last line of defence: no traceback for a user
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for a user
         if debug:
-            raise
+            _show_traceback()
         sys.stderr.write(
             f"mcptest: internal error: {type(error).__name__}: {error}\n"
             "  this is a defect of mcptest; run the same command with --debug for the details\n"
         )
         return ExitCode.FAILED
+
+
+def _show_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _make_streams_usable() -> None:
+    """Whoever started us may have closed them, or chosen an encoding that lacks our letters."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # the next file that is opened would become our stdout
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - for good
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115 - for good
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _be_interrupted_by_signals() -> None:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: children are ended, what was seen is kept."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(ValueError):  # only the main thread may, and nobody else is one
+            if signal.getsignal(number) is signal.SIG_DFL:  # as under nohup
+                signal.signal(number, interrupt)
+
+
+def _flush_stdout() -> None:
+    """A report that could not be written is said, and is no success."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _abandon_stdout()
+        raise McptestError(f"can't write to stdout: {error.strerror}") from None
+
+
+def _abandon_stdout() -> None:
+    """What is still buffered must not fail once more when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _dispatch(argv: Sequence[str]) -> int:
@@ -97,7 +152,19 @@ def _dispatch(argv: Sequence[str]) -> int:
     module = cast("CommandModule", importlib.import_module(module_name))
     parser = Parser(prog=f"mcptest {name}", description=summary[0].upper() + summary[1:] + ".")
     module.configure(parser)
-    return module.run(parser.parse_args(argv[1:]))
+    own, command = _split_at_dashes(argv[1:])
+    arguments = parser.parse_args(own)
+    arguments.server_command = command
+    return module.run(arguments)
+
+
+def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """After a bare `--` the rest of the line is the server's command."""
+    words = list(argv)
+    if "--" not in words:
+        return words, []
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
 
 
 def _overview() -> str:

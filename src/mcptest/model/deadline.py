@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 
 from mcptest.model.errors import UsageError
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ms|us|µs|ns|s|m|h)")
+_DURATION = re.compile(rf"(?:{_PART.pattern})+")
+_BARE = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +39,12 @@ class Deadline:
 
 
 def parse_duration(text: str) -> float:
-    """Read `500ms`, `30s`, `2m` or a bare number of seconds; the result is in seconds."""
-    for suffix in ("ms", "s", "m", "h", ""):
-        number = text.removesuffix(suffix) if suffix else text
-        if number == text and suffix:
-            continue
-        try:
-            seconds = float(number) * _UNITS.get(suffix, 1.0)
-        except ValueError:
-            break
-        if 0 < seconds < 1e9:
-            return seconds
-        break
+    """Read `500ms`, `30s`, `1m30s` or a bare number of seconds; the result is in seconds."""
+    seconds = 0.0
+    if _DURATION.fullmatch(text):
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    elif _BARE.fullmatch(text):
+        seconds = float(text)
+    if 0 < seconds < 1e9:
+        return seconds
     raise UsageError(f"not a duration: {text!r}", hint="write it like 500ms, 30s or 2m")

@@ -7,7 +7,8 @@ one that the user caused becomes exit code 2.
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 
 class ExitCode(enum.IntEnum):
@@ -38,6 +39,7 @@ class ErrorKind(enum.Enum):
     BAD_SSE = "bad-sse"
     TRUNCATED = "truncated"
     LINE_TOO_LONG = "line-too-long"
+    EVENT_TOO_LARGE = "event-too-large"
     BODY_TOO_LARGE = "body-too-large"
     HEADERS_TOO_LARGE = "headers-too-large"
     DECOMPRESSION_BOMB = "decompression-bomb"
@@ -59,6 +61,13 @@ class McptestError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def masked(self, mask: Callable[[str], str]) -> Self:
+        """The same error in words that may be shown; a peer's own words may hold secrets."""
+        self.message = mask(self.message)
+        self.hint = mask(self.hint)
+        self.args = (self.message,)
+        return self
 
 
 class UsageError(McptestError):

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 
 class Kind(enum.Enum):
     """What a message is by its shape, whatever else is wrong with it."""
@@ -70,8 +72,7 @@ class _Absent(enum.Enum):
 ABSENT: Final = _Absent.ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One decoded message. `value` is what the JSON said, or ABSENT when it could not be read."""
 
     raw: bytes

@@ -12,6 +12,8 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+# Workflow commands of CI systems: `::` at the start of a line, the others anywhere in it.
+_COMMAND = re.compile(r"^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[))", re.IGNORECASE)
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -32,9 +34,6 @@ def show(text: str | bytes, limit: int = 200) -> str:
         text = text[: limit * 4 + 4].decode("utf-8", "backslashreplace")
     cut = text[: limit + 1]
     safe = _UNSAFE.sub(_escape, cut)
-    if len(safe) > limit:
-        safe = safe[: max(0, limit - 1)] + "…"
-    # A line that starts like a workflow command would be obeyed by CI systems.
-    if safe.startswith(("::", "##")):
-        safe = "\\" + safe
-    return safe
+    if "::" in safe or "##" in safe:
+        safe = _COMMAND.sub(r"\g<0>\\", safe)
+    return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from mcptest.model.capture import AnyRecord, TransportName
 from mcptest.model.deadline import Deadline
@@ -66,3 +66,32 @@ class Transport(Protocol):
 
     def close(self, deadline: Deadline) -> None:
         """End it in the politest way that works in time. Never raises for what the peer does."""
+
+
+def condition_of(transport: Transport) -> str:
+    """What else a transport knows of a silent peer, as lines to append to a message."""
+    condition = getattr(transport, "condition", None)
+    return str(condition()) if condition is not None else ""
+
+
+class HttpStreams(Protocol):
+    """What streamable HTTP offers beyond sending and receiving."""
+
+    def open_stream(
+        self,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        last_event_id: str | None = None,
+    ) -> int:
+        """GET a stream of server messages, from the start or after an event. Returns its number."""
+
+    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
+        """Tell the server that the session is over."""
+
+    def abandon(self, stream: int) -> None:
+        """Close one stream at once; in the stateless era that cancels its request."""
+
+
+def http_streams(transport: Transport) -> HttpStreams | None:
+    """The transport's streams, where it is one that has them."""
+    return cast("HttpStreams", transport) if transport.name == "http" else None

@@ -32,7 +32,7 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
     parse and only a verdict needs it.
     """
-    if raw.count(b"[") + raw.count(b"{") <= depth:
+    if not is_deeper(raw, depth):
         try:
             return _decode(raw), ()
         except (ValueError, RecursionError):
@@ -43,8 +43,8 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
 def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
     """Keys that occur twice in one object of `raw`, whose decoded form is `value`."""
     try:
-        if len(_encode(value)) == len(raw):
-            return ()  # compact text, written again with the same length: no member was lost
+        if _encode(value).count(b'"') == raw.count(b'"') and b"\\u0022" not in raw:
+            return ()  # written again with as many quotes: a lost member would have lost its own
     except (ValueError, TypeError, RecursionError):
         pass  # a value msgspec can't write is looked at the slow way
     found: dict[str, None] = {}
@@ -66,6 +66,13 @@ def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_deeper(raw: bytes, depth: int) -> bool:
+    """Whether the text nests deeper than `depth`; for most text that is seen by its length."""
+    if len(raw) < 2 * depth or raw.count(b"[") + raw.count(b"{") <= depth:
+        return False
+    return nesting_depth(raw, depth) > depth
+
+
 def nesting_depth(raw: bytes, stop_after: int) -> int:
     """How deep the text nests, counted without parsing; stops once it is past `stop_after`."""
     depth = deepest = 0
@@ -84,7 +91,7 @@ def nesting_depth(raw: bytes, stop_after: int) -> int:
 def _explain(raw: bytes, depth: int) -> tuple[Any, tuple[Problem, ...]]:
     problems: list[Problem] = []
     text = _text_of(raw, problems)
-    if nesting_depth(raw, depth) > depth:
+    if is_deeper(raw, depth):
         problems.append(Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
         return ABSENT, tuple(problems)
     value = _parse(text, problems)

@@ -1,0 +1,152 @@
+"""`mcptest compliance`: judge captures by the specification, and list the rules."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcptest.model.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from mcptest.report.verdicts_json import Report
+    from mcptest.rules.composition import CompositionRule
+    from mcptest.rules.declare import Rule
+    from mcptest.rules.judge import JudgedSession
+
+_INVARIANTS = """\
+Judge recorded sessions by the rules that hold for a whole session. No server is contacted: the
+same capture always gives the same verdicts.
+
+exit codes: 0 nothing that counts is broken, 1 a MUST rule is broken or several servers get in each
+            other's way, 2 the file can't be read as a capture, 4 there was nothing to judge
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _configure_invariants(
+        commands.add_parser("invariants", help="judge captures", description=_INVARIANTS)
+    )
+    _configure_rules(
+        commands.add_parser(
+            "rules", help="list the rules", description="List every rule with what it demands."
+        )
+    )
+
+
+def _configure_invariants(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--capture", action="append", required=True, metavar="FILE", help="may be given again")
+    add("--format", choices=("text", "json"), default="text")
+    add("--json", action="store_true", help="the same as --format json")
+    add("--json-file", metavar="FILE", help="write the JSON report there as well")
+    add("--separate-transports", action="store_true", help="each session had its own transport")
+    add("--spec-version", metavar="REV", help="judge by this revision")
+    add("--rule", action="append", metavar="ID", help="only this rule; may be given again")
+    add("--strict", action="store_true", help="a broken SHOULD counts as well")
+    add("--verbose", action="store_true", help="list what was not observed, with the reason")
+    add("--no-color", action="store_true")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def _configure_rules(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--format", choices=("text", "json"), default="text")
+    add("--json", action="store_true", help="the same as --format json")
+    add("--spec-version", metavar="REV", help="only rules that hold in this revision")
+    add("--side", choices=("server", "client"), help="only rules that judge this side")
+    add("--no-color", action="store_true")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "rules":
+        return _list_rules(arguments)
+    return _judge_captures(arguments)
+
+
+def _judge_captures(arguments: argparse.Namespace) -> int:
+    from mcptest.report.verdicts_json import build_report, exit_code_for, report_as_json
+    from mcptest.rules.composition import compose
+    from mcptest.transport.files import replace_file
+
+    sessions = _judged(arguments)
+    hazards = compose(sessions, arguments.separate_transports)
+    code = exit_code_for(sessions, hazards, arguments.strict)
+    report = build_report(sessions, hazards, "compliance invariants", code)
+    if arguments.json_file:
+        replace_file(Path(arguments.json_file), report_as_json(report))
+    if arguments.json or arguments.format == "json":
+        sys.stdout.write(report_as_json(report).decode("utf-8"))
+    else:
+        _print_text(sessions, report, arguments)
+    if code is ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing to judge: the capture exercised none of the rules\n")
+    return code
+
+
+def _judged(arguments: argparse.Namespace) -> list[JudgedSession]:
+    from mcptest.model.revision import parse_revision
+    from mcptest.rules.judge import judge
+    from mcptest.transport.capture_file import open_capture
+
+    revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
+    rules = _chosen_rules(arguments.rule)
+    return [
+        judge(source, rules, revision)
+        for path in arguments.capture
+        for source in open_capture(path)
+    ]
+
+
+def _chosen_rules(names: list[str] | None) -> list[Rule]:
+    from mcptest.rules.catalogue import all_rules, find_rule
+    from mcptest.rules.declare import Rule
+
+    if not names:
+        return all_rules()
+    chosen = [find_rule(name) for name in names]
+    for rule in chosen:
+        if not isinstance(rule, Rule):
+            raise UsageError(
+                f"{rule.id} is about several sessions together and is always looked at",
+                hint="--rule takes rules that judge one session",
+            )
+    return [rule for rule in chosen if isinstance(rule, Rule)]
+
+
+def _print_text(
+    sessions: list[JudgedSession], report: Report, arguments: argparse.Namespace
+) -> None:
+    from mcptest.report.terminal import Style, say
+    from mcptest.report.verdicts_text import verdict_lines
+
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    for line in verdict_lines(sessions, report.composition, style, arguments.verbose):
+        say(sys.stdout, line + "\n")
+
+
+def _list_rules(arguments: argparse.Namespace) -> int:
+    from mcptest.model.revision import parse_revision
+    from mcptest.report.rules_list import rules_as_json, rules_as_lines
+    from mcptest.report.terminal import Style, say
+    from mcptest.rules.catalogue import all_rules
+    from mcptest.rules.composition import COMPOSITION_RULES
+
+    revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
+    rules = [
+        rule
+        for rule in all_rules()
+        if (revision is None or revision in rule.window)
+        and (arguments.side is None or rule.side.value in {arguments.side, "both"})
+    ]
+    together: list[CompositionRule] = [] if arguments.side else list(COMPOSITION_RULES.values())
+    if arguments.json or arguments.format == "json":
+        sys.stdout.write(rules_as_json(rules, together, revision).decode("utf-8"))
+        return ExitCode.OK
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    for line in rules_as_lines(rules, together, revision, style):
+        say(sys.stdout, line + "\n")
+    return ExitCode.OK

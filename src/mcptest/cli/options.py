@@ -1,0 +1,90 @@
+"""Options that several commands share, and how their words become values."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from mcptest.model.deadline import parse_duration
+from mcptest.model.errors import UsageError
+from mcptest.model.revision import Revision, parse_revision
+from mcptest.model.show import show
+from mcptest.run.naming import ServerWords
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Everything that names a server and how to reach it."""
+    group = parser.add_argument_group("the server")
+    group.add_argument(
+        "--server",
+        metavar="S",
+        help="a command line, a URL, a name from a client configuration, or demo; "
+        "or give the command after a bare --",
+    )
+    group.add_argument(
+        "--transport", choices=("stdio", "http", "sse"), help="instead of the guess from --server"
+    )
+    group.add_argument("--header", action="append", default=[], metavar="K=V", help="may repeat")
+    group.add_argument("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
+    group.add_argument("--env", action="append", default=[], metavar="K=V", help="may repeat")
+    group.add_argument("--cwd", metavar="DIR", help="where the server is started")
+    group.add_argument(
+        "--mcp-config", type=Path, metavar="FILE", help="client configuration with mcpServers"
+    )
+    group.add_argument(
+        "--spec-version",
+        default="auto",
+        metavar="REV",
+        help="auto (default), a revision such as 2025-06-18, or draft",
+    )
+    group.add_argument("--timeout", default="30s", metavar="T", help="for each request (30s)")
+    group.add_argument(
+        "--startup-timeout", metavar="T", help="for start and handshake (the same as --timeout)"
+    )
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quiet", action="store_true", help="only what went wrong")
+    parser.add_argument("--verbose", action="store_true", help="say more")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("--no-color", action="store_true", help="plain text")
+
+
+def server_words(arguments: argparse.Namespace) -> ServerWords:
+    headers = [*arguments.header, *filter(None, arguments.headers.split(","))]
+    return ServerWords(
+        server=arguments.server,
+        command=arguments.server_command,
+        way=arguments.transport,
+        headers=pairs(headers, "--header"),
+        env=pairs(arguments.env, "--env"),
+        cwd=arguments.cwd,
+        config=arguments.mcp_config,
+    )
+
+
+def pairs(words: Sequence[str], option: str) -> dict[str, str]:
+    """`K=V` words as a table. A header may also be written `K: V`."""
+    table = {}
+    for word in words:
+        key, separator, value = word.partition("=")
+        if option == "--header" and ":" in key:
+            key, separator, value = word.partition(":")
+        if not separator or not key.strip():
+            # the rest may be a secret, as in a header that was pasted without its colon
+            raise UsageError(f"{option} takes K=V, not {show(word.split(' ')[0], 40)!r}")
+        table[key.strip()] = value.strip() if option == "--header" else value
+    return table
+
+
+def wanted_revision(text: str) -> Revision | None:
+    """None means: find out."""
+    return None if text == "auto" else parse_revision(text)
+
+
+def duration(text: str, option: str) -> float:
+    try:
+        return parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", hint=error.hint) from None

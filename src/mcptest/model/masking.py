@@ -1,0 +1,206 @@
+"""Keeping secrets out of everything that is written.
+
+A secret is a value that the user named: a header, an environment variable. It is replaced
+wherever it turns up, also escaped for JSON or a URL, or as base64 at any alignment, and headers
+that carry credentials are masked whatever they hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import msgspec
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Frame,
+    Headers,
+    HttpRequest,
+    HttpResponse,
+    Note,
+    Opened,
+    Sse,
+    SseEvent,
+    Stderr,
+    Trouble,
+)
+
+MASK = "***"
+_LONG_NUMBER = 10_000_000
+_PERCENT = re.compile("%[0-9A-F]{2}")
+SHORTEST_SECRET = 4
+"""A shorter value is no secret, and masking it would blot out half of the text."""
+
+CREDENTIAL_HEADERS = frozenset(
+    {
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "set-cookie",
+        "x-api-key",
+        "api-key",
+        "x-auth-token",
+        "dpop",
+    }
+)
+
+
+class Masker:
+    """Replaces a fixed set of secrets by `***`."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        kept = {s.strip() for s in secrets if len(s.strip()) >= SHORTEST_SECRET and _can_travel(s)}
+        forms = sorted({form for secret in kept for form in _forms(secret)}, key=len, reverse=True)
+        pattern = "|".join(map(re.escape, forms))
+        self.idle = not forms
+        """Nothing to replace in messages; credential headers are masked all the same."""
+        self._text = re.compile(pattern) if forms else None
+        self._bytes = re.compile(pattern.encode("utf-8", "surrogateescape")) if forms else None
+
+    def text(self, value: str) -> str:
+        return self._text.sub(MASK, value) if self._text is not None else value
+
+    def message(self, raw: bytes) -> bytes:
+        """A message's bytes. One that was JSON is JSON afterwards."""
+        if self._bytes is None:
+            return raw
+        masked = self._bytes.sub(MASK.encode(), raw)
+        # JSON can spell a character in many ways, all of which hold a backslash.
+        if masked == raw and b"\\" not in raw:
+            return raw
+        try:
+            value = msgspec.json.decode(raw)
+        except (ValueError, RecursionError):
+            return masked
+        safe = self._value(value)
+        if _still_means(masked, safe):
+            return masked
+        return msgspec.json.encode(safe)
+
+    def _value(self, value: Any) -> Any:
+        """Mask inside strings, and long numbers; a short one is more likely an id than a secret."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self._value(item) for key, item in value.items()}
+        if type(value) is int and abs(value) >= _LONG_NUMBER:
+            text = str(value)
+            return value if self.text(text) == text else MASK
+        return value
+
+    def headers(self, headers: Headers) -> Headers:
+        return tuple(
+            (name, _masked_credential(value))
+            if name.lower() in CREDENTIAL_HEADERS
+            else (name, self.text(value))
+            for name, value in headers
+        )
+
+    def record(self, record: AnyRecord) -> AnyRecord:
+        """The record as it may be written."""
+        if isinstance(record, HttpRequest):
+            return msgspec.structs.replace(
+                record, url=self.text(record.url), headers=self.headers(record.headers)
+            )
+        if isinstance(record, HttpResponse):
+            return msgspec.structs.replace(record, headers=self.headers(record.headers))
+        if self._text is None:
+            return record
+        if isinstance(record, Frame):
+            return msgspec.structs.replace(
+                record, raw=self.message(record.raw), sse=self._event(record.sse)
+            )
+        if isinstance(record, Stderr | Note):
+            return msgspec.structs.replace(record, text=self.text(record.text))
+        if isinstance(record, Trouble):
+            return msgspec.structs.replace(
+                record, detail=self.text(record.detail), excerpt=self.text(record.excerpt)
+            )
+        if isinstance(record, SseEvent):
+            return msgspec.structs.replace(
+                record,
+                sse=self._event(record.sse),
+                data=self.text(record.data),
+                comment=self._maybe(record.comment),
+            )
+        if isinstance(record, Opened):
+            return msgspec.structs.replace(
+                record, peer=self.text(record.peer), server_label=self.text(record.server_label)
+            )
+        return record
+
+    def _event(self, sse: Sse | None) -> Sse | None:
+        if sse is None:
+            return None
+        return msgspec.structs.replace(sse, event=self._maybe(sse.event), id=self._maybe(sse.id))
+
+    def _maybe(self, text: str | None) -> str | None:
+        return None if text is None else self.text(text)
+
+
+def secrets_of_header(value: str) -> Iterator[str]:
+    """What to hide of a header: the whole value, and the token behind a scheme's name."""
+    yield value
+    scheme, _, token = value.partition(" ")
+    if token and scheme.isalpha():
+        yield token
+    if scheme.lower() == "basic":
+        with contextlib.suppress(ValueError):
+            pair = base64.b64decode(token, validate=True).decode("utf-8")
+            yield pair
+            yield pair.partition(":")[2]
+
+
+def _masked_credential(value: str) -> str:
+    """Keep the name of the scheme, which says how the client meant to identify itself."""
+    scheme, separator, token = value.partition(" ")
+    return f"{scheme} {MASK}" if separator and token and scheme.isalpha() else MASK
+
+
+def _can_travel(secret: str) -> bool:
+    """A lone surrogate, which a configuration file can name, is in nothing that anyone is sent."""
+    try:
+        secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _still_means(masked: bytes, safe: Any) -> bool:
+    """Whether the masked bytes are JSON and hold no secret in another spelling."""
+    try:
+        return bool(msgspec.json.decode(masked) == safe)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    for escaped in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
+        yield escaped[1:-1]
+        yield escaped[1:-1].replace("/", "\\/")
+        yield json.dumps(escaped[1:-1], ensure_ascii=False)[1:-1]
+    raw = secret.encode("utf-8", "surrogateescape")
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield encoded
+        yield _PERCENT.sub(lambda match: match.group().lower(), encoded)
+    for shift in range(3):
+        for encoder in (base64.b64encode, base64.urlsafe_b64encode):
+            form = _aligned(encoder(b"\0" * shift + raw).decode("ascii"), shift, len(raw))
+            if len(form) >= SHORTEST_SECRET:
+                yield form
+
+
+def _aligned(encoded: str, shift: int, length: int) -> str:
+    """The characters of a base64 text that depend on the secret alone."""
+    first = -(-shift * 8 // 6)
+    last = (shift + length) * 8 // 6
+    return encoded[first:last]

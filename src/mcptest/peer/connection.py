@@ -1,0 +1,479 @@
+"""One conversation over one transport: ids, answers matched to requests, and what came unasked.
+
+Knows JSON-RPC and nothing of eras: a lifecycle decides what is said, this decides who it is for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Frame,
+    HttpResponse,
+    SseEvent,
+    StreamEnd,
+    Trouble,
+)
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
+from mcptest.model.message import ABSENT, Kind, Message, id_key
+from mcptest.model.show import show
+from mcptest.transport.base import NO_HEADERS, Transport, condition_of
+from mcptest.wire.envelope import decode
+
+_encode = msgspec.json.Encoder().encode
+
+_STRAYS_KEPT = 20
+_NOTIFICATIONS_KEPT = 1_000
+_NOTIFICATION_BYTES_KEPT = 8 * MEBIBYTE
+_RESUMPTIONS = 5
+_LOOKING_UP = 0.2
+
+
+def encode(message: Any) -> bytes:
+    """JSON as we send it. Half a surrogate pair that a server gave us goes back as it came."""
+    try:
+        return _encode(message)
+    except UnicodeEncodeError:
+        return json.dumps(message, separators=(",", ":")).encode("ascii")
+
+
+class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked us to stop
+    """The wait was given up because the whole run is to end."""
+
+
+class Pending:
+    """A request on its way: filled in as its answer, or the reason why there is none, arrives."""
+
+    __slots__ = (
+        "answer",
+        "cancelled",
+        "failure",
+        "headers",
+        "id",
+        "last_event_id",
+        "method",
+        "params",
+        "resumed",
+        "retry_ms",
+        "spoiled",
+        "status",
+        "stream",
+    )
+
+    def __init__(self, identifier: Any, method: str, params: Mapping[str, Any] | None) -> None:
+        self.id = identifier
+        self.method = method
+        self.params = params
+        self.answer: Message | None = None
+        self.failure: PeerError | None = None
+        self.stream: int | None = None
+        self.status: int | None = None
+        self.headers: tuple[tuple[str, str], ...] = ()
+        self.last_event_id: str | None = None
+        self.retry_ms: int | None = None
+        self.resumed = 0
+        self.spoiled = ""
+        """What came on its stream in place of a message."""
+        self.cancelled = False
+
+    @property
+    def done(self) -> bool:
+        return self.answer is not None or self.failure is not None
+
+    def header(self, name: str) -> str | None:
+        """A header of the HTTP response that carried the answer."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+
+def _request(pending: Pending) -> dict[str, Any]:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method}
+    if pending.params is not None:
+        message["params"] = pending.params
+    return message
+
+
+class Connection:
+    """Sends requests and collects what comes back. All waiting happens in `pump`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        limits: Limits = DEFAULT_LIMITS,
+        before_waiting: Callable[[], None] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """`before_waiting` is called whenever we are about to wait: a recorder writes then.
+
+        `should_stop` is asked a few times a second while we wait; True ends it with `Stopped`.
+        """
+        self.transport = transport
+        self.limits = limits
+        self._before_waiting = before_waiting
+        self._should_stop = should_stop
+        self.notifications: deque[Message] = deque()
+        """The latest ones, as far as there is room for them."""
+        self.notifications_seen = 0
+        self._notification_bytes = 0
+        self.on_request: Callable[[Message], None] | None = None
+        self.resume: Callable[[Pending, Deadline], int] | None = None
+        """Takes up a stream that ended before its answer; returns the new stream's number."""
+        self.on_notification: Callable[[Message], None] | None = None
+        self.last_status: int | None = None
+        """The status of the last HTTP response, where there are any."""
+        self._next_id = 0
+        self._pending: dict[Any, Pending] = {}
+        self._by_stream: dict[int, list[Pending]] = {}
+        """Whom a stream is for: several where a batch was sent."""
+        self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
+        self._strays_seen = 0
+        self._to_resume: list[tuple[Deadline, Pending]] = []
+
+    # -- sending ---------------------------------------------------------------------------
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        identifier: Any = ABSENT,
+    ) -> Pending:
+        """Send a request and return at once. The id is the next integer unless one is given."""
+        if identifier is ABSENT:
+            self._next_id += 1
+            identifier = self._next_id
+        pending = Pending(identifier, method, params)
+        self._pending[id_key(identifier)] = pending
+        self.follow(pending, self.transport.send(encode(_request(pending)), deadline, headers))
+        return pending
+
+    def burst(
+        self,
+        calls: Sequence[tuple[str, Mapping[str, Any] | None, Mapping[str, str]]],
+        deadline: Deadline,
+    ) -> list[Pending]:
+        """Send many requests (method, params, headers) at once, each as its own message."""
+        send_many = getattr(self.transport, "send_many", None)
+        if send_many is None:
+            return [self.request(method, params, deadline, h) for method, params, h in calls]
+        made, payloads = [], []
+        for method, params, _ in calls:
+            self._next_id += 1
+            pending = Pending(self._next_id, method, params)
+            self._pending[pending.id] = pending
+            made.append(pending)
+            payloads.append(encode(_request(pending)))
+        send_many(payloads, deadline)
+        return made
+
+    def batch(
+        self,
+        calls: Sequence[tuple[str, Mapping[str, Any] | None]],
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> list[Pending]:
+        """Send many requests as one JSON-RPC batch."""
+        made = []
+        messages = []
+        for method, params in calls:
+            self._next_id += 1
+            pending = Pending(self._next_id, method, params)
+            self._pending[pending.id] = pending
+            made.append(pending)
+            messages.append(_request(pending))
+        stream = self.transport.send(encode(messages), deadline, headers)
+        for pending in made:
+            self.follow(pending, stream)
+        return made
+
+    def notify(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> int | None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = params
+        return self.transport.send(encode(message), deadline, headers)
+
+    def answer(
+        self,
+        identifier: Any,
+        outcome: Mapping[str, Any],
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> None:
+        """Answer a request of the server's; `outcome` holds `result` or `error`."""
+        message = {"jsonrpc": "2.0", "id": identifier, **outcome}
+        self.transport.send(encode(message), deadline, headers)
+
+    def raw(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> int | None:
+        """Send any bytes, as a probe does."""
+        return self.transport.send(payload, deadline, headers)
+
+    def expect(self, identifier: Any, method: str, stream: int | None = None) -> Pending:
+        """Wait for an answer to a request that was sent as raw bytes."""
+        pending = Pending(identifier, method, None)
+        self._pending[id_key(identifier)] = pending
+        self.follow(pending, stream)
+        return pending
+
+    def await_status(self, stream: int | None, what: str, deadline: Deadline) -> int | None:
+        """Wait for the HTTP status of something that has no answer; None where there is no HTTP."""
+        if stream is None:
+            return None
+        pending = self.expect(("stream", stream), what, stream)
+        while pending.status is None and not pending.done and self.pump(deadline):
+            pass
+        self.forget(pending)
+        return pending.status
+
+    def follow(self, pending: Pending, stream: int | None) -> None:
+        """Take what comes on `stream` as meant for `pending`."""
+        pending.stream = stream
+        if stream is not None:
+            self._by_stream.setdefault(stream, []).append(pending)
+
+    def forget(self, pending: Pending) -> None:
+        """Stop waiting; an answer that still comes counts as unasked."""
+        self._pending.pop(id_key(pending.id), None)
+        self._unfollow(pending)
+
+    def _unfollow(self, pending: Pending) -> None:
+        others = [each for each in self._on_stream(pending.stream) if each is not pending]
+        if others and pending.stream is not None:
+            self._by_stream[pending.stream] = others
+        elif pending.stream is not None:
+            self._by_stream.pop(pending.stream, None)
+
+    def _on_stream(self, stream: int | None) -> Sequence[Pending]:
+        return self._by_stream.get(stream, ()) if stream is not None else ()
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def pump(self, deadline: Deadline) -> bool:
+        """Take in what has arrived, waiting if nothing has. False when the deadline passed."""
+        while True:
+            until = self._how_long_to_wait(deadline)
+            if self._before_waiting is not None:
+                self._before_waiting()
+            records = self.transport.receive(until)
+            for record in records:
+                if type(record) is Frame:
+                    self._take_message(decode(record.raw, self.limits.depth), record)
+                else:
+                    self._take_fact(record)
+            if records or until is deadline:
+                return bool(records)
+
+    def _how_long_to_wait(self, deadline: Deadline) -> Deadline:
+        if self._to_resume:
+            deadline = self._resume_what_is_due(deadline)
+        if self._should_stop is None:
+            return deadline
+        if self._should_stop():
+            raise Stopped
+        return deadline.within(_LOOKING_UP)
+
+    def settle(self, pending: Pending, deadline: Deadline) -> Message:
+        """Wait for the answer. PeerError says what came instead when none does."""
+        while pending.answer is None:
+            if pending.failure is not None:
+                self.forget(pending)
+                raise pending.failure
+            if not self.pump(deadline):
+                self.forget(pending)
+                raise self._timeout(pending, deadline)
+        return pending.answer
+
+    def settle_any(self, waiting: Sequence[Pending], deadline: Deadline) -> Pending | None:
+        """Wait until one of several is done; None when the deadline passed first."""
+        while True:
+            for pending in waiting:
+                if pending.done:
+                    return pending
+            if not self.pump(deadline):
+                return None
+
+    def _timeout(self, pending: Pending, deadline: Deadline) -> PeerError:
+        came = self.what_came_instead()
+        message = (
+            f"no answer to {show(pending.method, 80)} within {deadline.limit:g} s; {came}"
+            f"{condition_of(self.transport)}"
+        )
+        return PeerError(ErrorKind.TIMEOUT, message, hint="raise --timeout if it is only slow")
+
+    def what_came_instead(self) -> str:
+        """A clause for error messages: what arrived that nobody had asked for."""
+        parts = []
+        if self._strays_seen:
+            last = self._strays[-1]
+            count = f"{self._strays_seen} unusable messages" if self._strays_seen > 1 else "only"
+            parts.append(
+                f"{count} came: {last}" if self._strays_seen == 1 else f"{count}, last: {last}"
+            )
+        if self.notifications_seen:
+            parts.append(f"{self.notifications_seen} notifications came")
+        return "; ".join(parts) or "nothing came"
+
+    # -- taking in -------------------------------------------------------------------------
+
+    def _take_message(self, message: Message, frame: Frame) -> None:
+        kind = message.kind
+        if kind is Kind.RESULT or kind is Kind.ERROR:
+            self._take_answer(message, frame)
+        elif kind is Kind.NOTIFICATION:
+            self._take_notification(message)
+        elif kind is Kind.REQUEST:
+            if self.on_request is not None:
+                self.on_request(message)
+        elif kind is Kind.BATCH and message.items:
+            for item in message.items:
+                self._take_message(item, frame)
+        else:
+            self._take_invalid(message, frame)
+        if frame.sse is not None:
+            self._note_event(frame.stream, frame.sse.id, frame.sse.retry)
+
+    def _take_notification(self, message: Message) -> None:
+        self.notifications_seen += 1
+        self.notifications.append(message)
+        self._notification_bytes += len(message.raw)
+        while (
+            len(self.notifications) > _NOTIFICATIONS_KEPT
+            or self._notification_bytes > _NOTIFICATION_BYTES_KEPT
+        ):
+            self._notification_bytes -= len(self.notifications.popleft().raw)
+        if self.on_notification is not None:
+            self.on_notification(message)
+
+    def claim(self, accept: Callable[[Message], bool]) -> Message | None:
+        """Take the first kept notification that is wanted out of those kept."""
+        for place, message in enumerate(self.notifications):
+            if accept(message):
+                del self.notifications[place]
+                self._notification_bytes -= len(message.raw)
+                return message
+        return None
+
+    def _take_answer(self, message: Message, frame: Frame) -> None:
+        pending = self._pending.pop(id_key(message.id), None)
+        if pending is None and message.kind is Kind.ERROR and message.id in (ABSENT, None):
+            pending = self._meant_by_stream(frame.stream)
+        if pending is None or pending.done:
+            self._stray(f"an answer with id {show(repr(message.id), 40)}")
+            return
+        pending.answer = message
+        self._unfollow(pending)
+
+    def _meant_by_stream(self, stream: int | None) -> Pending | None:
+        """A server that could not read the request's id answers without one.
+
+        Over HTTP the stream still says whose answer it is, unless it carries a batch.
+        """
+        waiting = self._on_stream(stream)
+        if len(waiting) != 1:
+            return None
+        self._pending.pop(id_key(waiting[0].id), None)
+        return waiting[0]
+
+    def _take_invalid(self, message: Message, frame: Frame) -> None:
+        """A message that is no valid one may still be meant as the answer to a request."""
+        if message.result is not ABSENT or message.error is not ABSENT:
+            pending = self._pending.pop(id_key(message.id), None)
+            if pending is not None:
+                pending.answer = message
+                return
+        reason = message.problems[0].reason if message.problems else "no JSON-RPC message"
+        excerpt = show(message.raw or encode(message.value), 100)
+        self._stray(f"{excerpt!r} ({reason})")
+        for waiting in self._on_stream(frame.stream):
+            waiting.spoiled = self._strays[-1]
+
+    def _stray(self, description: str) -> None:
+        self._strays.append(description)
+        self._strays_seen += 1
+
+    def _take_fact(self, record: AnyRecord) -> None:
+        if isinstance(record, HttpResponse):
+            self.last_status = record.status
+            for pending in self._on_stream(record.stream):
+                pending.status = record.status
+                pending.headers = record.headers
+        elif isinstance(record, Trouble):
+            self._take_trouble(record)
+        elif isinstance(record, SseEvent):
+            self._note_event(record.stream, record.sse.id, record.sse.retry)
+        elif isinstance(record, StreamEnd):
+            self._take_stream_end(record)
+
+    def _take_trouble(self, record: Trouble) -> None:
+        waiting = self._on_stream(record.stream)
+        if not waiting:
+            self._stray(record.detail)
+        for pending in waiting:
+            lost = record.error == ErrorKind.CONNECTION_LOST.value
+            if not (lost and self._will_resume(pending)):
+                pending.failure = PeerError(
+                    ErrorKind(record.error), f"{show(pending.method, 80)}: {record.detail}"
+                )
+
+    def _note_event(self, stream: int | None, event_id: str | None, retry: int | None) -> None:
+        for pending in self._on_stream(stream):
+            if event_id:
+                pending.last_event_id = event_id
+                pending.resumed = 0  # it gets on; the deadline is the only limit then
+            pending.retry_ms = retry if retry is not None else pending.retry_ms
+
+    def _take_stream_end(self, record: StreamEnd) -> None:
+        for pending in self._by_stream.pop(record.stream, ()):
+            if not pending.done and not self._will_resume(pending):
+                pending.failure = self._ended_without_answer(pending, record)
+
+    def _ended_without_answer(self, pending: Pending, record: StreamEnd) -> PeerError:
+        method = show(pending.method, 80)
+        if pending.spoiled:
+            kind = ErrorKind.NOT_A_MESSAGE
+            return PeerError(kind, f"the answer to {method} is no message: {pending.spoiled}")
+        kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
+        how = "ended" if record.complete else "was cut off"
+        status = f" (HTTP {pending.status})" if pending.status is not None else ""
+        came = self.what_came_instead()
+        return PeerError(kind, f"the response{status} to {method} {how} without an answer; {came}")
+
+    def _will_resume(self, pending: Pending) -> bool:
+        """Plan to take up a stream again: after the pause that the server's `retry` orders."""
+        if self.resume is None or pending.last_event_id is None:
+            return False
+        if any(planned is pending for _, planned in self._to_resume):
+            return True
+        if pending.resumed >= _RESUMPTIONS:
+            return False
+        pending.resumed += 1
+        self._to_resume.append((Deadline.after((pending.retry_ms or 0) / 1000), pending))
+        return True
+
+    def _resume_what_is_due(self, deadline: Deadline) -> Deadline:
+        """Resume streams whose pause is over; returns how long the next wait may last."""
+        planned, self._to_resume = self._to_resume, []
+        for due, pending in planned:
+            if pending.done or pending.cancelled:
+                continue
+            if not due.expired:
+                self._to_resume.append((due, pending))
+            elif self.resume is not None:
+                self.follow(pending, self.resume(pending, deadline))
+        return min([deadline, *(due for due, _ in self._to_resume)], key=lambda each: each.at)

@@ -1,0 +1,113 @@
+"""The three things a tool can ask of the client, and what a usable answer looks like."""
+
+from __future__ import annotations
+
+from mcptest.peer.demo.exchange import Ask, ToolFailure
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from mcptest.peer.demo.protocol import Obj
+
+    Asking = Generator[Ask, Any, str]
+
+_SAMPLE: Obj = {
+    "type": "object",
+    "required": ["role", "content", "model"],
+    "properties": {"role": {"enum": ["assistant", "user"]}, "model": {"type": "string"}},
+}
+_FORM: Obj = {
+    "type": "object",
+    "properties": {
+        "answer": {
+            "type": "string",
+            "title": "Answer",
+            "description": "Your answer in a few words",
+        },
+        "sure": {
+            "type": "boolean",
+            "title": "Sure",
+            "description": "Whether you are sure of it",
+            "default": True,
+        },
+    },
+    "required": ["answer"],
+}
+_ELICITED: Obj = {
+    "type": "object",
+    "required": ["action"],
+    "properties": {
+        "action": {"enum": ["accept", "decline", "cancel"]},
+        "content": {"type": "object", "properties": _FORM["properties"]},
+    },
+}
+_ROOTS: Obj = {
+    "type": "object",
+    "required": ["roots"],
+    "properties": {
+        "roots": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["uri"],
+                "properties": {"uri": {"type": "string"}, "name": {"type": "string"}},
+            },
+        }
+    },
+}
+
+
+def sample_from_model(question: str) -> Asking:
+    """The text that the client's model gave."""
+    params = {
+        "messages": [{"role": "user", "content": {"type": "text", "text": question}}],
+        "maxTokens": 100,
+    }
+    answer = yield Ask("model", "sampling/createMessage", params, {"sampling": {}}, _SAMPLE)
+    content = answer["content"]
+    blocks = content if isinstance(content, list) else [content]
+    words = [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    if not words:
+        raise ToolFailure("The model answered without any text.")
+    return "\n".join(words)
+
+
+def confirm_with_user(question: str, with_mode: bool) -> Asking:
+    """What the user did with the form, in words. `mode` is known from 2025-11-25 on."""
+    params: Obj = {"mode": "form"} if with_mode else {}
+    params |= {"message": question, "requestedSchema": _FORM}
+    needs: dict[str, Obj] = {"elicitation": {"form": {}} if with_mode else {}}
+    answer = yield Ask("user", "elicitation/create", params, needs, _ELICITED)
+    if answer["action"] == "decline":
+        return "The user declined to answer."
+    if answer["action"] == "cancel":
+        return "The user closed the question without answering."
+    content = answer.get("content", {})
+    if "answer" not in content:
+        raise ToolFailure("The user accepted without giving an answer.")
+    certainty = "is sure" if content.get("sure", True) else "is not sure"
+    return f"The user answered: {content['answer']} (and {certainty})"
+
+
+def list_client_roots() -> Generator[Ask, Any, list[str]]:
+    """The URIs of the client's roots."""
+    answer = yield Ask("roots", "roots/list", {}, {"roots": {}}, _ROOTS)
+    return [root["uri"] for root in answer["roots"]]
+
+
+def missing_capability(ask: Ask, declared: Obj) -> dict[str, Obj] | None:
+    """What the client would have to declare for this question, or None when it did."""
+    for name, modes in ask.needs.items():
+        offered = declared.get(name)
+        if not isinstance(offered, dict):
+            return ask.needs
+        # An empty elicitation capability means forms; one that names only other modes does not.
+        if modes and offered and not any(mode in offered for mode in modes):
+            return ask.needs
+    return None

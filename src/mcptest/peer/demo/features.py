@@ -1,0 +1,150 @@
+"""The requests that both eras share: lists, tools, resources, prompts, completion.
+
+A handler takes a call and returns the result, or a tool body that is still to run. What an era
+adds to a result is added by its dispatcher.
+"""
+
+from __future__ import annotations
+
+from mcptest.peer.demo.arguments import problem_with
+from mcptest.peer.demo.prompts import PROMPTS, complete, get_prompt
+from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
+from mcptest.peer.demo.resources import (
+    RESOURCES,
+    describe_template,
+    read_resource,
+    require_resource,
+)
+from mcptest.peer.demo.tools import call_tool, find_tool, offered_tools
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mcptest.peer.demo.call import Call
+    from mcptest.peer.demo.exchange import Body
+    from mcptest.peer.demo.protocol import Obj
+
+    Handler: TypeAlias = Callable[[Call], "Obj | Body"]
+
+_STRING: Obj = {"type": "string"}
+_STRINGS: Obj = {"type": "object", "additionalProperties": _STRING}
+_CALL: Obj = {
+    "required": ["name"],
+    "properties": {"name": _STRING, "arguments": {"type": "object"}},
+}
+_PROMPT: Obj = {"required": ["name"], "properties": {"name": _STRING, "arguments": _STRINGS}}
+_RESOURCE: Obj = {"required": ["uri"], "properties": {"uri": _STRING}}
+_COMPLETION: Obj = {
+    "required": ["ref", "argument"],
+    "properties": {
+        "ref": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string", "enum": ["ref/prompt", "ref/resource"]}},
+        },
+        "argument": {
+            "type": "object",
+            "required": ["name", "value"],
+            "properties": {"name": _STRING, "value": _STRING},
+        },
+        "context": {"type": "object", "properties": {"arguments": _STRINGS}},
+    },
+}
+
+
+def list_tools(call: Call) -> Obj:
+    tools = offered_tools(call.version, _has_extra(call))
+    return _page(call, "tools", [tool.describe(call.version) for tool in tools])
+
+
+def run_tool(call: Call) -> Obj | Body:
+    _check(call, _CALL)
+    tool = find_tool(call.params["name"], call.version, _has_extra(call))
+    return call_tool(tool, call.params.get("arguments", {}), call)
+
+
+def list_resources(call: Call) -> Obj:
+    return _page(call, "resources", [item.describe(call.version) for item in RESOURCES])
+
+
+def list_templates(call: Call) -> Obj:
+    return _page(call, "resourceTemplates", [describe_template(call.version)])
+
+
+def read(call: Call) -> Obj:
+    uri = wanted_uri(call)
+    return {"contents": [read_resource(uri, call.world)]}
+
+
+def list_prompts(call: Call) -> Obj:
+    return _page(call, "prompts", [prompt.describe(call.version) for prompt in PROMPTS])
+
+
+def prompt(call: Call) -> Obj:
+    _check(call, _PROMPT)
+    return get_prompt(call.params["name"], call.params.get("arguments", {}))
+
+
+def completion(call: Call) -> Obj:
+    _check(call, _COMPLETION)
+    wanted = call.params["argument"]
+    return complete(call.params["ref"], wanted["name"], wanted["value"])
+
+
+HANDLERS: dict[str, Handler] = {
+    "tools/list": list_tools,
+    "tools/call": run_tool,
+    "resources/list": list_resources,
+    "resources/templates/list": list_templates,
+    "resources/read": read,
+    "prompts/list": list_prompts,
+    "prompts/get": prompt,
+    "completion/complete": completion,
+}
+
+
+def wanted_uri(call: Call) -> str:
+    """The `uri` of the params, which must name a resource."""
+    _check(call, _RESOURCE)
+    uri: str = call.params["uri"]
+    require_resource(uri, call.version)
+    return uri
+
+
+def _check(call: Call, schema: Obj) -> None:
+    problem = problem_with(call.params, schema, "params")
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+
+
+def _has_extra(call: Call) -> bool:
+    return call.session is not None and call.session.extra
+
+
+def _page(call: Call, name: str, items: list[Obj]) -> Obj:
+    """One page of a list. A cursor names its list and where to go on, in a form of our own."""
+    start = 0
+    if "cursor" in call.params:
+        start = _read_cursor(call.params["cursor"], name, len(items))
+    end = start + call.world.options.page_size
+    page: Obj = {name: items[start:end]}
+    if end < len(items):
+        page["nextCursor"] = _cursor(name, end)
+    return page
+
+
+def _cursor(name: str, place: int) -> str:
+    return f"{name}:{place}".encode().hex()
+
+
+def _read_cursor(cursor: object, name: str, count: int) -> int:
+    if isinstance(cursor, str) and len(cursor) < 100:
+        try:
+            place = int(bytes.fromhex(cursor).decode().rpartition(":")[2])
+        except ValueError:
+            place = 0
+        if 0 < place < count and _cursor(name, place) == cursor:
+            return place
+    raise Refusal(INVALID_PARAMS, "Invalid params: cursor was not given out by this list")

@@ -1,0 +1,199 @@
+"""The demo over HTTP: who listens where, and which part serves which request."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from mcptest.peer.demo.http_connection import EVENTS, JSON, HttpConnection
+from mcptest.peer.demo.http_guard import Rejected, check_accept, check_json, check_sender
+from mcptest.peer.demo.http_handshake import VERSION_HEADER, Sessions
+from mcptest.peer.demo.http_sse import POST_PATH, STREAM_PATH, SseClients
+from mcptest.peer.demo.http_stateless import serve_post
+from mcptest.peer.demo.loop import READ, Loop
+from mcptest.peer.demo.protocol import (
+    INVALID_REQUEST,
+    NOTIFICATION,
+    REQUEST,
+    Refusal,
+    encode,
+    error_message,
+    kind_of,
+    read_text,
+    readable_id,
+)
+from mcptest.peer.demo.stateless import is_stateless
+from mcptest.peer.demo.versions import STATELESS
+from mcptest.peer.demo.world import World
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.peer.demo.http_requests import Request
+    from mcptest.peer.demo.options import Options
+
+ENDPOINT = "/mcp"
+MAX_CONNECTIONS = 256
+ACCEPT_PAUSE_SECONDS = 0.1
+
+
+class Site:
+    """Routes requests to the era and transport that they belong to."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._options = world.options
+        self._sessions = Sessions(world)
+        self._sse_clients = SseClients(world)
+
+    def handle(self, request: Request, connection: HttpConnection) -> None:
+        try:
+            check_sender(request, self._options.host)
+            self._route(request, connection)
+        except Rejected as rejected:
+            connection.refuse(rejected.status, rejected.refusal)
+
+    def _route(self, request: Request, connection: HttpConnection) -> None:
+        old = bool(self._world.handshake)
+        if request.path == ENDPOINT:
+            self._endpoint(request, connection)
+        elif request.path == STREAM_PATH and old:
+            self._only("GET", request, connection, self._sse_clients.get)
+        elif request.path == POST_PATH and old:
+            self._only("POST", request, connection, self._sse_clients.post)
+        else:
+            raise Rejected(404, f"There is nothing here; the endpoint is {ENDPOINT}")
+
+    def _only(self, method: str, request: Request, connection: HttpConnection, serve: Any) -> None:
+        if request.method == method:
+            serve(request, connection)
+        else:
+            connection.refuse(405, _not_allowed(request), Allow=method)
+
+    def _endpoint(self, request: Request, connection: HttpConnection) -> None:
+        has_sessions = self._world.handshake and not self._names_stateless(request)
+        if request.method == "POST":
+            self._post(request, connection)
+        elif has_sessions and request.method == "GET":
+            self._sessions.get(request, connection)
+        elif has_sessions and request.method == "DELETE":
+            self._sessions.delete(request, connection)
+        else:
+            allowed = "GET, POST, DELETE" if has_sessions else "POST"
+            connection.refuse(405, _not_allowed(request), Allow=allowed)
+
+    def _post(self, request: Request, connection: HttpConnection) -> None:
+        check_json(request)
+        check_accept(request, JSON, EVENTS)
+        value: Any = None
+        try:
+            value = read_text(request.body)
+            if self._is_stateless(value, request):
+                self._stateless_post(value, request, connection)
+            else:
+                self._sessions.post(value, request, connection)
+        except Refusal as refusal:
+            connection.respond(400, encode(error_message(readable_id(value), refusal)))
+
+    def _stateless_post(self, value: Any, request: Request, connection: HttpConnection) -> None:
+        if isinstance(value, list):
+            raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+        kind = kind_of(value)
+        if kind == REQUEST:
+            serve_post(value, request, connection, self._world)
+        elif kind == NOTIFICATION:
+            connection.respond(202)
+        else:
+            raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
+
+    def _is_stateless(self, value: Any, request: Request) -> bool:
+        if not (self._world.stateless and self._world.handshake):
+            return bool(self._world.stateless)
+        return self._names_stateless(request) or (isinstance(value, dict) and is_stateless(value))
+
+    def _names_stateless(self, request: Request) -> bool:
+        return bool(self._world.stateless) and request.header(VERSION_HEADER) in STATELESS
+
+
+class Listener:
+    """Accepts connections, so many and no more."""
+
+    def __init__(self, world: World, site: Site) -> None:
+        self._loop = world.loop
+        self._site = site
+        self._connections: dict[HttpConnection, None] = {}
+        host = world.options.host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, world.options.port), family=family, backlog=128)
+        self._socket.setblocking(False)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._loop.watch(self._socket.fileno(), READ, self._accept)
+
+    @property
+    def port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def close(self) -> None:
+        self._socket.close()
+        for connection in tuple(self._connections):
+            connection.close()
+
+    def _accept(self, events: int) -> None:
+        try:
+            sock, _ = self._socket.accept()
+        except OSError:
+            # The client left again, or we are out of descriptors: asking at once would spin.
+            self._loop.ignore(self._socket.fileno())
+            self._loop.after(ACCEPT_PAUSE_SECONDS, self._listen)
+            return
+        if len(self._connections) >= MAX_CONNECTIONS:
+            with sock:
+                sock.send(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")
+            return
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection = HttpConnection(self._loop, sock, self._site.handle, self._forget)
+        self._connections[connection] = None
+
+    def _forget(self, connection: HttpConnection) -> None:
+        self._connections.pop(connection, None)
+
+
+def run_http(options: Options) -> int:
+    """Serve until a signal comes."""
+    loop = Loop()
+    loop.stop_on_signals()
+    world = World(options, loop)
+    try:
+        listener = Listener(world, Site(world))
+    except OSError as error:
+        sys.stderr.write(f"demo: can't listen on {options.host}: {error.strerror or error}\n")
+        return 2
+    try:
+        _announce(options, listener.port)
+        loop.run()
+        world.end_subscriptions()
+    finally:
+        listener.close()
+        world.close()
+    return 0
+
+
+def _announce(options: Options, port: int) -> None:
+    if options.port_file is not None:
+        partial = f"{options.port_file}.{os.getpid()}.partial"
+        with open(partial, "w", encoding="ascii") as file:  # noqa: PTH123  pathlib costs start-up
+            file.write(f"{port}\n")
+        os.replace(partial, options.port_file)  # noqa: PTH105  as above
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    sys.stderr.write(f"listening on http://{host}:{port}{ENDPOINT}\n")
+    sys.stderr.flush()
+
+
+def _not_allowed(request: Request) -> Refusal:
+    return Refusal(INVALID_REQUEST, f"{request.method} is not allowed here")

@@ -1,0 +1,151 @@
+"""The prompts on offer, and the values that complete their arguments."""
+
+from __future__ import annotations
+
+from mcptest.peer.demo import versions
+from mcptest.peer.demo.pictures import PNG_BASE64
+from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
+from mcptest.peer.demo.resources import NOTE_TEMPLATE, NOTES
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from mcptest.peer.demo.protocol import Obj
+
+MAX_COMPLETIONS = 100
+_NAMES = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Margaret")
+_LANGUAGES = (
+    *("ada", "c", "clojure", "cobol", "cpp", "csharp", "dart", "elixir", "erlang", "fortran"),
+    *("go", "haskell", "java", "javascript", "julia", "kotlin", "lua", "ocaml", "perl", "php"),
+    *("prolog", "python", "r", "ruby", "rust", "scala", "scheme", "swift", "typescript", "zig"),
+)
+
+
+class Argument:
+    """One argument of a prompt, with the values that are suggested for it."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        description: str,
+        required: bool,
+        values: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.required = required
+        self.values = values
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        return {**shown, "description": self.description, "required": self.required}
+
+
+class Prompt:
+    def __init__(
+        self, name: str, title: str, description: str, arguments: tuple[Argument, ...] = ()
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.arguments = {argument.name: argument for argument in arguments}
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown["description"] = self.description
+        if self.arguments:
+            shown["arguments"] = [item.describe(version) for item in self.arguments.values()]
+        return shown
+
+
+PROMPTS: tuple[Prompt, ...] = (
+    Prompt(
+        "greet",
+        "Greet someone",
+        "Asks for a friendly greeting for one person.",
+        (Argument("name", "Name", "Whom to greet", True, _NAMES),),
+    ),
+    Prompt(
+        "review",
+        "Review code",
+        "Asks for a review of a piece of code.",
+        (
+            Argument("code", "Code", "The code to review", True),
+            Argument("language", "Language", "The language it is written in", False, _LANGUAGES),
+        ),
+    ),
+    Prompt("with_image", "Describe a picture", "Shows a picture and asks for its description."),
+)
+_BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
+
+
+def find_prompt(name: str) -> Prompt:
+    prompt = _BY_NAME.get(name)
+    if prompt is None:
+        raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
+    return prompt
+
+
+def get_prompt(name: str, arguments: dict[str, str]) -> Obj:
+    prompt = find_prompt(name)
+    for given in arguments:
+        if given not in prompt.arguments:
+            raise Refusal(INVALID_PARAMS, f"Prompt {name} has no argument {given[:80]!r}")
+    for argument in prompt.arguments.values():
+        if argument.required and argument.name not in arguments:
+            raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
+    return {"description": prompt.description, "messages": _messages(name, arguments)}
+
+
+def _messages(name: str, arguments: dict[str, str]) -> list[Obj]:
+    if name == "greet":
+        return [_says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
+    if name == "review":
+        language = arguments.get("language", "")
+        kind = f"this {language} code" if language else "this code"
+        return [_says("user", f"Please review {kind}:\n\n{arguments['code']}")]
+    picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    return [
+        {"role": "user", "content": picture},
+        _says("user", "Please describe this picture in one sentence."),
+    ]
+
+
+def _says(role: str, words: str) -> Obj:
+    return {"role": role, "content": {"type": "text", "text": words}}
+
+
+def complete(ref: Obj, name: str, value: str) -> Obj:
+    """The values that begin with `value`, at most a hundred, and how many there are in all."""
+    matches = [
+        candidate
+        for candidate in _candidates(ref, name)
+        if candidate.lower().startswith(value.lower())
+    ]
+    return {
+        "completion": {
+            "values": matches[:MAX_COMPLETIONS],
+            "total": len(matches),
+            "hasMore": len(matches) > MAX_COMPLETIONS,
+        }
+    }
+
+
+def _candidates(ref: Obj, name: str) -> tuple[str, ...]:
+    if ref["type"] == "ref/prompt":
+        if not isinstance(ref.get("name"), str):
+            raise Refusal(INVALID_PARAMS, "Invalid params: ref.name must be a string")
+        arguments = find_prompt(ref["name"]).arguments
+        if name in arguments:
+            return arguments[name].values
+        raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")
+    if ref.get("uri") != NOTE_TEMPLATE:
+        raise Refusal(INVALID_PARAMS, "Invalid params: ref.uri names no template of this server")
+    if name != "id":
+        raise Refusal(INVALID_PARAMS, f"The template has no variable {name[:80]!r}")
+    return tuple(str(number) for number in range(1, NOTES + 1))

@@ -1,0 +1,143 @@
+"""The resources on offer, their template, and reading them."""
+
+from __future__ import annotations
+
+from mcptest.peer.demo import versions
+from mcptest.peer.demo.pictures import PNG_BASE64, PNG_BYTES
+from mcptest.peer.demo.protocol import INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from mcptest.peer.demo.protocol import Obj
+    from mcptest.peer.demo.world import World
+
+GREETING_URI = "demo://greeting"
+LOGO_URI = "demo://logo"
+COUNTER_URI = "demo://counter"
+NOTE_TEMPLATE = "demo://notes/{id}"
+NOTES = 150
+FACTS = 12
+
+_NOTE_PREFIX = "demo://notes/"
+_GREETING = "Hello from the mcptest demo server."
+
+
+class Resource:
+    """One fixed resource, as `resources/list` shows it."""
+
+    def __init__(
+        self, uri: str, name: str, title: str, description: str, kind: str, size: int | None = None
+    ) -> None:
+        self.uri = uri
+        self.name = name
+        self.title = title
+        self.description = description
+        self.kind = kind
+        self.size = size
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"uri": self.uri, "name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown |= {"description": self.description, "mimeType": self.kind}
+        if self.size is not None:
+            shown["size"] = self.size
+        return shown
+
+
+def _fact(number: int) -> str:
+    return f"{number} squared is {number * number}."
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource(
+        GREETING_URI,
+        "greeting",
+        "Greeting",
+        "A friendly line of text.",
+        "text/plain",
+        len(_GREETING),
+    ),
+    Resource(LOGO_URI, "logo", "Logo", "A small red square as a picture.", "image/png", PNG_BYTES),
+    Resource(
+        COUNTER_URI,
+        "counter",
+        "Counter",
+        "How often the tool bump was called. It can be subscribed to.",
+        "text/plain",
+    ),
+    *(
+        Resource(
+            f"demo://facts/{number}",
+            f"fact-{number}",
+            f"Fact {number}",
+            f"A fact about the number {number}.",
+            "text/plain",
+            len(_fact(number)),
+        )
+        for number in range(1, FACTS + 1)
+    ),
+)
+_BY_URI = {resource.uri: resource for resource in RESOURCES}
+
+
+def describe_resource(uri: str, version: str) -> Obj:
+    return _BY_URI[uri].describe(version)
+
+
+def describe_template(version: str) -> Obj:
+    shown: Obj = {"uriTemplate": NOTE_TEMPLATE, "name": "note"}
+    if versions.since(version, versions.V2025_06_18):
+        shown["title"] = "Note"
+    description = f"The note with this number, from 1 to {NOTES}."
+    return {**shown, "description": description, "mimeType": "text/plain"}
+
+
+def exists(uri: str) -> bool:
+    return uri in _BY_URI or _note_number(uri) is not None
+
+
+def require_resource(uri: str, version: str) -> None:
+    """Refuse a URI that is none, or that names nothing here."""
+    if not _is_a_uri(uri):
+        raise Refusal(INVALID_PARAMS, "Invalid params: uri is not a valid URI", {"uri": uri[:500]})
+    if not exists(uri):
+        # 2026-07-28 gave the old code up: there a missing resource is a wrong parameter.
+        stateless = versions.since(version, versions.V2026_07_28)
+        code = INVALID_PARAMS if stateless else RESOURCE_NOT_FOUND
+        raise Refusal(code, "Resource not found", {"uri": uri[:500]})
+
+
+def read_resource(uri: str, world: World) -> Obj:
+    """The contents of a resource that exists."""
+    if uri == LOGO_URI:
+        return {"uri": uri, "mimeType": "image/png", "blob": PNG_BASE64}
+    return {"uri": uri, "mimeType": "text/plain", "text": _text_of(uri, world)}
+
+
+def _text_of(uri: str, world: World) -> str:
+    if uri == GREETING_URI:
+        return _GREETING
+    if uri == COUNTER_URI:
+        return str(world.counter)
+    number = _note_number(uri)
+    if number is not None:
+        return f"This is note {number}."
+    return _fact(int(uri.rpartition("/")[2]))
+
+
+def _note_number(uri: str) -> int | None:
+    digits = uri.removeprefix(_NOTE_PREFIX)
+    if digits == uri or not (digits.isascii() and digits.isdigit()) or len(digits) > 3:
+        return None
+    number = int(digits)
+    return number if 1 <= number <= NOTES and str(number) == digits else None
+
+
+def _is_a_uri(uri: str) -> bool:
+    scheme, colon, rest = uri.partition(":")
+    return (
+        bool(colon and rest and scheme.isascii() and scheme[:1].isalpha())
+        and all(letter.isalnum() or letter in "+-." for letter in scheme)
+        and all(letter > " " and letter not in '<>"{}|\\^`\x7f' for letter in rest)
+    )

@@ -1,0 +1,363 @@
+"""The tools on offer: their names, words and schemas, revision by revision."""
+
+from __future__ import annotations
+
+from mcptest.peer.demo import bodies, versions
+from mcptest.peer.demo.arguments import problem_with
+from mcptest.peer.demo.call import failure
+from mcptest.peer.demo.exchange import ToolFailure
+from mcptest.peer.demo.pictures import PNG_BASE64
+from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
+from mcptest.peer.demo.world import LEVELS
+
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.peer.demo.call import Call
+    from mcptest.peer.demo.exchange import Body
+    from mcptest.peer.demo.protocol import Obj
+
+PARAM_HEADER = "x-mcp-header"
+READS = {"readOnlyHint": True, "openWorldHint": False}
+CHANGES = {
+    "readOnlyHint": False,
+    "destructiveHint": False,
+    "idempotentHint": False,
+    "openWorldHint": False,
+}
+
+
+class Tool:
+    """One tool. It is offered from the revision `since` on, up to but not including `until`."""
+
+    def __init__(
+        self,
+        run: Callable[[Obj, Call], Obj | Body],
+        title: str,
+        description: str,
+        properties: dict[str, Obj],
+        hints: dict[str, bool] = READS,
+        required: tuple[str, ...] = (),
+        output: Obj | None = None,
+        since: str = versions.V2024_11_05,
+        until: str | None = None,
+        header: dict[str, str] | None = None,
+        icon: str | None = None,
+    ) -> None:
+        self.name = run.__name__
+        self.run = run
+        self.title = title
+        self.description = description
+        self.input: Obj = {"type": "object", "properties": properties}
+        if required:
+            self.input["required"] = list(required)
+        self.input["additionalProperties"] = False
+        self.hints = hints
+        self.output = output
+        self.since = since
+        self.until = until
+        self.header = header or {}
+        self.icon = icon
+
+    def offered_in(self, version: str) -> bool:
+        return versions.since(version, self.since) and not (
+            self.until is not None and versions.since(version, self.until)
+        )
+
+    def describe(self, version: str) -> Obj:
+        """The tool as `tools/list` shows it, with the members that this revision knows."""
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown["description"] = self.description
+        shown["inputSchema"] = self._input_schema(version)
+        if self.output is not None and versions.since(version, versions.V2025_06_18):
+            shown["outputSchema"] = self.output
+        if versions.since(version, versions.V2025_03_26):
+            shown["annotations"] = {"title": self.title, **self.hints}
+        if self.icon is not None and versions.since(version, versions.V2025_11_25):
+            shown["icons"] = [{"src": self.icon, "mimeType": "image/png", "sizes": ["8x8"]}]
+        return shown
+
+    def _input_schema(self, version: str) -> Obj:
+        if not self.header or not versions.since(version, versions.V2026_07_28):
+            return self.input
+        properties = dict(self.input["properties"])
+        for name, header in self.header.items():
+            properties[name] = {**properties[name], PARAM_HEADER: header}
+        return {**self.input, "properties": properties}
+
+
+def text_argument(description: str, longest: int = 10_000) -> Obj:
+    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
+
+
+_ADDEND = {"type": "number", "minimum": -(10**12), "maximum": 10**12}
+_PATH = "Path of the file, relative to the root folder, with / between its parts"
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        bodies.add,
+        "Add two numbers",
+        "Adds two numbers and returns their sum, as text and as structured content.",
+        {
+            "a": {**_ADDEND, "description": "The first number to add"},
+            "b": {**_ADDEND, "description": "The second number to add"},
+        },
+        required=("a", "b"),
+        output={
+            "type": "object",
+            "properties": {"sum": {"type": "number", "description": "The sum of a and b"}},
+            "required": ["sum"],
+            "additionalProperties": False,
+        },
+    ),
+    Tool(
+        bodies.echo,
+        "Echo a text",
+        "Returns the given text unchanged. Use it to check that the server is reachable.",
+        {
+            "text": {
+                "type": "string",
+                "maxLength": 1_000_000,
+                "description": "The text to send back",
+            }
+        },
+        required=("text",),
+    ),
+    Tool(
+        bodies.fail,
+        "Fail on purpose",
+        "Always fails, with an error result that carries the given message. Use it to see how "
+        "failures of tools are shown.",
+        {"message": text_argument("The message of the failure")},
+    ),
+    Tool(
+        bodies.countdown,
+        "Count down",
+        "Counts down a number of steps and reports progress after each, if the request asked for "
+        "progress.",
+        {
+            "steps": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": bodies.MAX_PROGRESS_STEPS,
+                "default": 3,
+                "description": "How many steps to count",
+            },
+            "delay_ms": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1000,
+                "default": 0,
+                "description": "How many milliseconds each step takes",
+            },
+        },
+    ),
+    Tool(
+        bodies.log,
+        "Write log messages",
+        "Sends one log message at each of the given levels. Only those at or above the level "
+        "that the client asked for arrive.",
+        {
+            "levels": {
+                "type": "array",
+                "maxItems": 50,
+                "items": {"type": "string", "enum": list(LEVELS)},
+                "description": "The levels to log at, in this order; all eight when left out",
+            },
+            "message": text_argument("The message to log"),
+        },
+    ),
+    Tool(
+        bodies.ask_model,
+        "Ask the client's model",
+        "Sends a question to the client's language model through sampling and returns its answer. "
+        "Needs a client that supports sampling.",
+        {"question": text_argument("The question for the model")},
+        {"readOnlyHint": True, "openWorldHint": True},
+        required=("question",),
+    ),
+    Tool(
+        bodies.ask_user,
+        "Ask the user",
+        "Shows the user a small form with a question and returns the answer. Needs a client that "
+        "supports elicitation.",
+        {"question": text_argument("The question for the user")},
+        {"readOnlyHint": True, "openWorldHint": True},
+        required=("question",),
+        since=versions.V2025_06_18,
+    ),
+    Tool(
+        bodies.list_roots,
+        "List the client's roots",
+        "Asks the client for its roots and returns their URIs, one per line. Needs a client that "
+        "supports roots.",
+        {},
+    ),
+    Tool(
+        bodies.read_file,
+        "Read a file",
+        "Returns the text of one file below the server's root folder. Symbolic links are not "
+        "followed.",
+        {"path": text_argument(_PATH, 1000)},
+        required=("path",),
+    ),
+    Tool(
+        bodies.write_file,
+        "Write a file",
+        "Writes a text file below the server's root folder and replaces what it held before. The "
+        "folder it is in must exist.",
+        {
+            "path": text_argument(_PATH, 1000),
+            "text": {
+                "type": "string",
+                "maxLength": 1_000_000,
+                "description": "The whole new content of the file",
+            },
+        },
+        {
+            "readOnlyHint": False,
+            "destructiveHint": True,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+        required=("path", "text"),
+    ),
+    Tool(
+        bodies.list_files,
+        "List files",
+        "Lists the files below the server's root folder, or below one folder in it, one path per "
+        "line.",
+        {"folder": text_argument("The folder to list; the root folder when left out", 1000)},
+    ),
+    Tool(
+        bodies.weather,
+        "Weather of a city",
+        "Returns a made-up weather report for a city, as nested structured content. The same city "
+        "always has the same weather.",
+        {
+            "city": text_argument("Name of the city", 100),
+            "unit": {
+                "type": "string",
+                "enum": ["celsius", "fahrenheit"],
+                "default": "celsius",
+                "description": "Unit of the temperature",
+            },
+        },
+        required=("city",),
+        output={
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "The city that was asked for"},
+                "conditions": {"type": "string", "description": "The weather in one word"},
+                "temperature": {
+                    "type": "object",
+                    "properties": {
+                        "value": {"type": "number", "description": "The temperature"},
+                        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+                    },
+                    "required": ["value", "unit"],
+                },
+                "wind": {
+                    "type": "object",
+                    "properties": {
+                        "speed_kmh": {"type": "integer", "minimum": 0},
+                        "direction": {"type": "string", "description": "Such as N or SW"},
+                    },
+                    "required": ["speed_kmh", "direction"],
+                },
+            },
+            "required": ["city", "conditions", "temperature", "wind"],
+        },
+        header={"city": "City"},
+    ),
+    Tool(
+        bodies.image,
+        "Get a picture",
+        "Returns a small red square as a PNG picture.",
+        {},
+        icon=f"data:image/png;base64,{PNG_BASE64}",
+    ),
+    Tool(
+        bodies.link,
+        "Link to a resource",
+        "Returns the resource demo://greeting: as a link where the revision has links, otherwise "
+        "embedded.",
+        {},
+    ),
+    Tool(
+        bodies.slow,
+        "Wait",
+        "Waits for the given time and then answers. Use it to try timeouts and cancellation.",
+        {
+            "seconds": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 60,
+                "description": "How many seconds to wait",
+            }
+        },
+        required=("seconds",),
+    ),
+    Tool(
+        bodies.bump,
+        "Increase the counter",
+        "Adds one to the resource demo://counter and tells everyone who subscribed to it.",
+        {},
+        CHANGES,
+    ),
+    Tool(
+        bodies.toggle_tool,
+        "Add or remove a tool",
+        "Offers the additional tool named extra in this session, or takes it away again. The "
+        "client is told that the list of tools changed.",
+        {},
+        CHANGES,
+        # In 2026-07-28 a list may not change as a side effect of another request.
+        until=versions.V2026_07_28,
+    ),
+)
+EXTRA = Tool(
+    bodies.extra,
+    "Additional tool",
+    "Exists only after toggle_tool was called, and answers with a fixed text.",
+    {},
+)
+
+
+def offered_tools(version: str, with_extra: bool) -> list[Tool]:
+    tools = [tool for tool in TOOLS if tool.offered_in(version)]
+    return [*tools, EXTRA] if with_extra else tools
+
+
+def find_tool(name: str, version: str, with_extra: bool) -> Tool:
+    tool = _BY_NAME.get(name)
+    if tool is None or not tool.offered_in(version) or (tool is EXTRA and not with_extra):
+        raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+    return tool
+
+
+_BY_NAME = {tool.name: tool for tool in (*TOOLS, EXTRA)}
+
+
+def call_tool(tool: Tool, arguments: Obj, call: Call) -> Obj | Body:
+    """Run a tool. Bad arguments are a protocol error up to 2025-06-18, and for the model after."""
+    problem = problem_with(arguments, tool.input, "arguments")
+    if problem is not None:
+        if call.knows(versions.V2025_11_25):
+            return failure(f"Invalid arguments for tool {tool.name}: {problem}")
+        raise Refusal(INVALID_PARAMS, f"Invalid arguments for tool {tool.name}: {problem}")
+    try:
+        outcome = tool.run(arguments, call)
+    except ToolFailure as problem_of_tool:
+        return failure(str(problem_of_tool))
+    return outcome if isinstance(outcome, dict) else _guarded(outcome)
+
+
+def _guarded(body: Body) -> Body:
+    try:
+        return (yield from body)
+    except ToolFailure as problem:
+        return failure(str(problem))

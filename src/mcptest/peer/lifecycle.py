@@ -1,0 +1,68 @@
+"""The one interface behind which the two eras live.
+
+An era is a value chosen per connection. Everything that differs between the handshake era and the
+stateless era is a method here; nothing else in the code asks which era it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mcptest.model.deadline import Deadline
+from mcptest.model.message import Message
+from mcptest.model.revision import Revision
+from mcptest.peer.connection import Pending
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the server said about itself when the session began."""
+
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    instructions: str | None = None
+    versions: tuple[str, ...] = ()
+
+
+class Lifecycle(Protocol):
+    @property
+    def revision(self) -> Revision: ...
+
+    @property
+    def server(self) -> ServerFacts: ...
+
+    def begin(self, deadline: Deadline) -> Pending:
+        """Send the first request of the session without waiting for its answer."""
+
+    def finish(self, pending: Pending, deadline: Deadline) -> None:
+        """Take that answer; then requests may be sent. Raises PeerError."""
+
+    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The params as this era sends them."""
+
+    def headers(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Mapping[str, str]:
+        """The HTTP headers that go with a message."""
+
+    def wants_input(self, answer: Message) -> Mapping[str, Any] | None:
+        """What to add to the params of a retry when the answer asks for input, else None."""
+
+    def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None: ...
+
+    def subscribe(self, uri: str, deadline: Deadline) -> Pending:
+        """Ask for updates of one resource. The pending request is what carries the subscription."""
+
+    def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message | None:
+        """End a subscription; the answer, where the era asks for one."""
+
+    def log_level(self, level: str, deadline: Deadline) -> Message | None:
+        """From now on ask for log messages of at least this level; the answer, if one is due."""
+
+    def leave(self, deadline: Deadline) -> None:
+        """Say goodbye where the era has a way to. Never raises for what the peer does."""

@@ -1,0 +1,70 @@
+"""What a person sees while a server is toured and recorded."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TextIO
+
+from mcptest.model.events import Event, RecordingSummary, SessionBegan
+from mcptest.model.show import show
+from mcptest.report.terminal import Style
+
+
+class RecordingReport:
+    """Progress goes to `progress` line by line, the result to `out`."""
+
+    def __init__(
+        self,
+        progress: TextIO,
+        out: TextIO,
+        *,
+        quiet: bool,
+        no_color: bool,
+        mask: Callable[[str], str] = str,
+    ) -> None:
+        """`mask` is put between everything that a server said and the reader."""
+        self.failed = 0
+        self._progress = progress
+        self._out = out
+        self._quiet = quiet
+        self._mask = mask
+        self._style = Style.of(progress, no_color=no_color)
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, SessionBegan):
+            declared = self._mask(", ".join(event.capabilities)) or "no capabilities"
+            title = self._style.paint(self._mask(event.server), "bold")
+            self._line(f"{title}  MCP {event.revision}  {self._style.paint(declared, 'dim')}")
+            return
+        style = self._style
+        symbol = {
+            "done": style.tick,
+            "refused": style.warning,
+            "skipped": style.dash,
+            "failed": style.cross,
+        }[event.outcome]
+        if event.outcome == "failed":
+            self.failed += 1
+        what = self._mask(event.what)
+        detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
+        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=event.outcome == "failed")
+
+    def finish(self, summary: RecordingSummary) -> None:
+        if summary.problem:
+            self._line(f"mcptest: {summary.path} is not complete: {summary.problem}", always=True)
+        elif summary.older_kept:
+            self._line(f"the session never began; {summary.path} was left as it was", always=True)
+        elif not summary.written:
+            self._line("nothing was recorded; no file was written", always=True)
+        elif not self._quiet:
+            path = shlex.quote(str(summary.path))
+            self._out.write(
+                f"recorded {summary.messages} messages to {summary.path}\n"
+                f"judge it: mcptest compliance invariants --capture {path}\n"
+            )
+
+    def _line(self, text: str, *, always: bool = False) -> None:
+        if always or not self._quiet:
+            self._progress.write(text + "\n")
+            self._progress.flush()

@@ -1,0 +1,55 @@
+"""The JSON Schemas (2020-12) of our file formats, made from the structs that write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _PublicSession(msgspec.Struct):
+    server_label: str
+    exchanges: list[_PublicExchange]
+    server_capabilities: dict[str, Any] | None = None
+
+
+class _PublicExchange(msgspec.Struct):
+    request: dict[str, Any] | list[Any]
+    response: dict[str, Any] | list[Any] | None = None
+
+
+def _report() -> dict[str, Any]:
+    from mcptest.report.verdicts_json import Report
+
+    return msgspec.json.schema(Report)
+
+
+def _capture() -> dict[str, Any]:
+    from mcptest.wire.capture_codec import Line
+
+    return msgspec.json.schema(Line, schema_hook=_any_json)
+
+
+def _any_json(kind: type) -> dict[str, Any]:
+    if kind is msgspec.Raw:
+        return {}
+    raise NotImplementedError(kind)
+
+
+def _exchanges() -> dict[str, Any]:
+    return msgspec.json.schema(_PublicSession | list[_PublicSession])
+
+
+_FORMATS = {
+    "report": ("the JSON report of `mcptest compliance invariants --json`", _report),
+    "capture": ("one line of a full capture", _capture),
+    "exchanges": ("a capture of the public form", _exchanges),
+}
+NAMES = tuple(_FORMATS)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    title, build = _FORMATS[name]
+    return {"$schema": DIALECT, "title": f"mcptest: {title}", **build()}

@@ -1,0 +1,73 @@
+"""What a terminal can show: colour and symbols. Everything degrades to plain ASCII."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+_CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to write for one stream. The symbols come painted in the colour of their meaning."""
+
+    colour: bool = False
+    unicode: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        stream: TextIO,
+        *,
+        no_color: bool = False,
+        environment: Mapping[str, str] = os.environ,
+    ) -> Style:
+        """Colour on a terminal unless NO_COLOR or TERM=dumb says otherwise; FORCE_COLOR insists."""
+        dumb = environment.get("TERM") == "dumb"
+        if no_color or environment.get("NO_COLOR"):
+            colour = False
+        elif environment.get("FORCE_COLOR", "") not in {"", "0"}:
+            colour = True
+        else:
+            colour = stream.isatty() and not dumb
+        encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
+        return cls(colour=colour, unicode=encoding == "utf8" and not dumb)
+
+    def paint(self, text: str, *styles: str) -> str:
+        if not self.colour or not styles:
+            return text
+        codes = ";".join(_CODES[style] for style in styles)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    @property
+    def tick(self) -> str:
+        return self.paint("✓" if self.unicode else "+", "green")
+
+    @property
+    def cross(self) -> str:
+        return self.paint("✗" if self.unicode else "x", "red")
+
+    @property
+    def warning(self) -> str:
+        return self.paint("!", "yellow")
+
+    @property
+    def unsure(self) -> str:
+        return self.paint("?", "yellow")
+
+    @property
+    def dash(self) -> str:
+        return self.paint("–" if self.unicode else "-", "dim")  # noqa: RUF001 - a dash is meant
+
+    @property
+    def dot(self) -> str:
+        return "·" if self.unicode else "|"
+
+
+def say(stream: TextIO, text: str) -> None:
+    """Write text that may hold characters which the stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,0 +1,46 @@
+"""Every rule there is. Importing this module fills the registry, in the order of the pages."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Final
+
+from mcptest.model.errors import UsageError
+from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
+from mcptest.rules.declare import RULES, Rule
+
+MODULES: Final = (
+    "invariants",
+    "messages",
+    "lifecycle",
+    "capabilities",
+    "progress",
+    "paging",
+    "tools",
+    "content",
+    "log_messages",
+    "stateless",
+    "input_required",
+    "subscriptions",
+    "stdio",
+    "http",
+    "http_stateless",
+)
+for _module in MODULES:
+    importlib.import_module(f"mcptest.rules.{_module}")
+
+
+def all_rules() -> list[Rule]:
+    return list(RULES.values())
+
+
+def find_rule(name: str) -> Rule | CompositionRule:
+    """The rule with this id, in any case; the error for a typo names the nearest one."""
+    wanted = name.strip().upper()
+    found = RULES.get(wanted) or COMPOSITION_RULES.get(wanted)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(wanted, [*RULES, *COMPOSITION_RULES], n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(f"unknown rule: {name}", hint=f"{hint}mcptest compliance rules lists them all")

@@ -1,0 +1,96 @@
+"""What a rule may say while it watches, and how that becomes its verdict."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.model.show import show
+from mcptest.model.verdict import Finding, Outcome, Verdict
+from mcptest.rules.declare import Rule
+from mcptest.rules.session import NO_MESSAGE, Session, Step
+
+
+class Check:
+    """One rule at work on one session."""
+
+    __slots__ = ("_findings", "_kept", "_reason", "observed", "rule", "session", "violations")
+
+    def __init__(self, rule: Rule, session: Session, kept: int = DEFAULT_LIMITS.findings) -> None:
+        self.rule = rule
+        self.session = session
+        self.observed = 0
+        self.violations = 0
+        self._kept = kept
+        self._findings: list[Finding] = []
+        self._reason = ""
+
+    def saw(self, step: Step | None = None) -> None:
+        """The capture exercised the rule here."""
+        self.observed += 1
+
+    def violated(
+        self,
+        step: Step | None,
+        message: str,
+        *,
+        expected: str | None = None,
+        actual: str | None = None,
+        pointer: str | None = None,
+    ) -> None:
+        """It is broken here. Text of the peer may be passed in as it is: it is made safe here."""
+        self.violations += 1
+        if len(self._findings) >= self._kept:
+            return
+        self._findings.append(
+            Finding(
+                message=show(message, 400),
+                record=step.place if step else None,
+                sender=step.sender or None if step else None,
+                expected=show(expected, 300) if expected is not None else None,
+                actual=show(actual, 300) if actual is not None else None,
+                excerpt=_excerpt(step) if step else None,
+                pointer=show(pointer, 200) if pointer else None,
+            )
+        )
+
+    def inconclusive(self, reason: str) -> None:
+        """It can't be judged; counts only if nothing else was seen that can be."""
+        self._reason = self._reason or reason
+
+    def verdict(self) -> Verdict:
+        """A violation fails, something seen passes, and silence is neither."""
+        if self.violations:
+            return self._verdict(Outcome.FAIL)
+        if self.observed:
+            return self._verdict(Outcome.PASS)
+        if self._reason:
+            return self._verdict(Outcome.INCONCLUSIVE, self._reason)
+        return self._verdict(Outcome.NOT_OBSERVED, "nothing in the capture exercised it")
+
+    def verdict_without_revision(self) -> Verdict:
+        """The rule holds in some revisions only, and the capture does not say which it speaks."""
+        if not self.violations:
+            return self.verdict()  # what breaks nothing conforms in each of them
+        reason = (
+            f"holds in {self.rule.window}, and the capture does not say which revision it speaks: "
+            "name it with --spec-version"
+        )
+        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
+
+    def _verdict(self, outcome: Outcome, reason: str = "") -> Verdict:
+        return Verdict(
+            rule=self.rule.id,
+            outcome=outcome,
+            reason=reason,
+            observed=max(self.observed, self.violations),
+            findings=tuple(self._findings),
+            findings_total=self.violations,
+        )
+
+
+def _excerpt(step: Step) -> str | None:
+    raw = step.message.raw
+    if not raw:  # a message of a batch, or a record that holds no message
+        raw = msgspec.json.encode(step.record if step.message is NO_MESSAGE else step.message.value)
+    return show(raw, 200)

@@ -1,0 +1,235 @@
+"""Servers behind one client: what goes wrong only when two captures are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.model.message import Kind
+from mcptest.model.show import show
+from mcptest.rules.session import Step
+from mcptest.wire.correlation import IdSet
+
+if TYPE_CHECKING:
+    from mcptest.rules.judge import JudgedSession
+
+_NAMED = {
+    "tools/list": ("tools", "name"),
+    "prompts/list": ("prompts", "name"),
+    "resources/list": ("resources", "uri"),
+}
+IDS_SHOWN = 10
+
+
+@dataclass(slots=True)
+class Offered:
+    """What one server lists, and the request ids that its client used."""
+
+    tools: dict[str, int] = field(default_factory=dict)
+    prompts: dict[str, int] = field(default_factory=dict)
+    resources: dict[str, int] = field(default_factory=dict)
+    """Each name with the place in the session where it was first listed."""
+    ids: IdSet = field(default_factory=IdSet)
+
+    def learn(self, step: Step) -> None:
+        kind = step.kind
+        if kind is Kind.REQUEST and step.sender == "client":
+            self.ids.add(step.id)
+        elif kind is Kind.RESULT and step.method in _NAMED and step.sender == "server":
+            member, key = _NAMED[step.method]
+            items = step.result.get(member) if isinstance(step.result, dict) else None
+            names: dict[str, int] = getattr(self, member)
+            for item in items if isinstance(items, list) else ():
+                name = item.get(key) if isinstance(item, dict) else None
+                if isinstance(name, str) and len(names) < DEFAULT_LIMITS.items:
+                    names.setdefault(name, step.place)
+
+
+class Hazard(msgspec.Struct, frozen=True):
+    """One thing that two or more servers share and should not."""
+
+    id: str
+    title: str
+    message: str
+    names: tuple[str, ...]
+    servers: tuple[str, ...]
+    total: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompositionRule:
+    """A property of several sessions. `find` yields the hazards among them."""
+
+    id: str
+    title: str
+    find: Callable[[Sequence[JudgedSession], Sequence[str], bool], Iterator[Hazard]]
+
+    @property
+    def explanation(self) -> str:
+        import inspect
+
+        return inspect.cleandoc(self.find.__doc__ or "")
+
+
+def labels_of(sessions: Sequence[JudgedSession]) -> list[str]:
+    """The sessions' labels; equal ones get a number, so that a finding names one session."""
+    labels = [session.label for session in sessions]
+    seen: dict[str, int] = {}
+    distinct = []
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+        distinct.append(f"{label} #{seen[label]}" if labels.count(label) > 1 else label)
+    return distinct
+
+
+def compose(sessions: Sequence[JudgedSession], separate: bool = False) -> list[Hazard]:
+    """Every hazard among the sessions. `separate`: captures that don't say share no transport."""
+    if len(sessions) < 2:
+        return []
+    labels = labels_of(sessions)
+    return [
+        hazard
+        for rule in COMPOSITION_RULES.values()
+        for hazard in rule.find(sessions, labels, separate)
+    ]
+
+
+def _shared_names(
+    sessions: Sequence[JudgedSession], labels: Sequence[str], kind: str
+) -> Iterator[tuple[str, list[str]]]:
+    owners: dict[str, list[str]] = {}
+    for session, label in zip(sessions, labels, strict=True):
+        for name in getattr(session.offered, kind):
+            owners.setdefault(name, []).append(label)
+    for name, servers in owners.items():
+        if len(servers) > 1:
+            yield name, servers
+
+
+def tool_names_overlap(
+    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
+) -> Iterator[Hazard]:
+    """Two servers behind one client list a tool of the same name.
+
+    A client that does not put the server's name before the tool's can't tell which one a model
+    means, and a hostile server can take calls that were meant for another. Names that carry their
+    server as `<server>__tool` don't collide.
+
+    To fix it, prefix the tool names in the client, or rename one of them.
+    """
+    for name, servers in _shared_names(sessions, labels, "tools"):
+        yield Hazard(
+            "COMP-001",
+            COMPOSITION_RULES["COMP-001"].title,
+            f"tool {show(name, 80)!r} is offered by {_listed(servers)}",
+            (show(name, 200),),
+            tuple(servers),
+        )
+
+
+def request_ids_collide(
+    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
+) -> Iterator[Hazard]:
+    """Two sessions on one shared transport use the same JSON-RPC request ids.
+
+    Where a client sends the requests for several servers over one channel, an answer can only be
+    matched by its id. An id that was used for two servers can't be matched to one request.
+
+    A capture of the public form does not say which transport it used, so equal ids are reported;
+    `--separate-transports` says that each session had its own. A full capture names its channel
+    and collides only with a session on the same one. To fix it, give each server its own
+    transport, or draw all ids from one counter.
+    """
+    groups: dict[Any, list[tuple[JudgedSession, str]]] = {}
+    for session, label in zip(sessions, labels, strict=True):
+        key = session.channel
+        if session.form == "full" and key is None:
+            continue  # a connection of its own
+        if session.form != "full" and separate:
+            continue
+        groups.setdefault(key, []).append((session, label))
+    for group in groups.values():
+        for place, (first, first_label) in enumerate(group):
+            for second, second_label in group[place + 1 :]:
+                shared, total = first.offered.ids.shared_with(second.offered.ids, IDS_SHOWN)
+                if total:
+                    yield _id_hazard(shared, total, (first_label, second_label))
+
+
+def _id_hazard(shared: list[Any], total: int, servers: tuple[str, str]) -> Hazard:
+    names = tuple(show(msgspec.json.encode(one).decode(), 80) for one in shared)
+    more = f" and {total - len(shared)} more" if total > len(shared) else ""
+    noun = "ids" if total > 1 else "id"
+    return Hazard(
+        "COMP-002",
+        COMPOSITION_RULES["COMP-002"].title,
+        f"request {noun} {', '.join(names)}{more} used with {_listed(servers)}",
+        names,
+        servers,
+        total,
+    )
+
+
+def prompt_names_overlap(
+    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
+) -> Iterator[Hazard]:
+    """Two servers behind one client list a prompt of the same name.
+
+    Prompts are picked by name, often as slash commands: the one that a person gets then depends
+    on the order in which the servers were connected. Prefix the names, or rename one.
+    """
+    for name, servers in _shared_names(sessions, labels, "prompts"):
+        yield Hazard(
+            "COMP-003",
+            COMPOSITION_RULES["COMP-003"].title,
+            f"prompt {show(name, 80)!r} is offered by {_listed(servers)}",
+            (show(name, 200),),
+            tuple(servers),
+        )
+
+
+def resource_uris_overlap(
+    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
+) -> Iterator[Hazard]:
+    """Two servers behind one client list a resource with the same URI.
+
+    A URI names one thing. A client that keeps one table of resources will read the wrong one, or
+    take an update of one for an update of the other. Use a scheme or authority of its own for
+    each server.
+    """
+    for name, servers in _shared_names(sessions, labels, "resources"):
+        yield Hazard(
+            "COMP-004",
+            COMPOSITION_RULES["COMP-004"].title,
+            f"resource {show(name, 120)!r} is offered by {_listed(servers)}",
+            (show(name, 200),),
+            tuple(servers),
+        )
+
+
+def _listed(servers: Sequence[str]) -> str:
+    shown = [show(server, 80) for server in servers]
+    return ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+COMPOSITION_RULES: dict[str, CompositionRule] = {
+    rule.id: rule
+    for rule in (
+        CompositionRule(
+            "COMP-001", "tool names do not overlap between servers", tool_names_overlap
+        ),
+        CompositionRule(
+            "COMP-002", "request ids do not collide on a shared transport", request_ids_collide
+        ),
+        CompositionRule(
+            "COMP-003", "prompt names do not overlap between servers", prompt_names_overlap
+        ),
+        CompositionRule(
+            "COMP-004", "resource URIs do not overlap between servers", resource_uris_overlap
+        ),
+    )
+}

@@ -1,0 +1,382 @@
+"""INV-001 to INV-007: the invariants of a whole session, with their published ids and meanings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mcptest.model.message import ABSENT, Kind, json_type
+from mcptest.model.revision import HANDSHAKE_ERA, Era
+from mcptest.model.verdict import Severity, Side
+from mcptest.rules.check import Check
+from mcptest.rules.declare import Watching, session_rule
+from mcptest.rules.protocol import SERVER_CAPABILITY, declares, exists
+from mcptest.rules.session import Step
+
+
+@session_rule(
+    "INV-001",
+    "initialize is the first request the client sends",
+    category="lifecycle",
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    window=HANDSHAKE_ERA,
+    spec="basic/lifecycle#initialization",
+    listens=(Kind.REQUEST,),
+    sender="client",
+)
+def initialize_comes_first(check: Check) -> Watching:
+    """The first request of a session with a handshake is `initialize`.
+
+    Before it nothing is agreed: neither the revision nor what either side can do. A server may
+    refuse everything that comes earlier, and many do.
+
+    A `server/discover` or another request that names a stateless revision may come first: that is
+    how a client finds out which era a server speaks. A `ping` may not.
+
+    To fix it, send `initialize` first and wait for its answer.
+    """
+    is_first = True
+    while step := (yield):
+        if not is_first or (step.stateless):
+            continue
+        is_first = False
+        check.saw(step)
+        if step.method != "initialize":
+            check.violated(
+                step,
+                f"the first request is {step.method!r}",
+                expected="initialize",
+                actual=step.method,
+            )
+
+
+@session_rule(
+    "INV-002",
+    "notifications/initialized follows the initialize response",
+    category="lifecycle",
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    window=HANDSHAKE_ERA,
+    spec="basic/lifecycle#initialization",
+)
+def initialized_follows_the_response(check: Check) -> Watching:
+    """After a successful `initialize` the client says `notifications/initialized`, then goes on.
+
+    The notification tells the server that the client accepted the agreed revision. It is broken
+    when the client makes another request (a `ping` aside) without it, or sends it before the
+    response has come. A capture that ends right after `initialize` has not exercised it.
+
+    To fix it, send the notification as soon as the response has been read.
+    """
+    answered = done = reported = False
+    while step := (yield):
+        if step.kind is Kind.RESULT and step.method == "initialize":
+            answered, done, reported = True, False, False
+        elif step.sender != "client":
+            continue
+        elif step.method == "notifications/initialized":
+            done = True
+            check.saw(step)
+            if not answered:
+                check.violated(
+                    step,
+                    "notifications/initialized came before the initialize response",
+                    expected="the initialize response first",
+                )
+        elif step.kind is Kind.REQUEST and answered and not done and not reported:
+            if step.method in {"ping", "initialize", "server/discover"}:
+                continue
+            reported = True
+            check.violated(
+                step,
+                f"the client goes on with {step.method!r} without notifications/initialized",
+                expected="notifications/initialized after the initialize response",
+                actual=step.method,
+            )
+
+
+@session_rule(
+    "INV-003",
+    "a server that answers a list advertised the capability",
+    category="capability",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic/lifecycle#capability-negotiation",
+    listens=(Kind.RESULT,),
+    methods=("tools/list", "resources/list", "prompts/list"),
+    sender="server",
+)
+def listed_features_were_advertised(check: Check) -> Watching:
+    """A server that answers `tools/list`, `resources/list` or `prompts/list` declared the feature.
+
+    Clients look at the declared capabilities to decide what to ask for: a feature that works but
+    was not declared is invisible to them. A capability that is absent or null is not declared; an
+    error answer is not an answer.
+
+    In the stateless era capabilities come with `server/discover`, which a client need not call; a
+    capture without it can't show a violation.
+
+    To fix it, declare the capability in the `initialize` (or `server/discover`) result.
+    """
+    while step := (yield):
+        capabilities = check.session.server_capabilities
+        if (
+            capabilities is None
+            and step.revision is not None
+            and step.revision.era is Era.STATELESS
+        ):
+            check.inconclusive("the capture has no server/discover result")
+            continue
+        name = SERVER_CAPABILITY[step.method]
+        check.saw(step)
+        if not declares(capabilities, name):
+            declared = sorted(capabilities) if isinstance(capabilities, dict) else []
+            check.violated(
+                step,
+                f"the server answers {step.method} but did not advertise {name!r}",
+                expected=f"{name!r} among the server's capabilities",
+                actual=", ".join(declared) or "no capabilities",
+            )
+
+
+# The caller provoked these: they do not show that the feature is broken.
+_CALLERS_FAULT = frozenset({-32602, -32002, -32042, -32020, -32021, -32022, -32800})
+
+
+@session_rule(
+    "INV-004",
+    "an advertised capability does not error on every call",
+    category="capability",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic/lifecycle#capability-negotiation",
+    listens=(Kind.RESULT, Kind.ERROR),
+    methods=tuple(SERVER_CAPABILITY),
+    sender="server",
+)
+def advertised_capabilities_work(check: Check) -> Watching:
+    """For each capability that the server declared and that was called, at least one call worked.
+
+    A declared feature that answers every call with an error is worse than none: clients build on
+    it. Judged at the end of the session, over the capability's own methods together (for example
+    `tools/list` and `tools/call` for `tools`).
+
+    Errors that the caller provokes (invalid params, a missing resource, a missing client
+    capability, a wrong header or version, a cancelled request) do not count against the server: a
+    capability with no other answers is inconclusive.
+
+    To fix it, make the methods work or stop declaring the capability.
+    """
+    worked: set[str] = set()
+    excused: set[str] = set()
+    failed: dict[str, tuple[Step, int]] = {}
+    while step := (yield):
+        name = SERVER_CAPABILITY[step.method]
+        if step.kind is Kind.RESULT:
+            worked.add(name)
+        elif _code(step) in _CALLERS_FAULT:
+            excused.add(name)
+        else:
+            failed[name] = (step, failed.get(name, (step, 0))[1] + 1)
+    capabilities = check.session.server_capabilities
+    for name in sorted({*worked, *excused, *failed}):
+        if not declares(capabilities, name):
+            continue
+        if name in worked:
+            check.saw()
+        elif name in failed:
+            step, count = failed[name]
+            check.saw(step)
+            check.violated(
+                step,
+                f"every call to the advertised capability {name!r} failed ({count} of {count})",
+                expected="at least one call that works",
+                actual=_error_text(step),
+            )
+        else:
+            check.inconclusive(f"every call to {name!r} failed for reasons the caller gave")
+
+
+def _code(step: Step) -> Any:
+    error = step.error
+    return error.get("code") if isinstance(error, dict) else None
+
+
+def _error_text(step: Step) -> str:
+    error = step.error
+    if not isinstance(error, dict):
+        return json_type(error)
+    return f"{error.get('code')} {error.get('message')}"
+
+
+@session_rule(
+    "INV-005",
+    "a tool result has content or structuredContent",
+    category="result-shape",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="server/tools#tool-result",
+    listens=(Kind.RESULT,),
+    methods=("tools/call",),
+    sender="server",
+)
+def tool_results_have_content(check: Check) -> Watching:
+    """A successful `tools/call` carries a `content` array or `structuredContent`.
+
+    `structuredContent` is an object; from 2026-07-28 on it may be any JSON value. `isError`, when
+    it is there, is a boolean: a string "false" is true in most languages. Results that ask for
+    input and results that stand for a task are not final and are not judged here.
+
+    To fix it, return `content` (an empty array is fine) with each result.
+    """
+    while step := (yield):
+        result = step.result
+        if isinstance(result, dict):
+            kind = result.get("resultType", "complete")
+            if kind != "complete" or (isinstance(result.get("task"), dict) and _asked_task(step)):
+                continue
+        check.saw(step)
+        fault = _tool_result_fault(result, step)
+        if fault:
+            check.violated(
+                step,
+                fault,
+                expected="a content array or a structuredContent object, and a boolean isError",
+                pointer="/result",
+            )
+
+
+def _asked_task(step: Step) -> bool:
+    return step.request is not None and "task" in step.request.params
+
+
+def _tool_result_fault(result: Any, step: Step) -> str:
+    if not isinstance(result, dict):
+        return f"the result is {json_type(result)}, not an object"
+    any_json = step.stateless
+    content = result.get("content", ABSENT)
+    structured = result.get("structuredContent", ABSENT)
+    if content is not ABSENT and not isinstance(content, list):
+        return f"content is {json_type(content)}, not an array"
+    if structured is not ABSENT and not any_json and not isinstance(structured, dict):
+        return f"structuredContent is {json_type(structured)}, not an object"
+    if content is ABSENT and structured is ABSENT:
+        return "neither content nor structuredContent is present"
+    is_error = result.get("isError", ABSENT)
+    if is_error is not ABSENT and not isinstance(is_error, bool):
+        return f"isError is {json_type(is_error)}, not a boolean"
+    return ""
+
+
+@session_rule(
+    "INV-006",
+    "an error has an integer code and a string message",
+    category="error-envelope",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec="basic#responses",
+    listens=(Kind.ERROR, Kind.INVALID),
+)
+def errors_have_code_and_message(check: Check) -> Watching:
+    """Every JSON-RPC error carries an integer `code` and a string `message`.
+
+    Programs branch on the code and people read the message. A code that is a string, a boolean or
+    a fraction is none.
+
+    To fix it, send `"error": {"code": -32603, "message": "what went wrong"}`.
+    """
+    while step := (yield):
+        error = step.error
+        if error is ABSENT:
+            continue
+        check.saw(step)
+        fault = ""
+        if not isinstance(error, dict):
+            fault = f"error is {json_type(error)}, not an object"
+        elif type(error.get("code", ABSENT)) is not int:
+            fault = f"code is {_described(error, 'code')}, not an integer"
+        elif not isinstance(error.get("message", ABSENT), str):
+            fault = f"message is {_described(error, 'message')}, not a string"
+        if fault:
+            check.violated(
+                step,
+                fault,
+                expected="an integer code and a string message",
+                pointer="/error",
+            )
+
+
+def _described(error: dict[str, Any], member: str) -> str:
+    value = error.get(member, ABSENT)
+    return "absent" if value is ABSENT else f"{json_type(value)} {value!r}"
+
+
+_NO_SUCH_METHOD = re.compile(
+    r"\bmethod\b.{0,80}?\b(not\s+(be\s+)?found|not\s+supported|unsupported|not\s+implemented"
+    r"|unimplemented|does\s+not\s+exist|doesn't\s+exist|unknown|not\s+recogni[sz]ed"
+    r"|unrecogni[sz]ed|not\s+known)"
+    r"|\b(unknown|unsupported|unrecogni[sz]ed|unimplemented|no\s+such|undefined)"
+    r"(\s+(json-?rpc|rpc|mcp|request))?\s+method\b",
+    re.IGNORECASE,
+)
+_SOMETHING_ELSE = re.compile(
+    r"\b(tool|resource|prompt|task|cursor|uri|template|argument|level|session|file|http)\b"
+    r".{0,80}?\b(not\s+found|unknown|not\s+supported|does\s+not\s+exist)",
+    re.IGNORECASE,
+)
+# A request that was refused before anyone looked at its method.
+_REFUSED_EARLIER = frozenset({-32700, -32020, -32021, -32022})
+
+
+@session_rule(
+    "INV-007",
+    "method-not-found uses code -32601",
+    category="error-envelope",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec="basic#responses",
+    listens=(Kind.ERROR,),
+)
+def method_not_found_has_its_code(check: Check) -> Watching:
+    """An error that means "there is no such method" has the code -32601.
+
+    It is recognised by its meaning: the message says so ("method not found", "unknown method",
+    "... is not implemented"), or the request's method does not exist in the revision. A tool or
+    a resource that was not found is something else. Clients use the code to find out what a
+    server can do, so another code turns "not here" into "broken".
+
+    To fix it, answer unknown methods with `-32601`.
+    """
+    while step := (yield):
+        code = _code(step)
+        if code == -32601 and type(code) is int:
+            check.saw(step)
+            continue
+        if type(code) is not int:
+            continue
+        reason = _means_no_such_method(step, code)
+        if reason:
+            check.saw(step)
+            check.violated(step, reason, expected="code -32601", actual=_error_text(step))
+
+
+def _means_no_such_method(step: Step, code: int) -> str:
+    error = step.error
+    text = error.get("message") if isinstance(error, dict) else None
+    text = text[:500] if isinstance(text, str) else ""
+    method = step.method
+    if method:
+        text = text.replace(method, "method")
+    if _NO_SUCH_METHOD.search(text) and not _SOMETHING_ELSE.search(text):
+        return f"the message says that the method does not exist, with code {code}"
+    request = step.request
+    if request is None or not method or code in _REFUSED_EARLIER:
+        return ""
+    if exists(method, request.sender, request.revision):
+        return ""
+    if code == -32600:
+        return ""  # refused as a request, which says nothing about its method
+    return (
+        f"{method!r} does not exist in {request.revision or 'any revision'}, but the code is {code}"
+    )

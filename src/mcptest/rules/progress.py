@@ -1,0 +1,288 @@
+"""PROG and CANCEL: what is said about a request while it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcptest.model.message import ABSENT, Kind, id_key, json_type
+from mcptest.model.revision import STATELESS_ERA, Revision
+from mcptest.model.verdict import Severity, Side
+from mcptest.rules.check import Check
+from mcptest.rules.declare import Watching, session_rule
+from mcptest.rules.session import Step
+from mcptest.wire.correlation import IdSet
+
+_PROGRESS = "notifications/progress"
+_SPEC = "basic/utilities/progress#behavior-requirements"
+_CANCEL_SPEC = "basic/utilities/cancellation#behavior-requirements"
+
+
+def _token(step: Step) -> Any:
+    """The progress token that a request asks with, or ABSENT."""
+    return step.meta.get("progressToken", ABSENT)
+
+
+def _other(sender: str) -> str:
+    return "server" if sender == "client" else "client"
+
+
+def _kept_by_a_task(step: Step) -> bool:
+    """The request's token lives on in a task (2025-11-25, or the tasks extension)."""
+    result = step.result
+    return isinstance(result, dict) and ("task" in result or result.get("resultType") == "task")
+
+
+@session_rule(
+    "PROG-001",
+    "progress increases",
+    category="progress",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec=_SPEC,
+    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+)
+def progress_increases(check: Check) -> Watching:
+    """Each progress notification of a request has a larger `progress` than the one before.
+
+    A bar that stands still or goes back tells a person that something is wrong, and clients that
+    use progress to put off a timeout may give up. After the response the token is free again.
+    """
+    latest: dict[Any, float] = {}
+    while step := (yield):
+        if step.kind is not Kind.NOTIFICATION:
+            token = _token(step.request) if step.request is not None else ABSENT
+            latest.pop((step.sender, id_key(token)), None)
+            continue
+        if step.method != _PROGRESS:
+            continue
+        check.saw(step)
+        value = step.params.get("progress")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            check.violated(step, f"progress is {json_type(value)}", expected="a number")
+            continue
+        key = (step.sender, id_key(step.params.get("progressToken")))
+        if key in latest and value <= latest[key]:
+            check.violated(
+                step,
+                "progress does not increase",
+                expected=f"more than {latest[key]}",
+                actual=str(value),
+                pointer="/params/progress",
+            )
+        latest[key] = value
+
+
+@session_rule(
+    "PROG-002",
+    "progress names a request that asked for it",
+    category="progress",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec=_SPEC,
+    listens=(Kind.NOTIFICATION, Kind.REQUEST),
+)
+def progress_was_asked_for(check: Check) -> Watching:
+    """The `progressToken` of a notification was given in a request of the other side.
+
+    Progress for an unknown token can't be shown anywhere. Progress for a request that was already
+    answered is judged by PROG-003.
+    """
+    asked = {"client": IdSet(), "server": IdSet()}
+    while step := (yield):
+        if step.kind is Kind.REQUEST:
+            token = _token(step)
+            if token is not ABSENT:
+                asked[_other(step.sender)].add(token)
+        elif step.method == _PROGRESS:
+            check.saw(step)
+            token = step.params.get("progressToken", ABSENT)
+            if token not in asked[step.sender]:
+                check.violated(
+                    step,
+                    f"progress for the token {token!r}, which no request gave",
+                    expected="the progressToken of a request",
+                    pointer="/params/progressToken",
+                )
+
+
+@session_rule(
+    "PROG-003",
+    "progress stops with the response",
+    category="progress",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec=_SPEC,
+    listens=(Kind.NOTIFICATION, Kind.REQUEST, Kind.RESULT, Kind.ERROR),
+)
+def progress_stops_with_the_response(check: Check) -> Watching:
+    """No progress is sent for a request that has been answered.
+
+    The receiver has dropped the token by then, or uses it again. A request that became a task
+    keeps its token for the life of the task.
+    """
+    open_tokens: set[Any] = set()
+    finished = {"client": IdSet(), "server": IdSet()}
+    while step := (yield):
+        if step.kind is Kind.NOTIFICATION:
+            token = step.params.get("progressToken", ABSENT)
+            if step.method != _PROGRESS:
+                continue
+            if (step.sender, id_key(token)) in open_tokens:
+                check.saw(step)
+            elif token in finished[step.sender]:
+                check.violated(
+                    step,
+                    f"progress for the token {token!r} after the response",
+                    expected="no progress after the response",
+                )
+            continue
+        request = step if step.kind is Kind.REQUEST else step.request
+        token = _token(request) if request is not None else ABSENT
+        if request is None or token is ABSENT:
+            continue
+        key = (_other(request.sender), id_key(token))
+        if step.kind is Kind.REQUEST or _kept_by_a_task(step):
+            open_tokens.add(key)
+        else:
+            open_tokens.discard(key)
+            finished[key[0]].add(token)
+
+
+@session_rule(
+    "PROG-004",
+    "progress tokens are strings or integers, unique among open requests",
+    category="progress",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec=_SPEC,
+    listens=(Kind.REQUEST, Kind.RESULT, Kind.ERROR),
+)
+def progress_tokens_are_unique(check: Check) -> Watching:
+    """A `progressToken` is a string or an integer that no other open request of the sender uses.
+
+    With one token for two requests nobody can tell whose progress it is.
+    """
+    open_tokens: dict[Any, Any] = {}
+    while step := (yield):
+        if step.kind is not Kind.REQUEST:
+            token = _token(step.request) if step.request is not None else ABSENT
+            if token is not ABSENT and step.request is not None:
+                open_tokens.pop((step.request.sender, id_key(token)), None)
+            continue
+        token = _token(step)
+        if token is ABSENT:
+            continue
+        check.saw(step)
+        key = (step.sender, id_key(token))
+        if type(token) is not int and type(token) is not str:
+            check.violated(
+                step,
+                f"progressToken is {json_type(token)}",
+                expected="a string or an integer",
+                actual=repr(token),
+                pointer="/params/_meta/progressToken",
+            )
+        elif key in open_tokens:
+            check.violated(
+                step,
+                f"progressToken {token!r} is in use by the open request {open_tokens[key]!r}",
+                expected="a token of its own for each open request",
+                pointer="/params/_meta/progressToken",
+            )
+        open_tokens[key] = step.id
+
+
+@session_rule(
+    "CANCEL-001",
+    "a cancellation names a request of its sender",
+    category="cancellation",
+    severity=Severity.MUST,
+    side=Side.BOTH,
+    spec=_CANCEL_SPEC,
+    listens=(Kind.NOTIFICATION,),
+    methods=("notifications/cancelled",),
+)
+def cancellations_name_own_requests(check: Check) -> Watching:
+    """`notifications/cancelled` carries the id of a request that the same side made.
+
+    A cancellation that crosses the response on its way is fine: its sender could not know. One
+    for an id that was never used, or that is of another JSON type, cancels nothing. In 2025-11-25
+    the id may be left out.
+    """
+    while step := (yield):
+        identifier = step.params.get("requestId", ABSENT)
+        if identifier is ABSENT and step.revision is Revision.V2025_11_25:
+            continue
+        check.saw(step)
+        if identifier not in check.session.in_flight[step.sender].seen:
+            check.violated(
+                step,
+                f"requestId {identifier!r} is not the id of a request that the {step.sender} made",
+                expected="the id of an own request in flight",
+                pointer="/params/requestId",
+            )
+
+
+RACE = 0.05
+"""Seconds in which an answer may already have been on its way."""
+
+
+@session_rule(
+    "CANCEL-002",
+    "a cancelled request is not answered",
+    category="cancellation",
+    severity=Severity.SHOULD,
+    side=Side.BOTH,
+    spec=_CANCEL_SPEC,
+    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+)
+def cancelled_requests_are_not_answered(check: Check) -> Watching:
+    """The receiver of a cancellation stops, and sends no response to the cancelled request.
+
+    The sender ignores it anyway. A response within 50 ms of the cancellation may have been on its
+    way and is not held against anyone; without times (in the public form) it can't be judged.
+    """
+    while step := (yield):
+        if step.kind is Kind.NOTIFICATION:
+            if step.method == "notifications/cancelled" and step.request is not None:
+                check.saw(step)
+            continue
+        cancelled = step.request.cancelled if step.request is not None else None
+        if cancelled is None:
+            continue
+        if check.session.form == "full" and step.t - cancelled.t > RACE:
+            check.violated(
+                step,
+                f"a response {step.t - cancelled.t:.3f} s after the request was cancelled",
+                expected="no response",
+            )
+
+
+@session_rule(
+    "CANCEL-003",
+    "the server cancels nothing but a subscription",
+    category="cancellation",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec=_CANCEL_SPEC,
+    window=STATELESS_ERA,
+    listens=(Kind.NOTIFICATION,),
+    methods=("notifications/cancelled",),
+    sender="server",
+)
+def server_cancels_subscriptions_only(check: Check) -> Watching:
+    """In the stateless era a server may end a `subscriptions/listen`, and cancels nothing else.
+
+    It makes no requests of its own there, and the client's requests are the client's to cancel.
+    """
+    while step := (yield):
+        check.saw(step)
+        identifier = step.params.get("requestId", ABSENT)
+        request = check.session.in_flight["client"].find(identifier)
+        if request is None or request.method != "subscriptions/listen":
+            check.violated(
+                step,
+                f"the server cancels {request.method if request else repr(identifier)}",
+                expected="the id of an open subscriptions/listen",
+                pointer="/params/requestId",
+            )

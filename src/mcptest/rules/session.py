@@ -1,0 +1,363 @@
+"""Following a session: which request an answer belongs to, and what was agreed by then.
+
+The tracker turns records into steps, one at a time, and forgets what is settled: memory is
+bounded by what is in flight, not by the length of the capture. It judges nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Closed,
+    Exited,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Opened,
+    StreamEnd,
+    TransportName,
+)
+from mcptest.model.message import ABSENT, Kind, Message
+from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
+from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcptest.wire.correlation import InFlight
+from mcptest.wire.envelope import decode
+from mcptest.wire.session_source import CaptureForm, SessionSource
+
+_STATELESS = STATELESS_REVISIONS  # a tuple: two comparisons by identity
+_EMPTY: dict[str, Any] = {}
+NO_MESSAGE = Message(b"", Kind.INVALID, ABSENT)
+
+
+class Mismatch(enum.Enum):
+    """Why an answer belongs to no waiting request."""
+
+    UNKNOWN = "no request had this id"
+    AGAIN = "the request with this id was answered before"
+    OTHER_TYPE = "the request's id is of another JSON type"
+
+
+class Stream:
+    """One HTTP exchange, or one entry of a public capture."""
+
+    __slots__ = ("number", "posted", "request", "response")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.request: HttpRequest | None = None
+        self.response: HttpResponse | None = None
+        self.posted: Step | None = None
+        """The first message that the client sent on it."""
+
+    def sent_header(self, name: str) -> str | None:
+        headers = self.request.headers if self.request else ()
+        return next((value for key, value in headers if key.lower() == name), None)
+
+
+class Step:
+    """One message (or other record) in its place, with what was known when it passed."""
+
+    __slots__ = (
+        "cancelled",
+        "id",
+        "id_was_used",
+        "id_was_waiting",
+        "in_batch",
+        "kind",
+        "message",
+        "meta",
+        "method",
+        "mismatch",
+        "params",
+        "place",
+        "record",
+        "request",
+        "result",
+        "revision",
+        "sender",
+        "stateless",
+        "stream",
+    )
+
+    def __init__(self, place: int, record: AnyRecord, message: Message, sender: str) -> None:
+        self.place = place
+        self.record = record
+        self.message = message
+        self.sender = sender
+        self.kind = message.kind
+        self.method: str = ""
+        """Of a request or notification; of an answer, that of the request it belongs to."""
+        self.request: Step | None = None
+        """What an answer answers, or what a cancellation cancels."""
+        self.mismatch: Mismatch | None = None
+        self.revision: Revision | None = None
+        """None: a revision with the handshake, but the capture does not say which."""
+        self.stream: Stream | None = None
+        self.in_batch = False
+        self.id_was_used = False
+        self.id_was_waiting = False
+        self.cancelled: Step | None = None
+        """What cancelled this request."""
+        self.stateless = False
+        """Is `revision` one of the stateless era?"""
+        self.id: Any = ABSENT
+        self.params: dict[str, Any] = _EMPTY
+        """The params, or an empty object where there are none or they are not an object."""
+        self.meta: dict[str, Any] = _EMPTY
+        """The `_meta` of the params or the result, or an empty object."""
+        self.result: Any = ABSENT
+        value = message.value
+        if type(value) is dict:
+            self.id = value.get("id", ABSENT)
+            if "result" in value:
+                holder = self.result = value["result"]
+            else:
+                holder = value.get("params")
+                if type(holder) is dict:
+                    self.params = holder
+            if type(holder) is dict and "_meta" in holder:
+                meta = holder["_meta"]
+                self.meta = meta if type(meta) is dict else _EMPTY
+
+    @property
+    def error(self) -> Any:
+        return self.message.error
+
+    @property
+    def t(self) -> float:
+        return self.record.t
+
+
+class Session:
+    """What is known of the session so far. Rules read it; only the tracker writes it."""
+
+    def __init__(self, source: SessionSource, forced: Revision | None = None) -> None:
+        self.label = source.label
+        self.form: CaptureForm = source.form
+        self.transport: TransportName | None = source.transport
+        self.forced = forced
+        self.revision: Revision | None = forced or revision_of_wire(source.spec_version)
+        self.server_capabilities: Any = source.server_capabilities or None
+        """None while nothing is known about them."""
+        if isinstance(source.server_capabilities, dict):
+            self.server_capabilities = source.server_capabilities
+        self.client_capabilities: Any = None
+        self.in_flight: dict[str, InFlight[Step]] = {"client": InFlight(), "server": InFlight()}
+        self.streams: dict[int, Stream] = {}
+        self.initialize_sent = False
+        self.initialize_answered = False
+        self.initialized = False
+        self.agreed_version: str | None = None
+        """What the server's initialize result said, whether that revision exists or not."""
+        self.handshake_revision: Revision | None = None
+        self.stateless_revision: Revision | None = None
+        self.stateless_answers = 0
+        self.messages = 0
+        self.closed: Closed | None = None
+        self.exited: Exited | None = None
+        self.ends_whole = source.form == "exchanges"
+        """False for a capture that was cut short."""
+
+    def eras(self) -> list[Era]:
+        """The eras that the session really spoke; a refused probe is not speaking."""
+        if self.forced is not None:
+            return [self.forced.era]
+        spoke: list[Era] = []
+        if self.initialize_sent or self.stateless_revision is None:
+            spoke.append(Era.HANDSHAKE)
+        if self.stateless_revision and (self.stateless_answers or not self.initialize_sent):
+            spoke.append(Era.STATELESS)
+        return spoke
+
+    def revisions(self) -> list[Revision | None]:
+        """The revisions to judge by; None stands for an unknown one with the handshake."""
+        if self.forced is not None:
+            return [self.forced]
+        known = {Era.HANDSHAKE: self.handshake_revision, Era.STATELESS: self.stateless_revision}
+        if Era.HANDSHAKE in self.eras() and self.handshake_revision is None and self.revision:
+            known[Era.HANDSHAKE] = self.revision if self.revision.era is Era.HANDSHAKE else None
+        return [known[era] for era in self.eras()]
+
+
+def steps_of(source: SessionSource, session: Session) -> Iterator[Step]:
+    """Every step of the session, in order; `session` is kept up to date on the way."""
+    tracker = _Tracker(session)
+    for place, record in source.records:
+        if type(record) is Frame:
+            yield from tracker.messages(place, record)
+        else:
+            step = tracker.other(place, record)
+            if step is not None:
+                yield step
+
+
+class _Tracker:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def messages(self, place: int, frame: Frame) -> Iterator[Step]:
+        message = decode(frame.raw)
+        stream = self.stream(frame.stream) if frame.stream is not None else None
+        if message.kind is not Kind.BATCH:
+            yield self.step(place, frame, message, stream)
+            return
+        whole = self.step(place, frame, message, stream)
+        yield whole
+        for item in message.items:
+            step = self.step(place, frame, item, stream, in_batch=True)
+            yield step
+
+    def stream(self, number: int) -> Stream:
+        streams = self.session.streams
+        found = streams.get(number)
+        if found is None:
+            if self.session.form == "exchanges":
+                streams.clear()  # an exchange is over when the next one begins
+            found = streams[number] = Stream(number)
+        return found
+
+    def other(self, place: int, record: AnyRecord) -> Step | None:
+        session = self.session
+        step = Step(place, record, NO_MESSAGE, "")
+        step.revision = session.revision
+        if type(record) is HttpRequest:
+            step.stream = self.stream(record.stream)
+            step.stream.request = record
+            step.sender = "client"
+        elif type(record) is HttpResponse:
+            step.stream = self.stream(record.stream)
+            step.stream.response = record
+            step.sender = "server"
+            if step.stream.posted is not None:
+                step.revision = step.stream.posted.revision
+        elif type(record) is StreamEnd:
+            step.stream = session.streams.pop(record.stream, None)
+            self.abandoned(step, record)
+        elif type(record) is Closed:
+            session.closed = record
+            session.ends_whole = not record.interrupted
+        elif type(record) is Exited:
+            session.exited = record
+        elif type(record) is Opened:
+            return None
+        return step
+
+    def abandoned(self, step: Step, end: StreamEnd) -> None:
+        """In the stateless era closing a request's stream cancels the request."""
+        request = step.stream.posted if step.stream is not None else None
+        if end.complete or request is None or request.revision is None:
+            return
+        if request.revision.era is Era.STATELESS:
+            request.cancelled = step
+
+    def step(
+        self,
+        place: int,
+        frame: Frame,
+        message: Message,
+        stream: Stream | None,
+        in_batch: bool = False,
+    ) -> Step:
+        step = Step(place, frame, message, frame.sender)
+        step.stream = stream
+        step.in_batch = in_batch
+        kind = message.kind
+        if kind is Kind.REQUEST:
+            step.method = message.method or ""
+            self.request(step)
+        elif kind is Kind.RESULT or kind is Kind.ERROR:
+            self.answer(step)
+        elif kind is Kind.NOTIFICATION:
+            step.method = message.method or ""
+            self.notification(step)
+        if step.revision is None or self.session.forced:
+            step.revision = self.session.revision
+        step.stateless = step.revision in _STATELESS
+        if stream is not None and stream.posted is None and frame.sender == "client":
+            stream.posted = step
+        self.session.messages += 1
+        return step
+
+    def request(self, step: Step) -> None:
+        session = self.session
+        if step.sender == "client":
+            self.learn_from_request(step)
+        in_flight = session.in_flight[step.sender]
+        identifier = step.id
+        step.id_was_waiting = in_flight.find(identifier) is not None
+        step.id_was_used = not in_flight.sent(identifier, step)
+
+    def learn_from_request(self, step: Step) -> None:
+        session = self.session
+        if step.method == "initialize":
+            session.initialize_sent = True
+            session.initialize_answered = session.initialized = False
+            session.client_capabilities = step.params.get("capabilities")
+            if session.revision and session.revision.era is Era.STATELESS and not session.forced:
+                session.revision = None
+            return
+        meta = step.meta
+        named = revision_of_wire(meta.get(PROTOCOL_VERSION)) if meta else None
+        if named is None and step.method == "server/discover":
+            named = session.stateless_revision or Revision.V2026_07_28
+        if named is None or named.era is not Era.STATELESS:
+            return
+        step.revision = session.stateless_revision = named
+        session.client_capabilities = meta.get(CLIENT_CAPABILITIES)
+        if not session.initialize_sent and not session.forced:
+            session.revision = named
+
+    def answer(self, step: Step) -> None:
+        session = self.session
+        asker = "server" if step.sender == "client" else "client"
+        in_flight = session.in_flight[asker]
+        identifier = step.id
+        request = in_flight.answered(identifier)
+        if request is None:
+            step.mismatch = self.mismatch(in_flight, identifier)
+            return
+        step.request = request
+        step.method = request.method
+        step.revision = request.revision
+        if step.kind is Kind.RESULT and asker == "client":
+            self.learn_from_result(step, request)
+
+    def mismatch(self, in_flight: InFlight[Step], identifier: Any) -> Mismatch:
+        if identifier in in_flight.seen:
+            return Mismatch.AGAIN
+        if in_flight.twin_of_other_type(identifier) is not None:
+            return Mismatch.OTHER_TYPE
+        return Mismatch.UNKNOWN
+
+    def learn_from_result(self, step: Step, request: Step) -> None:
+        session = self.session
+        result = step.result if isinstance(step.result, dict) else {}
+        if request.method == "initialize":
+            session.initialize_answered = True
+            version = result.get("protocolVersion")
+            session.agreed_version = version if isinstance(version, str) else None
+            agreed = revision_of_wire(version)
+            if agreed is not None and agreed.era is Era.HANDSHAKE:
+                session.handshake_revision = agreed
+                session.revision = session.forced or agreed
+            step.revision = session.revision
+        elif request.revision is not None and request.revision.era is Era.STATELESS:
+            session.stateless_answers += 1
+        if request.method in {"initialize", "server/discover"}:
+            capabilities = result.get("capabilities")
+            if isinstance(capabilities, dict):
+                session.server_capabilities = capabilities
+
+    def notification(self, step: Step) -> None:
+        session = self.session
+        if step.method == "notifications/initialized" and step.sender == "client":
+            session.initialized = True
+        elif step.method == "notifications/cancelled":
+            request = session.in_flight[step.sender].find(step.params.get("requestId", ABSENT))
+            if request is not None:
+                step.request = request
+                request.cancelled = step

@@ -1,0 +1,65 @@
+"""STDIO: the two pipes carry messages and nothing else."""
+
+from __future__ import annotations
+
+from mcptest.model.message import ABSENT, Kind
+from mcptest.model.verdict import Severity, Side
+from mcptest.rules.check import Check
+from mcptest.rules.declare import Watching, session_rule
+
+
+@session_rule(
+    "STDIO-001",
+    "stdout carries nothing but messages",
+    category="stdio",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic/transports#stdio",
+    transports=("stdio",),
+    sender="server",
+)
+def stdout_carries_messages_only(check: Check) -> Watching:
+    """Each line that a server writes to stdout is one MCP message.
+
+    A banner, a log line or a stray print breaks clients that read line by line: some drop the
+    connection. An empty line counts too. Diagnostics belong on stderr.
+    """
+    while step := (yield):
+        if step.in_batch:
+            continue
+        check.saw(step)
+        if step.message.value is ABSENT or (
+            step.kind is Kind.INVALID and not isinstance(step.message.value, dict)
+        ):
+            check.violated(
+                step,
+                "a line on stdout that is no message",
+                expected="JSON-RPC messages only; diagnostics go to stderr",
+            )
+
+
+@session_rule(
+    "STDIO-002",
+    "stdin carries nothing but messages",
+    category="stdio",
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    spec="basic/transports#stdio",
+    transports=("stdio",),
+    sender="client",
+)
+def stdin_carries_messages_only(check: Check) -> Watching:
+    """Each line that a client writes to the server's stdin is one MCP message.
+
+    A server may end the session on anything else.
+    """
+    while step := (yield):
+        if step.in_batch:
+            continue
+        check.saw(step)
+        if step.message.value is ABSENT or (
+            step.kind is Kind.INVALID and not isinstance(step.message.value, dict)
+        ):
+            check.violated(
+                step, "a line on stdin that is no message", expected="JSON-RPC messages only"
+            )

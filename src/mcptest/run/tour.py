@@ -1,0 +1,234 @@
+"""A tour of a server: everything that is safe to ask of one that nobody prepared for it.
+
+Only what the server declares is asked for. A tool is called only if it says that it is read-only,
+or if the user names it. One bad answer costs one step; only a server that is gone ends the tour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mcptest.explore.plausible import plausible_arguments
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.events import Event, SessionBegan, StepTaken
+from mcptest.model.message import Kind, Message, json_type
+from mcptest.model.revision import Era
+from mcptest.model.show import show
+from mcptest.peer.client import LIST_MEMBERS, Client, Reply
+from mcptest.schema.json_schema import CompiledSchema, SchemaError
+
+_READS = 3
+_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asked for beyond the safe default."""
+
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    reads: tuple[str, ...] = ()
+
+
+NO_WISHES = Wishes()
+
+
+def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
+    """Ask everything that is safe, in a fixed order; raises PeerError once the server is gone."""
+    server = client.server
+    name = server.info.get("name")
+    yield SessionBegan(
+        client.revision,
+        show(str(name), 60) if name else "a server without a name",
+        tuple(show(str(key), 40) for key in server.capabilities),
+    )
+    if client.revision.era is Era.HANDSHAKE:
+        yield _ask("ping", lambda: client.request("ping"))
+    yield from _logging(client)
+    yield from _tools(client, wishes)
+    yield from _resources(client, wishes)
+    yield from _prompts(client)
+
+
+def _ask(
+    what: str, ask: Callable[[], Reply], about: Callable[[Reply], str] = lambda _: ""
+) -> Event:
+    """Take one step; only a peer that is gone is not survived."""
+    try:
+        reply = ask()
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        return StepTaken(what, "failed", error.message)
+    if not reply.ok:
+        return StepTaken(what, "refused", _refusal(reply.message))
+    return StepTaken(what, "done", about(reply))
+
+
+def _refusal(answer: Message) -> str:
+    error = answer.error
+    if not isinstance(error, dict):
+        return "the answer is no valid message: " + show(answer.raw or str(answer.value), 120)
+    return f"{show(str(error.get('code')), 20)} {show(str(error.get('message')), 120)}"
+
+
+def _walk(client: Client, method: str, found: list[Any]) -> Event:
+    """All pages of a list; what they name is added to `found`."""
+    member = LIST_MEMBERS[method]
+    pages = 0
+
+    def walk() -> Reply:
+        nonlocal pages
+        reply = None
+        for reply in client.pages(method):
+            pages += 1
+            items = reply.result.get(member)
+            if isinstance(items, list):
+                found.extend(items)
+            elif reply.ok:
+                raise PeerError(ErrorKind.PROTOCOL, f"{member} is {json_type(items)}, not an array")
+            if len(found) > client.connection.limits.items:
+                raise PeerError(ErrorKind.PAGES_EXCEEDED, f"more than {len(found) - 1} {member}")
+        assert reply is not None  # a walk has at least one page
+        return reply
+
+    return _ask(method, walk, lambda _: f"{len(found)} in {pages} page{'s' * (pages != 1)}")
+
+
+def _logging(client: Client) -> Iterator[Event]:
+    if not client.declares("logging"):
+        return
+    try:
+        answer = client.log_level("info")
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        yield StepTaken("logging level", "failed", error.message)
+        return
+    if answer is not None and answer.kind is not Kind.RESULT:
+        yield StepTaken("logging level", "refused", _refusal(answer))
+        return
+    yield StepTaken("logging level", "done", "info")
+
+
+# -- tools ---------------------------------------------------------------------------------
+
+
+def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
+    if not client.declares("tools"):
+        return
+    tools: list[Any] = []
+    yield _walk(client, "tools/list", tools)
+    calls = wishes.calls or _safe_call(tools)
+    if not calls:
+        yield StepTaken(
+            "tools/call",
+            "skipped",
+            "no tool says that it is read-only; name one with --call NAME='{…}'",
+        )
+    for name, arguments in calls:
+        yield _ask(
+            f"tools/call {show(name, 60)}",
+            partial(client.call_tool, name, arguments, progress_token=f"mcptest-{name}"),
+            lambda reply: "isError" if reply.result.get("isError") is True else "",
+        )
+
+
+def _safe_call(tools: list[Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The first tool that says it only reads, with an input that its own schema accepts."""
+    for tool in tools:
+        annotations = tool.get("annotations") if isinstance(tool, dict) else None
+        if not isinstance(annotations, dict) or annotations.get("readOnlyHint") is not True:
+            continue
+        name, schema = tool.get("name"), tool.get("inputSchema")
+        if not isinstance(name, str) or not isinstance(schema, dict):
+            continue
+        arguments = plausible_arguments(schema)
+        if _fits(schema, arguments):
+            return ((name, arguments),)
+    return ()
+
+
+def _fits(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    try:
+        return CompiledSchema(schema).misfit(arguments) is None
+    except SchemaError:
+        return False  # whether the schema is at fault is for the rules to say
+
+
+# -- resources -----------------------------------------------------------------------------
+
+
+def _resources(client: Client, wishes: Wishes) -> Iterator[Event]:
+    if not client.declares("resources"):
+        return
+    resources: list[Any] = []
+    yield _walk(client, "resources/list", resources)
+    yield _walk(client, "resources/templates/list", [])
+    uris = wishes.reads or _uris(resources)[:_READS]
+    for uri in uris:
+        yield _ask(f"resources/read {show(uri, 80)}", partial(client.read_resource, uri))
+    declared = client.server.capabilities.get("resources")
+    if uris and isinstance(declared, dict) and declared.get("subscribe") is True:
+        yield _subscription(client, uris[0])
+
+
+def _uris(resources: list[Any]) -> tuple[str, ...]:
+    uris = (each.get("uri") for each in resources if isinstance(each, dict))
+    return tuple(uri for uri in uris if isinstance(uri, str))
+
+
+def _subscription(client: Client, uri: str) -> Event:
+    what = f"subscription to {show(uri, 80)}"
+    try:
+        subscription = client.subscribe(uri)
+        answer = subscription.answer
+        if answer is None or answer.kind is Kind.RESULT:
+            answer = client.unsubscribe(subscription)
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        return StepTaken(what, "failed", error.message)
+    if answer is not None and answer.kind is not Kind.RESULT:
+        return StepTaken(what, "refused", _refusal(answer))
+    return StepTaken(what, "done")
+
+
+# -- prompts -------------------------------------------------------------------------------
+
+
+def _prompts(client: Client) -> Iterator[Event]:
+    if not client.declares("prompts"):
+        return
+    prompts: list[Any] = []
+    yield _walk(client, "prompts/list", prompts)
+    first = next((each for each in prompts if isinstance(each, dict)), None)
+    if first is None or not isinstance(first.get("name"), str):
+        return
+    name = first["name"]
+    arguments = _prompt_arguments(first)
+    yield _ask(f"prompts/get {show(name, 60)}", partial(client.get_prompt, name, arguments or None))
+    if client.declares("completions"):
+        yield from _completion(client, first)
+
+
+def _prompt_arguments(prompt: Mapping[str, Any]) -> dict[str, str]:
+    """Prompt arguments are strings: each required one gets its own name."""
+    declared = prompt.get("arguments")
+    return {
+        each["name"]: each["name"]
+        for each in (declared if isinstance(declared, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("name"), str) and each.get("required")
+    }
+
+
+def _completion(client: Client, prompt: Mapping[str, Any]) -> Iterator[Event]:
+    declared = prompt.get("arguments")
+    first = declared[0] if isinstance(declared, list) and declared else None
+    if not isinstance(first, dict) or not isinstance(first.get("name"), str):
+        return
+    reference = {"type": "ref/prompt", "name": prompt["name"]}
+    argument = {"name": first["name"], "value": ""}
+    yield _ask("completion/complete", lambda: client.complete(reference, argument))

@@ -1,0 +1,218 @@
+"""Finding and ending what a server leaves behind, also what hid in a session of its own (Linux).
+
+We are the sub-reaper of our servers: when a process between us and a grandchild dies, the
+grandchild becomes our child. Several servers may live at the same time, so each orphan has to be
+recognised as belonging to one of them before it is touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcptest.model.deadline import Deadline
+
+MARKER = "MCPTEST_SESSION"
+"""The variable whose value is unique to one server: its descendants inherit it."""
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+live_servers: set[int] = set()
+"""Process ids of the servers that are running now; their trees are not orphans."""
+
+
+@functools.cache
+def become_subreaper() -> bool:
+    """Make orphans of our servers our children. False where the system has no such thing."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):  # a libc without it
+        return False
+    return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One process as /proc showed it. The start time tells it from a later one with its id."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    dead: bool
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return self.pid, self.started
+
+
+def look_at(pid: int) -> Seen | None:
+    """The process with this id, or None when there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything: also spaces and parentheses.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    state, parent, group, session = fields[:4]
+    return Seen(pid, int(parent), int(group), int(session), int(fields[19]), state in b"ZX")
+
+
+def tree_of(root: int) -> Iterator[int]:
+    """Every process below `root`, but not the trees of (other) servers that are alive."""
+    stack = [root]
+    while stack:
+        for child in _children_of(stack.pop()):
+            if child not in live_servers:
+                yield child
+                stack.append(child)
+
+
+def _children_of(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names, as plain strings
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it just ended
+                text = Path(f"/proc/{pid}/task/{thread}/children").read_bytes()
+                children += map(int, text.split())
+    except OSError:
+        pass  # the process just ended
+    return children
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How to recognise the descendants of one server."""
+
+    leader: int
+    mark: str
+    pipes: frozenset[str]
+    """Our pipes to the server as /proc names them, for those who cleaned their environment."""
+    known: frozenset[tuple[int, int]] = frozenset()
+    """Identities of those that were below the server when it was last alive."""
+
+    def owns(self, process: Seen) -> bool:
+        if self.leader in (process.group, process.session):
+            return True
+        return self._is_marked(process.pid) or self._holds_a_pipe(process.pid)
+
+    def _is_marked(self, pid: int) -> bool:
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
+        return f"{MARKER}={self.mark}".encode() in environment.split(b"\0")
+
+    def _holds_a_pipe(self, pid: int) -> bool:
+        for descriptor in range(3):
+            try:
+                if os.readlink(f"/proc/{pid}/fd/{descriptor}") in self.pipes:  # noqa: PTH115 - no path
+                    return True
+            except OSError:
+                continue
+        return False
+
+
+def end_orphans(family: Family, deadline: Deadline, *, politely: bool) -> list[int]:
+    """End and reap what is left of a family whose leader is dead; gives who would not go."""
+    number = signal.SIGTERM if politely else signal.SIGKILL
+    patience = deadline.within(0.5) if politely else deadline
+    search = _Search(family)
+    while True:
+        living = search.look()
+        if not living and search.is_over:
+            return []
+        for pid in living:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        if living:
+            _wait_for_one(living, patience)
+        if patience.expired:
+            if deadline.expired and number == signal.SIGKILL:
+                return living
+            number, patience = signal.SIGKILL, deadline
+
+
+class _Search:
+    """Looks for the living of one family, and reaps those of its dead that became ours.
+
+    /proc is read while processes fork and die: one that is handed from a dying parent to us may be
+    missed in between. So where there was a family at all, two quiet looks in a row end the search.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        # Whoever is recognised is remembered: a dead process has no environment to tell it by.
+        self._known = set(family.known)
+        self._needed = 2 if family.known else 1
+        self._quiet = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self._quiet >= self._needed
+
+    def look(self) -> list[int]:
+        living: list[int] = []
+        self._quiet += 1
+        for pid in tree_of(os.getpid()):
+            if pid == self._family.leader:
+                continue
+            process = look_at(pid)
+            if process is None:  # it went while we looked
+                self._disturb()
+            elif self._meet(process):
+                living.append(pid)
+                self._disturb()
+        return living
+
+    def _meet(self, process: Seen) -> bool:
+        """Whether it is a living member of the family."""
+        ours = process.identity in self._known or self._family.owns(process)
+        if not process.dead:
+            if ours:
+                self._known.add(process.identity)
+            return ours
+        if process.parent == os.getpid() and (ours or _was_adopted(process)):
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process.pid, os.WNOHANG)
+            self._disturb()
+        return False
+
+    def _disturb(self) -> None:
+        self._quiet = 0
+        self._needed = 2
+
+
+def _was_adopted(process: Seen) -> bool:
+    """Surely no child that other code of this process started and still wants to wait for."""
+    return process.session not in (os.getsid(0), process.pid)
+
+
+def _wait_for_one(pids: Iterable[int], deadline: Deadline) -> None:
+    """Wait until one of these processes is dead, or the deadline."""
+    poll = select.poll()
+    patience = deadline
+    with contextlib.ExitStack() as opened:
+        for pid in pids:
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return  # already gone
+            except OSError:  # no descriptor left, or an old kernel: look again soon
+                patience = deadline.within(0.02)
+                continue
+            opened.callback(os.close, descriptor)
+            poll.register(descriptor, select.POLLIN)
+        poll.poll(patience.remaining() * 1000)

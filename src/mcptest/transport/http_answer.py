@@ -1,0 +1,315 @@
+"""What one HTTP response says, as records: its head, then messages, events or an excerpt.
+
+Bytes come in as the connection reads them. Every stream that was begun ends with exactly one
+StreamEnd, after any Trouble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from mcptest.model.capture import (
+    Frame,
+    HttpResponse,
+    Note,
+    Sse,
+    SseEvent,
+    StreamEnd,
+    Trouble,
+)
+from mcptest.model.errors import ErrorKind
+from mcptest.model.limits import Limits
+from mcptest.model.show import show
+from mcptest.transport.base import Clock, Sink
+from mcptest.wire.content_coding import Unpacker
+from mcptest.wire.fault import EXCERPT, WireError
+from mcptest.wire.http1 import Head
+from mcptest.wire.http_rules import Body, classify_response, media_type
+from mcptest.wire.sse import Comment, Event, SseDecoder
+
+_TEXT_KEPT = 4 * EXCERPT
+_TEXT_READ = 256 * 1024
+"""How much of a body that is only worth an excerpt is read before the connection is given up."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class EnoughError(Exception):
+    """All that there is to say about the response has been said; the rest is not worth reading."""
+
+
+class _BodyReader(Protocol):
+    held: int
+
+    def add(self, data: bytes) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def lost(self) -> str: ...
+
+
+class Answer:
+    """Turns one response into records. WireError means: say so with `fail` and hang up."""
+
+    __slots__ = (
+        "_body",
+        "_clock",
+        "_limits",
+        "_method",
+        "_say",
+        "_stream",
+        "_unpacker",
+        "location",
+        "only_acknowledges",
+        "status",
+    )
+
+    def __init__(self, stream: int, method: str, say: Sink, clock: Clock, limits: Limits) -> None:
+        self._stream = stream
+        self._method = method
+        self._say = say
+        self._clock = clock
+        self._limits = limits
+        self._body: _BodyReader | None = None
+        self._unpacker: Unpacker | None = None
+        self.location: str | None = None
+        """Where a redirect leads, once its head has come."""
+        self.only_acknowledges = False
+        """The body carries no message whatever it says, as in the old HTTP+SSE transport."""
+        self.status: int | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes kept for a body or event that is not complete yet."""
+        return self._body.held if self._body is not None else 0
+
+    @property
+    def is_events(self) -> bool:
+        return isinstance(self._body, _Events)
+
+    def head(self, head: Head) -> None:
+        if head.status < 200:
+            self.note(f"interim response {head.status}")
+            return
+        self.status = head.status
+        response = HttpResponse(
+            t=self._clock(), stream=self._stream, status=head.status, headers=head.headers
+        )
+        self._say(response)
+        coding = content_type = None
+        for name, value in head.headers:
+            key = name.lower()
+            if key == "content-type":
+                content_type = value
+            elif key == "content-encoding":
+                coding = value.strip().lower()
+            elif key == "location" and head.status in _REDIRECTS:
+                self.location = value
+        self._body = self._reader(head, content_type)
+        if coding and coding != "identity":
+            self._unpacker = Unpacker(
+                coding, None if self.is_events else self._limits.message_bytes
+            )
+
+    def data(self, data: bytes) -> None:
+        assert self._body is not None  # a body comes after its head
+        if self._unpacker is None:
+            self._body.add(data)
+            return
+        for piece in self._unpacker.feed(data):
+            self._body.add(piece)
+
+    def end(self, rest: bytes = b"") -> None:
+        """The body came to its proper end; `rest` is what the server sent beyond it."""
+        if self._unpacker is not None:
+            self._unpacker.finish()
+        if self._body is not None:
+            self._body.finish()
+        if rest:
+            why = f"{len(rest)} bytes follow the end of the response"
+            self.trouble(ErrorKind.BAD_HTTP, why, show(rest, EXCERPT))
+        self._say(StreamEnd(t=self._clock(), stream=self._stream))
+
+    def cut(self, why: str) -> None:
+        """We hang up ourselves."""
+        self.note(why)
+        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
+
+    def begin_again(self) -> None:
+        """Forget a redirect: the answer proper is still to come."""
+        self._body = self._unpacker = self.location = self.status = None
+
+    def fail(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
+        """The response can't be read on; nothing more comes on this stream."""
+        if self.is_events and self._body is not None:
+            detail += self._body.lost()
+        self.trouble(kind, detail, excerpt)
+        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
+
+    def trouble(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
+        self._say(
+            Trouble(
+                t=self._clock(),
+                error=kind.value,
+                detail=detail,
+                stream=self._stream,
+                excerpt=excerpt,
+            )
+        )
+
+    def message(self, raw: bytes, sse: Sse | None = None) -> None:
+        self._say(Frame(t=self._clock(), sender="server", raw=raw, stream=self._stream, sse=sse))
+
+    def event(self, sse: Sse, data: bytes = b"", comment: str | None = None) -> None:
+        text = data.decode("utf-8", "backslashreplace")
+        self._say(
+            SseEvent(t=self._clock(), stream=self._stream, sse=sse, data=text, comment=comment)
+        )
+
+    def note(self, text: str) -> None:
+        self._say(Note(t=self._clock(), text=f"stream {self._stream}: {text}"))
+
+    def _reader(self, head: Head, content_type: str | None) -> _BodyReader:
+        if self.location is not None:
+            return _Text(lambda excerpt: None)  # what counts about a redirect is where it leads
+        if self.only_acknowledges and 200 <= head.status < 300:
+            return _Text(self._acknowledged)
+        kind = classify_response(self._method, head.status, content_type)
+        if kind is Body.JSON:
+            return _Json(self, self._limits.message_bytes)
+        if kind is Body.EVENTS:
+            return _Events(self, self._limits.message_bytes)
+        if kind is Body.NOTHING:
+            return _Text(lambda excerpt: self._unexpected(head.status, excerpt))
+        if kind is Body.WRONG_TYPE:
+            return _Text(lambda excerpt: self._wrong_type(head.status, content_type, excerpt))
+        return _Text(lambda excerpt: self._error_status(head, content_type, excerpt))
+
+    def _acknowledged(self, excerpt: str) -> None:
+        if excerpt:
+            self.note(f"the acknowledgement says {excerpt!r}")
+
+    def _unexpected(self, status: int, excerpt: str) -> None:
+        if excerpt and 200 <= status < 300:
+            self.trouble(
+                ErrorKind.BAD_CONTENT_TYPE, f"a {status} that should be empty has a body", excerpt
+            )
+
+    def _wrong_type(self, status: int, content_type: str | None, excerpt: str) -> None:
+        if not excerpt and content_type is None:
+            return  # an empty success: there is nothing to misread
+        kind = show(media_type(content_type), 80) or "no content type"
+        self.trouble(
+            ErrorKind.BAD_CONTENT_TYPE,
+            f"HTTP {status} with {kind}, neither application/json nor text/event-stream",
+            excerpt,
+        )
+
+    def _error_status(self, head: Head, content_type: str | None, excerpt: str) -> None:
+        detail = f"HTTP {head.status}"
+        if head.reason:
+            detail += f" {show(head.reason, 80)}"
+        if head.status > 599:
+            detail += ", which is no status of HTTP"
+        wanted = next((v for k, v in head.headers if k.lower() == "www-authenticate"), None)
+        if wanted is not None:
+            detail += f"; the server wants authorization: {show(wanted, 200)}"
+        kind = show(media_type(content_type), 80)
+        detail += f" ({kind})" if kind and excerpt else "" if excerpt else ", without a body"
+        self.trouble(ErrorKind.HTTP_STATUS, detail, excerpt)
+
+
+class _Json:
+    """A body that is one message. Nothing is decoded here."""
+
+    def __init__(self, answer: Answer, limit: int) -> None:
+        self._answer = answer
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self.held = 0
+
+    def add(self, data: bytes) -> None:
+        self.held += len(data)
+        if self.held > self._limit:
+            raise WireError(
+                ErrorKind.BODY_TOO_LARGE,
+                f"the body is larger than {self._limit} bytes",
+                b"".join(self._pieces[:1])[:1000],
+            )
+        self._pieces.append(data)
+
+    def finish(self) -> None:
+        if self.held:
+            pieces, self._pieces = self._pieces, []
+            self._answer.message(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+
+    def lost(self) -> str:
+        return ""
+
+
+class _Text:
+    """A body that is only worth an excerpt."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._start = b""
+        self._read = 0
+        self.held = 0
+
+    def add(self, data: bytes) -> None:
+        self._read += len(data)
+        if len(self._start) < _TEXT_KEPT:
+            self._start += data[:_TEXT_KEPT]
+        if self._read > _TEXT_READ:
+            self.finish()
+            raise EnoughError
+
+    def finish(self) -> None:
+        self._tell(show(self._start, EXCERPT))
+
+    def lost(self) -> str:
+        return ""
+
+
+class _Events:
+    """A stream of server-sent events."""
+
+    def __init__(self, answer: Answer, limit: int) -> None:
+        self._answer = answer
+        self._decoder = SseDecoder(limit)
+        self.held = 0
+
+    def add(self, data: bytes) -> None:
+        for item in self._decoder.feed(data):
+            if type(item) is Event:
+                self._take(item)
+            elif isinstance(item, Comment):
+                comment = item.text.decode("utf-8", "backslashreplace")
+                self._answer.event(Sse(), comment=comment)
+        if self._decoder.fault is not None:
+            raise self._decoder.fault
+        self.held = self._decoder.held
+
+    def _take(self, item: Event) -> None:
+        bare = item.event is None and item.id is None and item.retry is None
+        sse = None if bare else Sse(event=item.event, id=item.id, retry=item.retry)
+        # An event of another type than `message` is not for the message handler.
+        if item.data and item.event in {None, "", "message"}:
+            self._answer.message(item.data, sse)
+        else:
+            self._answer.event(sse or Sse(), item.data or b"")
+
+    def finish(self) -> None:
+        unfinished = self._decoder.finish()
+        if unfinished is not None:
+            self._answer.trouble(
+                ErrorKind.BAD_SSE,
+                f"the stream ended inside an event: {len(unfinished)} bytes are discarded",
+                show(unfinished, EXCERPT),
+            )
+
+    def lost(self) -> str:
+        unfinished = self._decoder.finish()
+        if unfinished is None:
+            return ""
+        return f"; {len(unfinished)} bytes of an unfinished event: {show(unfinished, 80)!r}"

@@ -1,0 +1,329 @@
+"""Many HTTP exchanges at once: requests out, responses in, each told as records of its stream.
+
+Nothing is hidden: every request that goes out is recorded when it does, and a request is sent
+again in one case only, with a note: the server had closed an idle connection before it could see
+the request.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections import deque
+
+from mcptest.model.capture import Frame, HttpRequest, Note, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import Limits
+from mcptest.model.show import show
+from mcptest.transport.base import Clock, Sink
+from mcptest.transport.egress import Egress
+from mcptest.transport.http_answer import Answer, EnoughError
+from mcptest.transport.http_connection import Connection, LostError
+from mcptest.transport.http_pool import ConnectionPool
+from mcptest.transport.http_request import Request, moved, redirect_target
+from mcptest.transport.url import Origin
+from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import Head, ResponseReader
+
+AT_ONCE = 32
+_REDIRECTS = 5
+_HELD_IN_ALL = 3
+"""All unfinished bodies together may hold this many times the limit for one."""
+
+
+class Exchange:
+    """One request and its response."""
+
+    __slots__ = ("answer", "connection", "ended", "reader", "redirects", "request", "stream")
+
+    def __init__(self, stream: int, request: Request, answer: Answer) -> None:
+        self.stream = stream
+        self.request = request
+        self.answer = answer
+        self.redirects = 0
+        self.connection: Connection | None = None
+        self.reader: ResponseReader | None = None
+        self.ended = False
+
+
+class Exchanges:
+    """Sends requests over pooled connections and feeds what comes back to their answers."""
+
+    def __init__(
+        self, egress: Egress, say: Sink, clock: Clock, limits: Limits, at_once: int = AT_ONCE
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self._limits = limits
+        self._at_once = at_once
+        self._pool = ConnectionPool(egress)
+        self._queue: deque[Exchange] = deque()
+        self._running: dict[int, Exchange] = {}
+        self._standing = 0
+
+    # -- what the transport asks for -------------------------------------------------------
+
+    def warm_up(self, origin: Origin, deadline: Deadline) -> None:
+        """Make the first connection, so that a server that can't be reached is known at once."""
+        if not self._pool.has_established(origin):
+            self._pool.rest(self._pool.first(origin, deadline))
+
+    def submit(self, exchange: Exchange, deadline: Deadline) -> None:
+        """Send the request now, or queue it while every connection is busy. Raises PeerError."""
+        if self._is_full() and exchange.request.method != "GET":
+            self._queue.append(exchange)
+            return
+        origin = exchange.request.url.origin
+        connection = self._reusable(origin)
+        if connection is None and not self._pool.has_established(origin):
+            connection = self._pool.first(origin, deadline)
+        self._start(exchange, connection or self._pool.another(origin))
+
+    def poll(self, seconds: float) -> None:
+        """Wait for the network once, for no longer than `seconds`, and act on what it brings."""
+        for connection, events in self._pool.select(seconds):
+            if connection not in self._pool:
+                continue  # closed by what came before it in this round
+            try:
+                self._advance(connection, events)
+            except LostError as lost:
+                self._lose(connection, lost)
+        while self._queue and not self._is_full():
+            self._start_unattended(self._queue.popleft())
+
+    def is_writing(self, exchange: Exchange) -> bool:
+        """Are bytes of this request still waiting for the server to take them?"""
+        connection = exchange.connection
+        return not exchange.ended and connection is not None and connection.has_unsent
+
+    def wait_until_writable(self, exchange: Exchange, seconds: float) -> None:
+        """Wait for one connection only, leaving all others unread."""
+        connection = exchange.connection
+        assert connection is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.sock, selectors.EVENT_WRITE)
+            ready = selector.select(seconds)
+        if ready and connection.established:
+            self._write_on(connection)
+
+    def abandon(self, stream: int, why: str) -> None:
+        """Close the connection of one exchange now; nothing happens if it has ended."""
+        exchange = self._running.get(stream)
+        if exchange is not None:
+            self._pool.discard(exchange.connection)
+            self._end(exchange)
+            exchange.answer.cut(why)
+            return
+        for queued in self._queue:
+            if queued.stream == stream:
+                self._queue.remove(queued)
+                queued.ended = True
+                self._say(Note(t=self._clock(), text=f"stream {stream}: never sent; {why}"))
+                return
+
+    def close(self) -> None:
+        for stream in [*self._running, *(queued.stream for queued in self._queue)]:
+            self.abandon(stream, "still open when the transport was closed")
+        self._pool.close()
+
+    # -- one exchange ----------------------------------------------------------------------
+
+    def _is_full(self) -> bool:
+        # Standing GET streams are not counted: they would starve the requests.
+        return len(self._running) - self._standing >= self._at_once
+
+    def _reusable(self, origin: Origin) -> Connection | None:
+        """An idle connection that the server has not closed meanwhile."""
+        while (connection := self._pool.take_idle(origin)) is not None:
+            try:
+                data = connection.read()
+            except LostError:
+                data = b""
+            if data is None:
+                return connection
+            self._found_while_idle(connection, data)
+        return None
+
+    def _found_while_idle(self, connection: Connection, data: bytes) -> None:
+        """Nothing is due on an idle connection: an end is normal, bytes are not."""
+        self._pool.discard(connection)
+        if data:
+            self._say(
+                Trouble(
+                    t=self._clock(),
+                    error=ErrorKind.BAD_HTTP.value,
+                    detail="bytes came on a connection whose response was complete",
+                    excerpt=show(data),
+                )
+            )
+
+    def _start(self, exchange: Exchange, connection: Connection) -> None:
+        request = exchange.request
+        record = HttpRequest(
+            t=self._clock(),
+            stream=exchange.stream,
+            method=request.method,
+            url=str(request.url),
+            headers=request.headers,
+        )
+        self._say(record)
+        if request.body is not None and not exchange.redirects:
+            self._say(Frame(t=record.t, sender="client", raw=request.body, stream=exchange.stream))
+        self._send(exchange, connection)
+
+    def _send(self, exchange: Exchange, connection: Connection) -> None:
+        exchange.connection = connection
+        exchange.reader = ResponseReader(exchange.request.method, self._limits.header_bytes)
+        connection.exchange = exchange
+        if exchange.stream not in self._running:
+            self._running[exchange.stream] = exchange
+            self._standing += exchange.request.method == "GET"
+        connection.write(exchange.request.wire)
+        self._pool.watch(connection)
+
+    def _start_unattended(self, exchange: Exchange) -> None:
+        """As `submit`, but what goes wrong is told to the stream: nobody is there to catch it."""
+        origin = exchange.request.url.origin
+        try:
+            connection = self._reusable(origin) or self._pool.another(origin)
+        except PeerError as error:
+            exchange.ended = True
+            exchange.answer.fail(error.kind, error.message)
+            return
+        self._start(exchange, connection)
+
+    def _advance(self, connection: Connection, events: int) -> None:
+        if not connection.established:
+            if not connection.establish():
+                self._pool.watch(connection)
+                return
+            self._write_on(connection)
+        elif events & selectors.EVENT_WRITE:
+            self._write_on(connection)
+        if events & selectors.EVENT_READ:
+            self._read_on(connection)
+
+    def _write_on(self, connection: Connection) -> None:
+        connection.flush()
+        self._pool.watch(connection)
+
+    def _read_on(self, connection: Connection) -> None:
+        while True:
+            data = connection.read()
+            if data is None:
+                return
+            exchange = connection.exchange
+            if exchange is None:
+                self._found_while_idle(connection, data)
+            elif data:
+                self._take(exchange, connection, data)
+            else:
+                self._peer_closed(exchange, connection)
+            if not connection.buffers or connection not in self._pool:
+                return
+
+    def _take(self, exchange: Exchange, connection: Connection, data: bytes) -> None:
+        reader, answer = exchange.reader, exchange.answer
+        assert reader is not None
+        try:
+            for event in reader.feed(data):
+                if type(event) is bytes:
+                    answer.data(event)
+                elif type(event) is Head:
+                    answer.head(event)
+                else:
+                    self._complete(exchange, connection, reader)
+                    return
+            if reader.fault is not None:
+                raise reader.fault
+            if answer.held > self._limits.message_bytes // 8:
+                self._check_held_in_all()
+        except WireError as fault:
+            self._give_up(exchange, connection, fault)
+        except EnoughError:
+            self._pool.discard(connection)
+            self._end(exchange)
+            answer.cut("the rest of the body was not read")
+
+    def _check_held_in_all(self) -> None:
+        held = sum(exchange.answer.held for exchange in self._running.values())
+        allowed = _HELD_IN_ALL * self._limits.message_bytes
+        if held > allowed:
+            raise WireError(
+                ErrorKind.BODY_TOO_LARGE,
+                f"{len(self._running)} unfinished responses hold more than {allowed} bytes",
+            )
+
+    def _complete(self, exchange: Exchange, connection: Connection, reader: ResponseReader) -> None:
+        rest = reader.rest
+        # A server that answered before it took the whole request can't be sent another.
+        if reader.keep_alive and not (rest or connection.broken or connection.has_unsent):
+            connection.used = True
+            self._pool.rest(connection)
+        else:
+            self._pool.discard(connection)
+        self._end(exchange)
+        if exchange.answer.location is None:
+            exchange.answer.end(rest)
+        else:
+            self._redirect(exchange, exchange.answer.location)
+
+    def _redirect(self, exchange: Exchange, location: str) -> None:
+        answer, request = exchange.answer, exchange.request
+        url, refusal = redirect_target(request, answer.status or 0, location)
+        if url is None or exchange.redirects >= _REDIRECTS:
+            refusal = refusal or f"more than {_REDIRECTS} redirects, the last to {show(location)!r}"
+            answer.trouble(ErrorKind.REDIRECT_REFUSED, refusal)
+            answer.end()
+            return
+        answer.note(f"following the redirect to {show(str(url))}")
+        answer.begin_again()
+        exchange.redirects += 1
+        exchange.ended = False
+        exchange.request = moved(request, url.target)
+        self._start_unattended(exchange)
+
+    def _end(self, exchange: Exchange) -> None:
+        exchange.ended = True
+        if self._running.pop(exchange.stream, None) is not None:
+            self._standing -= exchange.request.method == "GET"
+
+    def _give_up(self, exchange: Exchange, connection: Connection, fault: WireError) -> None:
+        self._pool.discard(connection)
+        self._end(exchange)
+        exchange.answer.fail(fault.kind, fault.detail, fault.excerpt)
+
+    def _peer_closed(self, exchange: Exchange, connection: Connection) -> None:
+        reader = exchange.reader
+        assert reader is not None
+        try:
+            reader.finish()
+            self._complete(exchange, connection, reader)
+        except WireError as fault:
+            if reader.is_untouched:
+                why = "the server closed the connection without an answer"
+                self._lose(connection, LostError(ErrorKind.CONNECTION_LOST, why))
+                return
+            if exchange.answer.is_events:
+                # To whoever reads events, how the stream broke off makes no difference.
+                fault.kind = ErrorKind.CONNECTION_LOST
+            self._give_up(exchange, connection, fault)
+
+    def _lose(self, connection: Connection, lost: LostError) -> None:
+        exchange, used = connection.exchange, connection.used
+        self._pool.discard(connection)
+        if exchange is None or exchange.ended:
+            return
+        untouched = exchange.reader is not None and exchange.reader.is_untouched
+        if used and untouched:
+            exchange.answer.note(
+                "the server had closed the idle connection; sent again on a new one"
+            )
+            try:
+                self._send(exchange, self._pool.another(connection.origin))
+            except PeerError as error:
+                lost = LostError(error.kind, error.message)
+            else:
+                return
+        self._end(exchange)
+        exchange.answer.fail(lost.kind, lost.why)

@@ -1,0 +1,203 @@
+"""Writing a capture while it happens, so that a crash loses nothing that was seen.
+
+The recorder is the sink of a transport. Records are gathered and written whenever someone is about
+to wait, so a busy session costs few system calls and a killed process leaves a readable file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import os
+import secrets
+from pathlib import Path
+from types import TracebackType
+
+from mcptest import __version__
+from mcptest.model.capture import (
+    AnyRecord,
+    Closed,
+    Exited,
+    Frame,
+    HttpRequest,
+    Opened,
+    Stderr,
+    TransportName,
+)
+from mcptest.model.errors import McptestError, UsageError
+from mcptest.model.limits import DEFAULT_LIMITS, Limits
+from mcptest.model.masking import Masker
+from mcptest.wire.capture_codec import encode_record
+
+PARTIAL = ".partial"
+"""Added to the name while a capture is being written; what a kill leaves behind is readable."""
+_GATHERED_BYTES = 256 * 1024
+_EVIDENCE = frozenset({HttpRequest, Stderr, Exited})
+
+
+class Recorder:
+    """A capture file being written. Owner-readable only: it holds what both sides said."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        masker: Masker | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.path = path
+        self.spare_older = False
+        """Leave an older capture of this name alone, whatever happened in this session."""
+        self.error: OSError | None = None
+        """Set when the file could not be written any more; what was written stays good."""
+        self._masker = masker or Masker()
+        self._room = limits.capture_bytes
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        self._records = 0
+        self._last_t = 0.0
+        self.dropped = 0
+        """Records that did not fit under the size limit."""
+        self.messages = 0
+        self.kept = False
+        """Whether there is anything worth keeping: something was sent, or the peer was heard."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # A device or a pipe is written as it is; a file is replaced only by a whole capture.
+            special = path.exists() and not path.is_file()
+            # A link keeps pointing where it does: what it names is replaced.
+            self._place = path.resolve()
+            self._partial = None if special else self._place.with_name(self._place.name + PARTIAL)
+            self._file = (
+                _open(self._place) if self._partial is None else _open_alone(self._partial, path)
+            )
+        except OSError as error:
+            raise UsageError(f"can't write the capture {path}: {error.strerror}") from None
+
+    def begin(
+        self, *, label: str, transport: TransportName, peer: str, spec_version: str = "auto"
+    ) -> None:
+        """Write the record that opens a session. A file may hold several, one after the other."""
+        self(
+            Opened(
+                server_label=label,
+                transport=transport,
+                channel=secrets.token_hex(8),
+                peer=peer.encode("utf-8", "backslashreplace").decode("utf-8"),
+                spec_version=spec_version,
+                tool=f"mcptest {__version__}",
+                started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            )
+        )
+
+    def __call__(self, record: AnyRecord) -> None:
+        if type(record) is Frame:
+            self.messages += 1
+            self.kept = True
+            line = encode_record(record if self._masker.idle else self._masker.record(record))
+        else:
+            self.kept = self.kept or type(record) in _EVIDENCE
+            line = encode_record(self._masker.record(record))
+        size = len(line)
+        if size > self._room:
+            self.dropped += 1
+            return
+        self._room -= size
+        self._records += 1
+        self._last_t = record.t or self._last_t
+        self._gathered.append(line)
+        self._gathered_bytes += size
+        if self._gathered_bytes > _GATHERED_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand everything gathered to the operating system."""
+        if not self._gathered:
+            return
+        pending = memoryview(b"".join(self._gathered))
+        self._gathered.clear()
+        self._gathered_bytes = 0
+        if self.error is not None:
+            return
+        try:
+            while pending:
+                pending = pending[os.write(self._file, pending) :]
+        except OSError as error:
+            self.error = error
+
+    def close(self, *, interrupted: bool = False) -> None:
+        """Write the closing record and put the capture in its place.
+
+        A session in which nothing was sent or heard leaves no file, and an older capture of the
+        same name stays. One that could not be completed says so in `error`, and keeps its
+        partial name.
+        """
+        if self._file < 0:
+            return
+        self._room = 1024  # the last record is always written
+        records = self._records
+        self(Closed(t=self._last_t, records=records, interrupted=interrupted, dropped=self.dropped))
+        self.flush()
+        if self.spare_older and self._partial is not None and self._place.exists():
+            self.kept = False
+        try:
+            with contextlib.suppress(OSError):  # pipes and devices can't be synced
+                os.fsync(self._file)
+            self._settle_in_place()
+            os.close(self._file)  # and let go of the lock, now that the name is free
+        except OSError as error:
+            self.error = self.error or error
+        self._file = -1
+
+    def _settle_in_place(self) -> None:
+        if self._partial is None:
+            return
+        if not self.kept:
+            self._partial.unlink()
+        elif self.error is None:
+            self._partial.replace(self._place)
+
+    @property
+    def written_to(self) -> Path:
+        """Where the capture is to be found: under its partial name if it is not complete."""
+        return self._partial if self._partial is not None and self.error is not None else self.path
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(interrupted=was_interrupted(kind))
+
+
+def was_interrupted(kind: type[BaseException] | None) -> bool:
+    """Whether we were stopped from outside; what a peer did to end the session is no such thing."""
+    return kind is not None and not issubclass(kind, McptestError)
+
+
+def _open(path: Path, how: int = 0) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
+
+
+def _open_alone(partial: Path, path: Path) -> int:
+    """Open a file for ourselves only. The lock ends with us, however we end."""
+    while True:
+        file = _open(partial, os.O_NOFOLLOW)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), partial.stat()):
+                os.ftruncate(file, 0)
+                return file
+        except FileNotFoundError:
+            pass  # its last owner put it in its place a moment ago
+        except BlockingIOError:
+            os.close(file)
+            raise UsageError(
+                f"another mcptest is writing the capture {path}", hint="choose another --out"
+            ) from None
+        os.close(file)

@@ -1,0 +1,444 @@
+"""A server as a child process: one message per line on its stdin and stdout.
+
+Nothing in here waits but one `poll`, bounded by the caller's deadline. stderr is always drained,
+so a talkative server can't stall, and whatever the server does has an end: its death is noticed
+through a process descriptor even when a grandchild keeps the pipes open.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from mcptest.model.capture import AnyRecord, Exited, Frame, TransportName, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import DEFAULT_LIMITS, Limits
+from mcptest.model.show import show
+from mcptest.transport.base import NO_HEADERS, Clock, Sink
+from mcptest.transport.process import REAP_SECONDS, ExitStatus, ServerProcess
+from mcptest.transport.stderr import StderrLog
+from mcptest.wire.lines import LineReader, LineTooLong
+
+READ_BYTES = 64 * 1024
+"""A pipe holds no more, and a larger buffer is mapped afresh for each read: half the speed."""
+DRAIN_SECONDS = 0.25
+"""How long a dead server's pipes are read on when a descendant still holds them open."""
+DRAIN_READS = 16
+"""How often they are read in any case: a full pipe is empty before that."""
+EXIT_GRACE_SECONDS = 0.5
+"""A closed pipe is most often the first sign of an exit: how long we wait to know."""
+CLOSE_SECONDS = 5.0
+TURN_SECONDS = 0.05
+"""How often the process is looked at where the system has no process descriptors."""
+GLANCE_SECONDS = 0.0002
+"""An answer that comes within this time is taken without going to sleep, see `_glance`."""
+MOST_SKIPPED_GLANCES = 32
+INBOX_BYTES = 8 * 1024 * 1024
+INBOX_RECORDS = 100_000
+"""What may pile up while we can't hand it out: then the server's output has to wait."""
+
+_yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
+
+
+class Stdio:
+    """A transport over the pipes of a process that it starts and ends."""
+
+    name: TransportName = "stdio"
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        sink: Sink,
+        env: Mapping[str, str] = NO_HEADERS,
+        cwd: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._command = tuple(command)
+        self._env = env
+        self._cwd = cwd
+        self._limits = limits
+        self._sink = sink
+        self._clock = clock or Clock()
+        self._process: ServerProcess | None = None
+        self._stdin: int | None = None
+        self._stdout: int | None = None
+        self._stderr: int | None = None
+        self._poll = select.poll()
+        self._lines = LineReader(limits.message_bytes)
+        self._log = StderrLog(limits, self._clock)
+        self._inbox: list[AnyRecord] = []
+        self._inbox_bytes = 0
+        self._unsent = b""
+        self._said: set[str] = set()
+        self._paused = False
+        self._failed_glances = 0
+        self._skip_glances = 0
+        self._status: ExitStatus | None = None
+        self._gone = False
+        self._closed = False
+        self._step = ""
+
+    @property
+    def peer(self) -> str:
+        return shlex.join(self._command)
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the server process, once it was started."""
+        return self._process.pid if self._process else None
+
+    @property
+    def blank_lines(self) -> int:
+        """Empty lines on stdout: harmless, and so no records."""
+        return self._lines.blank_lines
+
+    def open(self, deadline: Deadline) -> None:
+        """Start the process. Whether it speaks is found out by talking to it."""
+        self._process = process = ServerProcess(self._command, self._env, self._cwd)
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._poll.register(self._stdout, select.POLLIN)
+        self._poll.register(self._stderr, select.POLLIN)
+        if process.pidfd is not None:
+            self._poll.register(process.pidfd, select.POLLIN)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(Deadline.after(CLOSE_SECONDS))
+
+    # Sending
+
+    def send(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> int | None:
+        """Write one line. There are no headers on a pipe."""
+        if self._unsent or self._stdin is None:
+            self._finish_last_line(deadline)
+        self._sink(Frame(t=self._clock(), sender="client", raw=payload))
+        self._write(payload + b"\n", deadline)
+        return None
+
+    def send_many(self, payloads: Iterable[bytes], deadline: Deadline) -> None:
+        """Write several lines with one system call."""
+        if self._unsent or self._stdin is None:
+            self._finish_last_line(deadline)
+        lines: list[bytes] = []
+        for payload in payloads:
+            self._sink(Frame(t=self._clock(), sender="client", raw=payload))
+            lines.append(payload + b"\n")
+        self._write(b"".join(lines), deadline)
+
+    def _finish_last_line(self, deadline: Deadline) -> None:
+        """Half a line on the pipe would spoil every line after it."""
+        if self._stdin is None:
+            raise self._why_unwritable(deadline)
+        unsent, self._unsent = self._unsent, b""
+        self._write(unsent, deadline)
+
+    def _write(self, data: bytes, deadline: Deadline) -> None:
+        rest: bytes | memoryview = data
+        while True:
+            written = self._write_some(rest, deadline)
+            if written == len(rest):
+                return
+            rest = memoryview(rest)[written:]
+            if deadline.expired:
+                self._unsent = bytes(rest)
+                raise self._not_reading(len(rest), deadline)
+            self._wait_for_room(deadline)
+
+    def _write_some(self, data: bytes | memoryview, deadline: Deadline) -> int:
+        assert self._stdin is not None
+        try:
+            return os.write(self._stdin, data)
+        except BlockingIOError:
+            return 0
+        except OSError:  # most often EPIPE
+            raise self._why_unwritable(deadline) from None
+
+    def _wait_for_room(self, deadline: Deadline) -> None:
+        """Go on reading meanwhile: with both pipes full, each side would wait for the other."""
+        assert self._stdin is not None
+        poll = select.poll()
+        poll.register(self._stdin, select.POLLOUT)
+        for descriptor in (self._stderr, self._pidfd, None if self._paused else self._stdout):
+            if descriptor is not None:
+                poll.register(descriptor, select.POLLIN)
+        self._turn(poll, deadline)
+
+    def _not_reading(self, unsent: int, deadline: Deadline) -> PeerError:
+        message = (
+            f"the server does not read its stdin: {unsent} bytes could not be written within "
+            f"{deadline.limit:g} s"
+        )
+        return PeerError(ErrorKind.TIMEOUT, f"{message}{self.condition()}")
+
+    def _why_unwritable(self, deadline: Deadline) -> PeerError:
+        """The pipe to the server is broken: it is dead, or it closed its stdin and lives on."""
+        if self._closed or self._process is None:
+            return PeerError(ErrorKind.CLOSED, "the connection to the server is not open")
+        self._stdin = None
+        self._await_exit(deadline.within(EXIT_GRACE_SECONDS))
+        return self._exit_error() if self._gone else self._closed_error("stdin")
+
+    # Receiving
+
+    def receive(self, deadline: Deadline) -> list[AnyRecord]:
+        """What the server said on stdout and stderr, and at last how it ended."""
+        while not self._inbox:
+            if self._gone:
+                raise self._exit_error()
+            if self._stdout is None:
+                self._meet_closed_stdout(deadline)
+            elif self._skip_glances or not self._glance():
+                self._skip_glances -= 1
+                self._turn(self._poll, deadline)
+            if not self._inbox and deadline.expired:
+                return []
+        inbox, self._inbox = self._inbox, []
+        self._inbox_bytes = 0
+        if self._paused:
+            self._resume()
+        return inbox
+
+    def _meet_closed_stdout(self, deadline: Deadline) -> None:
+        if self._closed or self._process is None:
+            raise PeerError(ErrorKind.CLOSED, "the connection to the server is not open")
+        self._await_exit(deadline.within(0 if "stdout" in self._said else EXIT_GRACE_SECONDS))
+        if not self._gone and not self._inbox:
+            error = self._closed_error("stdout")
+            if not self._inbox:  # the record of it goes out first
+                raise error
+
+    def _await_exit(self, deadline: Deadline) -> None:
+        while not self._gone:
+            self._turn(self._poll, deadline)
+            if deadline.expired:
+                return
+
+    def _glance(self) -> bool:
+        """Look for an answer for a moment before we sleep; whether anything came.
+
+        A quick server answers in less time than the system needs to put us to sleep and to wake
+        us: this triples the calls per second. With a slow one we stop trying, and try again later.
+        """
+        until = time.monotonic() + GLANCE_SECONDS
+        while True:
+            events = self._poll.poll(0)
+            if events:
+                self._failed_glances = 0
+                self._take_in(events)
+                return True
+            if time.monotonic() > until:
+                self._failed_glances = min(2 * self._failed_glances + 1, MOST_SKIPPED_GLANCES)
+                self._skip_glances = self._failed_glances
+                return False
+            _yield_processor()
+
+    def _turn(self, poll: select.poll, deadline: Deadline) -> None:
+        """Wait once, then take in whatever is there."""
+        timeout = max(0.0, deadline.at - time.monotonic())
+        if self._pidfd is None and self._status is None:
+            timeout = min(timeout, TURN_SECONDS)
+        self._take_in(poll.poll(timeout * 1000))
+        if self._pidfd is None and self._status is None:
+            self._meet_exit()
+        if self._closed:  # nobody will ask for it; the sink has it
+            self._inbox.clear()
+            self._inbox_bytes = 0
+
+    def _take_in(self, events: list[tuple[int, int]]) -> None:
+        for descriptor, _ in events:
+            if descriptor == self._stdout:
+                self._read_stdout(descriptor)
+            elif descriptor == self._stderr:
+                self._read_stderr(descriptor)
+            elif descriptor == self._pidfd:
+                self._meet_exit()
+
+    @property
+    def _pidfd(self) -> int | None:
+        return self._process.pidfd if self._process else None
+
+    def _read_stdout(self, descriptor: int) -> None:
+        try:
+            chunk = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self._end_stdout()
+            return
+        t = self._clock()
+        sink = self._sink
+        keep = self._inbox.append
+        for line in self._lines.feed(chunk):
+            record = (
+                Frame(t=t, sender="server", raw=line)
+                if type(line) is bytes
+                else self._refused(line)  # type: ignore[arg-type]  # mypy misses `type() is`
+            )
+            sink(record)
+            keep(record)
+        self._inbox_bytes += len(chunk)
+        if self._inbox_bytes > INBOX_BYTES or len(self._inbox) > INBOX_RECORDS:
+            self._relieve_inbox()
+
+    def _refused(self, line: LineTooLong) -> Trouble:
+        detail = (
+            f"a line on stdout is longer than {self._limits.message_bytes} bytes "
+            f"({line.size} so far); it is skipped up to its newline"
+        )
+        return self._trouble(ErrorKind.LINE_TOO_LONG, detail, line.head)
+
+    def _end_stdout(self) -> None:
+        """No more lines will come. A rest without a newline is shown, and said to be one."""
+        if self._stdout is None:
+            return
+        if not self._paused:
+            self._poll.unregister(self._stdout)
+        self._stdout = None
+        rest = self._lines.finish()
+        if rest:
+            self._keep(Frame(t=self._clock(), sender="server", raw=rest))
+            detail = f"stdout ended in the middle of a line, after {len(rest)} bytes"
+            self._keep(self._trouble(ErrorKind.TRUNCATED, detail, rest))
+
+    def _read_stderr(self, descriptor: int) -> None:
+        try:
+            chunk = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self._poll.unregister(descriptor)
+            self._stderr = None
+        for record in self._log.feed(chunk) if chunk else self._log.finish():
+            self._keep(record)
+
+    def _relieve_inbox(self) -> None:
+        """Too much waits to be handed out: leave the rest in the pipe, so that memory is bounded.
+
+        A dead server can't flood us.
+        """
+        if self._inbox and self._status is None and not self._paused:
+            assert self._stdout is not None
+            self._poll.unregister(self._stdout)
+            self._paused = True
+
+    def _resume(self) -> None:
+        self._paused = False
+        if self._stdout is not None:
+            self._poll.register(self._stdout, select.POLLIN)
+
+    # The end of the server
+
+    def _meet_exit(self) -> None:
+        """The process may be dead: read what it left in the pipes, then record how it ended."""
+        assert self._process is not None
+        status = self._process.status()
+        if status is None or self._status is not None:
+            return
+        self._status = status
+        if self._pidfd is not None:
+            self._poll.unregister(self._pidfd)
+        if self._paused:
+            self._resume()
+        grace = Deadline.after(0 if self._closed else DRAIN_SECONDS)
+        reads = 0
+        while self._has_open_pipes and (reads < DRAIN_READS or not grace.expired):
+            if not self._poll.poll(grace.remaining() * 1000):
+                break  # a descendant holds the pipe and is silent
+            self._turn(self._poll, grace)
+            reads += 1
+        self._end_stdout()
+        for record in self._log.finish():
+            self._keep(record)
+        self._keep(
+            Exited(t=self._clock(), code=status.code, signal=status.signal, after=self._step)
+        )
+        self._gone = True
+
+    @property
+    def _has_open_pipes(self) -> bool:
+        return self._stdout is not None or self._stderr is not None
+
+    def close(self, deadline: Deadline) -> None:
+        """Close its stdin, then SIGTERM, then SIGKILL; then end whatever it left behind."""
+        process = self._process
+        if self._closed or process is None:
+            self._closed = True
+            return
+        self._closed = True
+        self._stdin = None
+        try:
+            process.note_descendants()
+            self._meet_exit()
+            self._escalate(process, deadline)
+        except BaseException:  # an interrupt, or a sink that failed: nothing may stay behind
+            process.kill()
+            raise
+        finally:
+            left = process.release(deadline, politely=self._step != "kill")
+            self._stdout = self._stderr = None
+        if not self._gone or left:
+            who = "the server" if not self._gone else f"{len(left)} processes of the server"
+            detail = f"{who} could not be ended, not even by SIGKILL"
+            self._keep(self._trouble(ErrorKind.TIMEOUT, detail))
+
+    def _escalate(self, process: ServerProcess, deadline: Deadline) -> None:
+        if self._paused:
+            self._resume()
+        kill_by = max(deadline, Deadline.after(REAP_SECONDS), key=lambda each: each.at)
+        for step, act in (
+            ("stdin-closed", process.hang_up),
+            ("terminate", process.terminate),
+            ("kill", process.kill),
+        ):
+            if self._gone:
+                return
+            self._step = step
+            act()
+            # a process that is stopped can't see the end of its stdin
+            share = 0.0 if step == "stdin-closed" and process.is_stopped else 0.5
+            patience = deadline.within(deadline.remaining() * share)
+            self._await_exit(kill_by if step == "kill" else patience)
+
+    # Words
+
+    def condition(self) -> str:
+        """What else is known, as lines to append to a message: is it stopped, what did it say."""
+        stopped = self._process is not None and not self._gone and self._process.is_stopped
+        lines = ["the server process is stopped (SIGSTOP or the like)"] if stopped else []
+        lines += [f"stderr: {line}" for line in self._log.tail()]
+        return "".join(f"\n  {line}" for line in lines)
+
+    def _exit_error(self) -> PeerError:
+        silent = "" if self._log.tail(1) else " and wrote nothing to stderr"
+        return PeerError(ErrorKind.EXITED, f"the server {self._status}{silent}{self.condition()}")
+
+    def _closed_error(self, which: str) -> PeerError:
+        message = f"the server closed its {which} but is still running"
+        if which not in self._said:
+            self._said.add(which)
+            self._keep(self._trouble(ErrorKind.CLOSED, message))
+        return PeerError(ErrorKind.CLOSED, f"{message}{self.condition()}")
+
+    def _trouble(self, kind: ErrorKind, detail: str, excerpt: bytes = b"") -> Trouble:
+        return Trouble(t=self._clock(), error=kind.value, detail=detail, excerpt=show(excerpt))
+
+    def _keep(self, record: AnyRecord) -> None:
+        self._sink(record)
+        self._inbox.append(record)

@@ -1,0 +1,18 @@
+"""Why bytes from a peer can't be read on. Raised inside `wire`, recorded by the transport."""
+
+from __future__ import annotations
+
+from mcptest.model.errors import ErrorKind
+from mcptest.model.show import show
+
+EXCERPT = 200
+
+
+class WireError(Exception):
+    """The stream is unusable from here: which kind of fault, why, and the bytes that show it."""
+
+    def __init__(self, kind: ErrorKind, detail: str, excerpt: bytes = b"") -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.excerpt = show(excerpt, EXCERPT)

@@ -1,0 +1,83 @@
+"""Newline-delimited frames out of a stream of bytes, however it was cut up on the way.
+
+The work is linear in the bytes whatever the chunks are, and the memory is bounded: a line over
+the limit is refused as soon as that is known, and reading goes on after its newline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+HEAD_BYTES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LineTooLong:
+    """Stands where a refused line would have been."""
+
+    size: int
+    """Bytes seen when it was refused. The line itself may go on, even for ever."""
+    head: bytes
+
+
+Line: TypeAlias = bytes | LineTooLong
+
+
+class LineReader:
+    """Collects bytes and gives out lines without their newline; a carriage return stays."""
+
+    __slots__ = ("_head_bytes", "_limit", "_rest", "_skipping", "blank_lines")
+
+    def __init__(self, limit: int, head_bytes: int = HEAD_BYTES) -> None:
+        self._limit = limit
+        self._head_bytes = head_bytes
+        self._rest = bytearray()
+        self._skipping = False
+        self.blank_lines = 0
+
+    def feed(self, chunk: bytes) -> list[Line]:
+        """The lines that `chunk` completed, in order. A line that is refused comes at once."""
+        pieces: list[Line] = chunk.split(b"\n")  # type: ignore[assignment]  # a list of bytes
+        rest: bytes = pieces.pop()  # type: ignore[assignment]  # still bytes
+        if pieces and (self._rest or self._skipping):
+            self._complete_first(pieces)
+        if len(chunk) > self._limit:
+            pieces = [self._bounded(piece) for piece in pieces]
+        if b"" in pieces or b"\r" in pieces:
+            pieces = self._without_blanks(pieces)
+        if rest and not self._skipping:
+            self._keep(rest, pieces)
+        return pieces
+
+    def finish(self) -> bytes:
+        """What was left at the end of the stream without a newline, or nothing."""
+        rest, self._rest = bytes(self._rest), bytearray()
+        self._skipping = False
+        return rest
+
+    def _complete_first(self, pieces: list[Line]) -> None:
+        if self._skipping:
+            self._skipping = False
+            del pieces[0]
+            return
+        self._rest += pieces[0]  # type: ignore[arg-type]  # fresh from split
+        pieces[0] = self._bounded(bytes(self._rest))
+        self._rest = bytearray()
+
+    def _keep(self, rest: bytes, pieces: list[Line]) -> None:
+        self._rest += rest
+        if len(self._rest) > self._limit:
+            pieces.append(LineTooLong(len(self._rest), bytes(self._rest[: self._head_bytes])))
+            self._rest = bytearray()
+            self._skipping = True
+
+    def _bounded(self, piece: Line) -> Line:
+        if isinstance(piece, LineTooLong) or len(piece) <= self._limit:
+            return piece
+        return LineTooLong(len(piece), piece[: self._head_bytes])
+
+    def _without_blanks(self, pieces: list[Line]) -> list[Line]:
+        kept = [piece for piece in pieces if piece not in (b"", b"\r")]
+        self.blank_lines += len(pieces) - len(kept)
+        return kept

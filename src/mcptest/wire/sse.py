@@ -1,0 +1,188 @@
+"""Server-sent events by the WHATWG rules, without I/O.
+
+A browser drops what a page has no use for; a tester must not. So comments, events without data
+and an event that was never finished are all reported. Data stays bytes: what is inside is judged
+elsewhere, invalid UTF-8 included.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import TypeAlias
+
+import msgspec
+
+from mcptest.model.errors import ErrorKind
+from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.wire.fault import WireError
+
+# A longer number of milliseconds is no number anyone means, and int() has its own limit.
+_RETRY_DIGITS = 15
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One event as it was written. `data` is None when the event had no data line at all."""
+
+    data: bytes | None = None
+    event: str | None = None
+    id: str | None = None
+    retry: int | None = None
+
+
+class Comment(msgspec.Struct, frozen=True):
+    text: bytes
+
+
+Item: TypeAlias = Event | Comment
+
+
+class SseDecoder:
+    """Feed it bytes in any pieces; time is linear and memory is bounded by one event."""
+
+    __slots__ = (
+        "_event",
+        "_event_bytes",
+        "_fields",
+        "_id",
+        "_limit",
+        "_line",
+        "_line_bytes",
+        "_lines",
+        "_retry",
+        "_skip_newline",
+        "_start",
+        "fault",
+        "last_event_id",
+    )
+
+    def __init__(self, limit: int = DEFAULT_LIMITS.message_bytes) -> None:
+        self._limit = limit
+        self.last_event_id: str | None = None
+        self.fault: WireError | None = None
+        self._start: bytes | None = b""
+        """What came so far while a byte order mark is still possible, then None."""
+        self._line: list[bytes] = []
+        self._line_bytes = 0
+        self._skip_newline = False
+        self._lines: list[bytes] = []
+        self._event_bytes = 0
+        self._fields = False
+        self._event: str | None = None
+        self._id: str | None = None
+        self._retry: int | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes kept for what is not complete yet."""
+        return self._line_bytes + self._event_bytes
+
+    def feed(self, data: bytes) -> list[Item]:
+        """The events and comments that `data` completed, up to the first fault: see `fault`."""
+        items: list[Item] = []
+        if self.fault is not None:
+            return items
+        try:
+            self._read(data, items)
+        except WireError as fault:
+            self.fault = fault
+        return items
+
+    def _read(self, data: bytes, items: list[Item]) -> None:
+        if self._start is not None:
+            data = self._without_byte_order_mark(data)
+        if self._skip_newline and data:
+            self._skip_newline = False
+            data = data.removeprefix(b"\n")
+        if b"\r" in data:
+            # A CR ends the line at once; should an LF follow in the next piece, it belongs to it.
+            self._skip_newline = data.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            if self._line:
+                self._line.append(line)
+                line = b"".join(self._line)  # noqa: PLW2901  # the whole line replaces its tail
+                self._line.clear()
+                self._line_bytes = 0
+            if line.startswith(b"data: "):  # the one kind of line that there are very many of
+                self._lines.append(line[6:])
+                self._event_bytes += len(line) + 1
+                self._fields = True
+            elif line:
+                self._take_line(line, items)
+            elif self._fields:
+                self._check_size(0)
+                items.append(self._finish_event())
+            else:
+                self._event_bytes = 0  # lines that meant nothing
+        if rest:
+            self._line.append(rest)
+            self._line_bytes += len(rest)
+        self._check_size(self._line_bytes)
+
+    def finish(self) -> bytes | None:
+        """At the end of the stream: what was begun and never ended by a blank line, if anything.
+
+        The rules say that such an event is discarded. A lone comment is no loss.
+        """
+        line = b"".join(self._line)
+        lines = list(self._lines)
+        if line and not line.startswith(b":"):
+            lines.append(line)
+        elif not self._fields:
+            return None
+        return b"\n".join(lines)
+
+    def _without_byte_order_mark(self, data: bytes) -> bytes:
+        data = (self._start or b"") + data
+        if len(data) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(data):
+            self._start = data
+            return b""
+        self._start = None
+        return data.removeprefix(codecs.BOM_UTF8)
+
+    def _take_line(self, line: bytes, items: list[Item]) -> None:
+        self._check_size(len(line))
+        if line[0] == 0x3A:
+            items.append(Comment(line[1:].removeprefix(b" ")))
+            return
+        self._event_bytes += len(line) + 1
+        name, _, value = line.partition(b":")
+        self._take_field(name, value.removeprefix(b" "))
+
+    def _take_field(self, name: bytes, value: bytes) -> None:
+        if name == b"data":
+            self._lines.append(value)
+            self._fields = True
+        elif name == b"event":
+            self._event = value.decode("utf-8", "replace")
+            self._fields = True
+        elif name == b"id":
+            if b"\0" not in value:
+                self._id = self.last_event_id = value.decode("utf-8", "replace")
+                self._fields = True
+        elif name == b"retry" and value.isdigit() and len(value) <= _RETRY_DIGITS:
+            self._retry = int(value)
+            self._fields = True
+
+    def _finish_event(self) -> Event:
+        lines = self._lines
+        data = (lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
+        event = Event(data, self._event, self._id, self._retry)
+        self._forget_event()
+        return event
+
+    def _forget_event(self) -> None:
+        self._lines = []
+        self._event_bytes = 0
+        self._fields = False
+        self._event = self._id = self._retry = None
+
+    def _check_size(self, more: int) -> None:
+        if self._event_bytes + more > self._limit:
+            raise WireError(
+                ErrorKind.EVENT_TOO_LARGE,
+                f"a server-sent event is larger than {self._limit} bytes",
+                b"\n".join(self._lines[:4] + self._line[:1])[:1000],
+            )

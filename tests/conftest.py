@@ -1,0 +1,42 @@
+"""What every test shares: how Hypothesis runs, and one line on peers that are not there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+NPM_PEERS = Path(__file__).parent / "peers" / "npm" / "node_modules"
+
+# The same examples on every machine, whatever its speed, and no folder left behind. A search with
+# fresh examples is one option away: --hypothesis-profile=search.
+settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.register_profile("search", deadline=None, database=None, max_examples=5_000)
+settings.load_profile("steady")
+
+
+def missing_for_npm() -> str:
+    """Why tests with npm peers can't run, or nothing."""
+    if shutil.which("node") is None:
+        return "Node is not installed"
+    return "" if NPM_PEERS.is_dir() else "the npm peers are not installed"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave npm tests out as a whole, so that the summary holds one line on them, not one each."""
+    reason = missing_for_npm()
+    if not reason:
+        return
+    kept = [item for item in items if item.get_closest_marker("npm") is None]
+    left_out = [item for item in items if item.get_closest_marker("npm") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reason = missing_for_npm()
+    if reason:
+        terminalreporter.write_line(f"SKIPPED the tests with npm peers: {reason}", yellow=True)

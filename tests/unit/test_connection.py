@@ -1,0 +1,319 @@
+"""Who an answer is for, what came unasked, and how that is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.scripted import (
+    Later,
+    Scripted,
+    VirtualTime,
+    error,
+    http,
+    in_turn,
+    nothing,
+    notification,
+    raw,
+    result,
+)
+
+from mcptest.model.capture import HttpResponse, StreamEnd, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import Kind
+from mcptest.peer.connection import Connection, encode
+
+
+def connected(clock: VirtualTime, name: Any = "stdio", **reactions: Any) -> Connection:
+    table = {key.replace("__", "/"): reaction for key, reaction in reactions.items()}
+    return Connection(Scripted(clock, table, name=name))
+
+
+def ask(connection: Connection, method: str = "m", seconds: float = 5.0) -> Any:
+    deadline = Deadline.after(seconds)
+    return connection.settle(connection.request(method, None, deadline), deadline)
+
+
+def failure(connection: Connection, method: str = "m", seconds: float = 5.0) -> PeerError:
+    with pytest.raises(PeerError) as caught:
+        ask(connection, method, seconds)
+    return caught.value
+
+
+# -- matching ------------------------------------------------------------------------------
+
+
+def test_answers_may_come_in_any_order(clock: VirtualTime) -> None:
+    connection = connected(clock)
+    deadline = Deadline.after(5)
+    pending = [connection.request("m", {"n": n}, deadline) for n in range(3)]
+    assert len({each.id for each in pending}) == 3
+    for each in reversed(pending):
+        connection.transport.deliver({"jsonrpc": "2.0", "id": each.id, "result": each.id})
+    assert [connection.settle(each, deadline).result for each in pending] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [(1, '"1"'), (1, "1.0"), (1, "true"), ("1", "1"), (1, "null"), (1, "[1]"), ("a", '{"a":1}')],
+)
+def test_an_id_of_another_type_is_another_id(clock: VirtualTime, asked: Any, answered: str) -> None:
+    wrong = f'{{"jsonrpc":"2.0","id":{answered},"result":{{}}}}'.encode()
+    connection = connected(clock, m=raw(wrong))
+    deadline = Deadline.after(5)
+    pending = connection.request("m", None, deadline, identifier=asked)
+    with pytest.raises(PeerError) as caught:
+        connection.settle(pending, deadline)
+    assert caught.value.kind is ErrorKind.TIMEOUT
+    assert "only came: an answer with id" in caught.value.message
+
+
+def test_two_answers_to_one_id_leave_the_first_and_tell_of_the_second(clock: VirtualTime) -> None:
+    connection = connected(
+        clock, m=lambda sent: [*result("first")(sent), *result("second")(sent)], n=nothing
+    )
+    assert ask(connection).result == "first"
+    message = failure(connection, "n").message
+    assert "an answer with id 1" in message
+
+
+def test_the_answers_of_a_batch_find_their_requests(clock: VirtualTime) -> None:
+    def both(sent: Any) -> list[Any]:
+        return [
+            [
+                {"jsonrpc": "2.0", "id": each["id"], "result": each["method"]}
+                for each in sent.message
+            ]
+        ]
+
+    connection = connected(clock, batch=both)
+    deadline = Deadline.after(5)
+    pending = connection.batch([("a", None), ("b", {"x": 1})], deadline)
+    assert [connection.settle(each, deadline).result for each in pending] == ["a", "b"]
+    (sent,) = connection.transport.sent
+    assert [each["method"] for each in sent.message] == ["a", "b"]
+
+
+def test_a_batch_that_is_refused_fails_every_request_in_it_at_once(clock: VirtualTime) -> None:
+    refusal = Trouble(stream=1, error="http-status", detail="HTTP 400 Bad Request")
+    connection = connected(clock, "http", batch=http(400, lambda sent: [refusal]))
+    deadline = Deadline.after(30)
+    for pending in connection.batch([("a", None), ("b", None)], deadline):
+        with pytest.raises(PeerError, match="HTTP 400 Bad Request") as caught:
+            connection.settle(pending, deadline)
+        assert caught.value.kind is ErrorKind.HTTP_STATUS
+    assert deadline.remaining() == 30
+
+
+def test_half_a_surrogate_pair_goes_back_as_it_came() -> None:
+    assert json.loads(encode({"cursor": "\ud800"})) == {"cursor": "\ud800"}
+    assert encode({"id": 10**30}) == b'{"id":1000000000000000000000000000000}'
+
+
+# -- what came instead ---------------------------------------------------------------------
+
+
+def test_a_timeout_says_that_nothing_came_when_nothing_came(clock: VirtualTime) -> None:
+    error_ = failure(connected(clock), seconds=2.5)
+    assert error_.kind is ErrorKind.TIMEOUT
+    assert error_.message.startswith("no answer to m within 2.5 s; nothing came")
+
+
+def test_a_timeout_names_what_came_instead(clock: VirtualTime) -> None:
+    def banner(sent: Any) -> list[Any]:
+        return [b"Server v1.0 is ready!\x1b[0m", notification("a"), notification("b")]
+
+    message = failure(connected(clock, m=banner)).message
+    assert "'Server v1.0 is ready!\\\\x1b[0m'" in message
+    assert "2 notifications came" in message
+
+
+def test_many_unusable_messages_are_counted_and_the_last_is_shown(clock: VirtualTime) -> None:
+    noise = lambda sent: [f"line {n}".encode() for n in range(1000)]  # noqa: E731 - a script
+    message = failure(connected(clock, m=noise)).message
+    assert "1000 unusable messages, last: 'line 999'" in message
+
+
+def test_an_answer_that_comes_after_a_timeout_does_not_answer_the_next_request(
+    clock: VirtualTime,
+) -> None:
+    late = in_turn(lambda sent: [Later(10, result("late")(sent)[0])], nothing)
+    connection = connected(clock, m=late)
+    assert failure(connection, seconds=5).kind is ErrorKind.TIMEOUT
+    assert "an answer with id 1" in failure(connection, seconds=20).message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '"result":{},"error":{"code":1,"message":"x"}',
+        '"method":"m","result":{}',
+        '"error":{},"method":1',
+    ],
+)
+def test_an_invalid_message_with_a_pending_id_is_its_answer(clock: VirtualTime, body: str) -> None:
+    answer = ask(connected(clock, m=raw(f'{{"jsonrpc":"2.0","id":1,{body}}}'.encode())))
+    assert answer.kind is Kind.INVALID
+
+
+def test_a_message_without_its_version_is_still_taken(clock: VirtualTime) -> None:
+    assert ask(connected(clock, m=raw(b'{"id":1,"result":5}'))).result == 5
+
+
+def test_members_of_a_batch_that_are_no_messages_are_told(clock: VirtualTime) -> None:
+    message = failure(connected(clock, m=raw(b'[17,{"nothing":"here"}]'))).message
+    assert '{"nothing":"here"}' in message
+
+
+def test_an_exit_is_passed_on_as_it_is(clock: VirtualTime) -> None:
+    gone = PeerError(ErrorKind.EXITED, "the server exited with code 3")
+    error_ = failure(connected(clock, m=lambda sent: [gone]))
+    assert error_.kind is ErrorKind.EXITED
+
+
+def test_what_came_before_the_exit_is_used_first(clock: VirtualTime) -> None:
+    gone = PeerError(ErrorKind.EXITED, "the server exited with code 3")
+    connection = connected(clock, m=lambda sent: [*result(1)(sent), gone])
+    assert ask(connection).result == 1
+    assert failure(connection).kind is ErrorKind.EXITED
+
+
+# -- streams of HTTP -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("identifier", ["", '"id":null,'])
+def test_an_error_without_an_id_belongs_to_the_request_of_its_stream(
+    clock: VirtualTime, identifier: str
+) -> None:
+    body = f'{{"jsonrpc":"2.0",{identifier}"error":{{"code":-32600,"message":"x"}}}}'.encode()
+    connection = connected(clock, "http", m=http(400, raw(body)))
+    assert ask(connection).error["code"] == -32600
+    assert connection.last_status == 400
+
+
+def test_an_error_without_an_id_on_stdio_answers_nobody(clock: VirtualTime) -> None:
+    body = b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}'
+    assert "an answer with id ABSENT" in failure(connected(clock, m=raw(body))).message
+
+
+def test_the_status_and_headers_of_a_response_are_known_with_its_answer(clock: VirtualTime) -> None:
+    connection = connected(clock, "http", m=http(200, result(1), headers={"Mcp-Session-Id": "s"}))
+    deadline = Deadline.after(5)
+    pending = connection.request("m", None, deadline)
+    connection.settle(pending, deadline)
+    assert pending.status == 200
+    assert pending.header("mcp-session-id") == "s"
+
+
+def test_a_response_that_ends_without_an_answer_is_not_waited_for(clock: VirtualTime) -> None:
+    error_ = failure(connected(clock, "http", m=http(200)), seconds=60)
+    assert error_.kind is ErrorKind.PROTOCOL
+    assert "(HTTP 200)" in error_.message
+    assert "ended without an answer" in error_.message
+    assert clock.now == 1000
+
+
+def test_a_response_that_is_cut_off_says_so(clock: VirtualTime) -> None:
+    cut = lambda sent: [StreamEnd(stream=sent.stream, complete=False)]  # noqa: E731 - a script
+    error_ = failure(connected(clock, "http", m=cut))
+    assert error_.kind is ErrorKind.TRUNCATED
+    assert "was cut off" in error_.message
+
+
+def test_a_body_that_is_no_message_is_named(clock: VirtualTime) -> None:
+    error_ = failure(connected(clock, "http", m=http(200, raw(b'{"message":"hello"}'))))
+    assert error_.kind is ErrorKind.NOT_A_MESSAGE
+    assert '{"message":"hello"}' in error_.message
+
+
+def test_a_spoiled_event_does_not_cost_the_answer_behind_it(clock: VirtualTime) -> None:
+    connection = connected(clock, "http", m=http(200, raw(b"garbage"), result("good")))
+    assert ask(connection).result == "good"
+
+
+def test_an_answer_with_a_wrong_id_on_the_stream_of_a_request_is_not_its_answer(
+    clock: VirtualTime,
+) -> None:
+    wrong = raw(b'{"jsonrpc":"2.0","id":"1","result":{}}')
+    error_ = failure(connected(clock, "http", m=http(200, wrong)))
+    assert error_.kind is ErrorKind.PROTOCOL
+    assert "an answer with id '1'" in error_.message
+
+
+def test_trouble_on_a_stream_fails_the_request_of_that_stream_only(clock: VirtualTime) -> None:
+    trouble = Trouble(stream=1, error="bad-http", detail="no HTTP at all")
+    connection = connected(clock, "http", m=lambda sent: [trouble], n=http(200, result(2)))
+    deadline = Deadline.after(5)
+    first = connection.request("m", None, deadline)
+    second = connection.request("n", None, deadline)
+    assert connection.settle(second, deadline).result == 2
+    with pytest.raises(PeerError, match="m: no HTTP at all") as caught:
+        connection.settle(first, deadline)
+    assert caught.value.kind is ErrorKind.BAD_HTTP
+
+
+def test_whichever_of_several_is_done_first_is_told(clock: VirtualTime) -> None:
+    connection = connected(clock, a=lambda sent: [Later(3, result(1)(sent)[0])], b=error(-1))
+    deadline = Deadline.after(10)
+    slow = connection.request("a", None, deadline)
+    quick = connection.request("b", None, deadline)
+    assert connection.settle_any([slow, quick], deadline) is quick
+    assert connection.settle_any([slow], deadline) is slow
+    assert connection.settle_any([connection.request("c", None, deadline)], deadline) is None
+
+
+# -- keeping -------------------------------------------------------------------------------
+
+
+def test_notifications_are_kept_up_to_a_number_and_counted_all(clock: VirtualTime) -> None:
+    flood = lambda sent: [notification("n", {"i": i}) for i in range(1500)] + result(1)(sent)  # noqa: E731
+    connection = connected(clock, m=flood)
+    ask(connection)
+    assert connection.notifications_seen == 1500
+    assert len(connection.notifications) == 1000
+    assert connection.notifications[-1].params == {"i": 1499}
+
+
+def test_large_notifications_are_kept_up_to_a_size(clock: VirtualTime) -> None:
+    large = notification("n", {"x": "x" * 3_000_000})
+    connection = connected(clock, m=lambda sent: [large] * 10 + result(1)(sent))
+    ask(connection)
+    assert sum(len(each.raw) for each in connection.notifications) <= 8 * 1024 * 1024
+    assert connection.notifications_seen == 10
+
+
+def test_a_notification_is_claimed_once(clock: VirtualTime) -> None:
+    connection = connected(
+        clock, m=lambda sent: [notification("a"), notification("b"), *result(1)(sent)]
+    )
+    ask(connection)
+    assert connection.claim(lambda message: message.method == "b") is not None
+    assert connection.claim(lambda message: message.method == "b") is None
+    assert [message.method for message in connection.notifications] == ["a"]
+
+
+def test_listeners_hear_notifications_in_order(clock: VirtualTime) -> None:
+    connection = connected(
+        clock, m=lambda sent: [notification("a"), notification("b"), *result(1)(sent)]
+    )
+    heard: list[str | None] = []
+    connection.on_notification = lambda message: heard.append(message.method)
+    ask(connection)
+    assert heard == ["a", "b"]
+
+
+def test_the_recorder_is_told_before_every_wait(clock: VirtualTime) -> None:
+    waits: list[int] = []
+    transport = Scripted(clock, {"m": result(1)})
+    connection = Connection(transport, before_waiting=lambda: waits.append(len(transport.sent)))
+    ask(connection)
+    assert waits == [1]
+
+
+def test_facts_of_streams_that_nobody_follows_are_survived(clock: VirtualTime) -> None:
+    def stray(sent: Any) -> list[Any]:
+        return [HttpResponse(stream=99, status=500), StreamEnd(stream=99), *result(1)(sent)]
+
+    assert ask(connected(clock, "http", m=stray)).result == 1
