@@ -40,5 +40,14 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m mcptest.report.rule_pages docs/rules
+
+docs-check: $(VENV)/.installed-dev
+	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/throughput.py
+
 clean:
 	rm -rf $(VENV) .cache $(NPM_PEERS)/node_modules

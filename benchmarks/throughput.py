@@ -1,4 +1,4 @@
-"""Calls per second of our client, with recording on, against PyPI `mcp`'s client on the same server.
+"""Calls per second of our client, with recording on, against PyPI `mcp`'s on the same server.
 
     python benchmarks/throughput.py                    # every case, 10,000 calls each
     python benchmarks/throughput.py --calls 2000 --only stdio
@@ -43,16 +43,18 @@ def measure_ours(target: str, calls: int, in_flight: int, revision: str) -> floa
     way = "http" if target.startswith("http") else "stdio"
     command = () if way == "http" else (sys.executable, "-I", "-S", target)
     server = Target(way=way, label="bench", command=command, url=target if way == "http" else "")
-    with tempfile.TemporaryDirectory() as folder:
-        with Recorder(Path(folder) / "capture.jsonl") as recorder:
-            recorder.begin(label="bench", transport=way, peer="bench")
-            client = Client(
-                transport_for(server, recorder),
-                revision=parse_revision(revision),
-                before_waiting=recorder.flush,
-            )
-            with client:
-                return _timed_calls(client, calls, in_flight)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Recorder(Path(folder) / "capture.jsonl") as recorder,
+    ):
+        recorder.begin(label="bench", transport=way, peer="bench")
+        client = Client(
+            transport_for(server, recorder),
+            revision=parse_revision(revision),
+            before_waiting=recorder.flush,
+        )
+        with client:
+            return _timed_calls(client, calls, in_flight)
 
 
 def _timed_calls(client, calls: int, in_flight: int) -> float:
@@ -110,7 +112,16 @@ def http_server(answers: str) -> Iterator[str]:
 
 
 def in_own_process(who: str, target: str, calls: int, in_flight: int, version: str) -> float:
-    words = [sys.executable, __file__, "--measure", who, target, str(calls), str(in_flight), version]
+    words = [
+        sys.executable,
+        __file__,
+        "--measure",
+        who,
+        target,
+        str(calls),
+        str(in_flight),
+        version,
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
         raise SystemExit(f"{who} failed:\n{done.stderr[-2000:]}")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.e2e.demo_peer import BOUND, C, initialize_params
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.e2e.demo_peer import (
     BOUND,
     HANDSHAKE,

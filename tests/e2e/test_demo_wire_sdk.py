@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.e2e.demo_peer import BOUND, D, E, http_demo
 
 pytest.importorskip("mcp", reason="the SDK client is one of the pinned peers")

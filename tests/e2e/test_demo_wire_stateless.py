@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from tests.e2e.demo_peer import PREFIX, D, E, Obj, StdioDemo, client_answer, meta
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
 from tests.e2e.demo_peer import (
     ALL,
     CAPABILITIES,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.rules.captures import discover, full, handshake, public
-from tests.rules.pairs import PAIRS
 
 from mcptest.model.verdict import Outcome
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.composition import COMPOSITION_RULES
 from mcptest.rules.declare import RULES
 from mcptest.rules.judge import judge
+from tests.rules.captures import discover, full, handshake, public
+from tests.rules.pairs import PAIRS
 
 ALL = [rule.id for rule in all_rules()]
 DECIDED = {Outcome.PASS, Outcome.FAIL}
@@ -34,6 +34,15 @@ def test_the_conforming_capture_passes_because_it_was_observed(name: str) -> Non
     [verdict] = judge(PAIRS[name].conforming(), [RULES[name]]).verdicts
     assert verdict.outcome is Outcome.PASS, verdict
     assert verdict.observed >= 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_counting_routine_steps_changes_no_verdict(name: str) -> None:
+    for make in (PAIRS[name].violating, PAIRS[name].conforming):
+        assert (
+            judge(make(), all_rules()).verdicts
+            == judge(make(), all_rules(), thorough=True).verdicts
+        )
 
 
 @pytest.mark.parametrize("name", ALL)

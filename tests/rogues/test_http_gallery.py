@@ -10,6 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Frame,
+    HttpResponse,
+    Note,
+    SseEvent,
+    StreamEnd,
+    Trouble,
+)
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import Limits
+from mcptest.transport.legacy_sse import LegacySse
 from tests.rogues.http_script import (
     LAST_CHUNK,
     PING,
@@ -29,20 +43,6 @@ from tests.rogues.http_script import (
     troubles,
     until_end,
 )
-
-from mcptest.model.capture import (
-    AnyRecord,
-    Frame,
-    HttpResponse,
-    Note,
-    SseEvent,
-    StreamEnd,
-    Trouble,
-)
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.limits import Limits
-from mcptest.transport.legacy_sse import LegacySse
 
 SMALL = Limits(message_bytes=100_000, header_bytes=10_000)
 HTML = b"<!doctype html><title>Oops</title><h1>It broke</h1>"

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.rogues.gallery import CASES, Case, command
-from tests.rogues.stdio import rogue
 
 from mcptest.model.capture import AnyRecord, Exited, Frame, Note, Stderr, Trouble
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.transport.stdio import Stdio
 from mcptest.wire.envelope import decode
+from tests.rogues.gallery import CASES, Case, command
+from tests.rogues.stdio import rogue
 
 INITIALIZE = (
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mcptest.model.capture import Sse, SseEvent
+from mcptest.model.message import ABSENT
+from mcptest.rules.protocol import LOG_LEVEL, SUBSCRIPTION_ID
+from mcptest.wire.session_source import SessionSource
 from tests.rules.captures import (
     CACHED,
     INFO,
@@ -36,11 +40,6 @@ from tests.rules.captures import (
     replied,
     tell,
 )
-
-from mcptest.model.capture import Sse, SseEvent
-from mcptest.model.message import ABSENT
-from mcptest.rules.protocol import LOG_LEVEL, SUBSCRIPTION_ID
-from mcptest.wire.session_source import SessionSource
 
 
 @dataclass(frozen=True)
@@ -498,15 +497,15 @@ HTTP = {
         ],
         [http_handshake(), got(3, SESSION), event(3, logged(), "e")],
     ),
-    "HTTP-011": http_pair([modern_post(mcp_protocol_version=D)], [modern_post()]),
-    "HTTP-012": http_pair([modern_post("mcp-method")], [modern_post()]),
-    "HTTP-013": http_pair([modern_post(mcp_name="sub")], [modern_post(mcp_name="=?base64?YWRk?=")]),
-    "HTTP-014": http_pair(
+    "HTTP-010": http_pair([modern_post(mcp_protocol_version=D)], [modern_post()]),
+    "HTTP-011": http_pair([modern_post("mcp-method")], [modern_post()]),
+    "HTTP-012": http_pair([modern_post(mcp_name="sub")], [modern_post(mcp_name="=?base64?YWRk?=")]),
+    "HTTP-013": http_pair(
         [posted(5, MODERN_CALL, MODERN_HEADERS), replied(5, fail(5, -32601), status=200)],
         [posted(5, MODERN_CALL, MODERN_HEADERS), replied(5, fail(5, -32601), status=404)],
     ),
-    "HTTP-015": http_pair([modern_post(mcp_session_id="s1")], [modern_post()]),
-    "HTTP-016": http_pair(
+    "HTTP-014": http_pair([modern_post(mcp_session_id="s1")], [modern_post()]),
+    "HTTP-015": http_pair(
         [
             posted(5, MODERN_CALL, MODERN_HEADERS),
             replied(5, answer(5, complete(**TEXT)), headers={"mcp-session-id": "s1"}),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.scripted import VirtualTime
 
 from mcptest.model import deadline
+from tests.unit.scripted import VirtualTime
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.sample_run import HOSTILE, RUN, TRIALS, hostile_run, trial
 
 from mcptest.model.errors import UsageError
 from mcptest.model.results import Regression, RunReport, Status
@@ -20,6 +19,7 @@ from mcptest.report.baseline import (
     read_baseline,
     write_baseline,
 )
+from tests.unit.sample_run import HOSTILE, RUN, TRIALS, hostile_run, trial
 
 PASS, FAIL, SKIP = Status
 
@@ -161,10 +161,12 @@ def test_what_is_no_baseline_is_refused_with_the_place(data: bytes, said: str) -
 
 @given(st.binary(max_size=60))
 def test_reading_anything_gives_a_baseline_or_a_usage_error(data: bytes) -> None:
+    said = ""
     try:
         read_baseline(data, "b.json")
     except UsageError as error:
-        assert error.message.isprintable()
+        said = error.message
+    assert said.isprintable()
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from mcptest.model.capture import HttpResponse, Sse, SseEvent, StreamEnd, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision
+from mcptest.peer.answers import NO_ANSWERS, Answers
+from mcptest.peer.client import Client
 from tests.unit.scripted import (
     Later,
     Reaction,
@@ -18,13 +25,6 @@ from tests.unit.scripted import (
     raw,
     result,
 )
-
-from mcptest.model.capture import HttpResponse, Sse, SseEvent, StreamEnd, Trouble
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision
-from mcptest.peer.answers import NO_ANSWERS, Answers
-from mcptest.peer.client import Client
 
 
 def client_of(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.scripted import Scripted, Sent, VirtualTime, discovered, error, in_turn, result
 
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import Limits
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
+from tests.unit.scripted import Scripted, Sent, VirtualTime, discovered, error, in_turn, result
 
 LIMITS = Limits(pages=5, items=50)
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.revision import Revision
+from mcptest.peer.answers import NO_ANSWERS, Answers
+from mcptest.peer.client import Client
 from tests.unit.scripted import (
     PREFIX,
     Reaction,
@@ -19,12 +25,6 @@ from tests.unit.scripted import (
     raw,
     result,
 )
-
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.revision import Revision
-from mcptest.peer.answers import NO_ANSWERS, Answers
-from mcptest.peer.client import Client
 
 COMPLETE = {"resultType": "complete", "content": []}
 

@@ -6,6 +6,13 @@ import json
 from typing import Any
 
 import pytest
+
+from mcptest.model.capture import HttpResponse, StreamEnd, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import Kind
+from mcptest.peer.connection import Connection
+from mcptest.peer.pending import encode
 from tests.unit.scripted import (
     Later,
     Scripted,
@@ -18,12 +25,6 @@ from tests.unit.scripted import (
     raw,
     result,
 )
-
-from mcptest.model.capture import HttpResponse, StreamEnd, Trouble
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.message import Kind
-from mcptest.peer.connection import Connection, encode
 
 
 def connected(clock: VirtualTime, name: Any = "stdio", **reactions: Any) -> Connection:

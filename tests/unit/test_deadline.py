@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.scripted import VirtualTime
 
 from mcptest.model.deadline import Deadline, parse_duration
 from mcptest.model.errors import UsageError
+from tests.unit.scripted import VirtualTime
 
 
 def test_a_deadline_counts_down_and_is_never_negative(clock: VirtualTime) -> None:

@@ -6,6 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from mcptest.model.capture import Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.revision import Revision
+from mcptest.peer.client import Client
 from tests.unit.scripted import (
     Later,
     Reaction,
@@ -21,12 +27,6 @@ from tests.unit.scripted import (
     raw,
     result,
 )
-
-from mcptest.model.capture import Trouble
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client
 
 HANDSHAKE = ["server/discover", "initialize", "notifications/initialized"]
 NEW, OLD = Revision.V2026_07_28, Revision.V2025_11_25

@@ -7,6 +7,11 @@ import queue
 from collections.abc import Iterator
 
 import pytest
+
+from mcptest.model.capture import AnyRecord, Frame, HttpRequest, SseEvent, StreamEnd
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.transport.legacy_sse import LegacySse
 from tests.rogues.http_script import (
     LAST_CHUNK,
     SSE_HEAD,
@@ -21,11 +26,6 @@ from tests.rogues.http_script import (
     statuses,
     troubles,
 )
-
-from mcptest.model.capture import AnyRecord, Frame, HttpRequest, SseEvent, StreamEnd
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.transport.legacy_sse import LegacySse
 
 
 class OldServer:

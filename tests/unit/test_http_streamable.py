@@ -9,6 +9,20 @@ import time
 from typing import Any
 
 import pytest
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Note,
+    Sse,
+    SseEvent,
+    StreamEnd,
+)
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError, UsageError
+from mcptest.transport.streamable import StreamableHttp
 from tests.rogues.http_script import (
     LAST_CHUNK,
     PING,
@@ -28,20 +42,6 @@ from tests.rogues.http_script import (
     troubles,
     until_end,
 )
-
-from mcptest.model.capture import (
-    AnyRecord,
-    Frame,
-    HttpRequest,
-    HttpResponse,
-    Note,
-    Sse,
-    SseEvent,
-    StreamEnd,
-)
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError, UsageError
-from mcptest.transport.streamable import StreamableHttp
 
 
 def soon() -> Deadline:

@@ -7,6 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.transport.streamable import StreamableHttp
 from tests.rogues.http_script import (
     PING,
     PONG,
@@ -20,10 +24,6 @@ from tests.rogues.http_script import (
     serving,
     until_end,
 )
-
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.transport.streamable import StreamableHttp
 
 CERTIFICATE = Path(__file__).with_name("http_localhost.pem")
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.rogues.gallery import ROGUE
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
@@ -19,6 +18,7 @@ from mcptest.transport.base import discard
 from mcptest.transport.process import ExitStatus, ServerProcess
 from mcptest.transport.spawn import server_environment
 from mcptest.transport.stdio import Stdio
+from tests.rogues.gallery import ROGUE
 
 PYTHON = (sys.executable, "-I", "-S")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="sub-reapers are a thing of Linux")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import msgspec
-from tests.unit.sample_run import READ, SKIPPED, TRIALS, trial
 
 from mcptest.model.results import Flakiness, RunReport, Status
 from mcptest.report.reliability import overall, reliability
+from tests.unit.sample_run import READ, SKIPPED, TRIALS, trial
 
 
 def test_each_test_is_measured_over_its_trials_in_the_order_of_the_run() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import errno
 import importlib
 import io
 import os
@@ -21,6 +22,9 @@ from typing import NoReturn, Protocol, cast
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("mcptest.cli.run", "run suites: call servers and check their answers"),
+    "ci": ("mcptest.cli.ci", "run suites with the manners of continuous integration"),
+    "matrix": ("mcptest.cli.matrix", "run one suite over several servers, as a table"),
     "record": ("mcptest.cli.record", "record a session with a server, or between a client and one"),
     "compliance": ("mcptest.cli.compliance", "judge captures and servers by the specification"),
     "explain": ("mcptest.cli.explain", "one rule in full: what it demands, why, and where from"),
@@ -38,6 +42,9 @@ examples:
 exit codes: 0 passed, 1 something failed, 2 could not start, 3 peer unreachable,
             4 nothing matched, 130 interrupted
 """
+
+
+_NOTHING_MORE_FITS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class CommandModule(Protocol):
@@ -65,7 +72,7 @@ def run(argv: Sequence[str]) -> int:
     _be_interrupted_by_signals()
     try:
         code = _dispatch(argv)
-        _flush_stdout()
+        sys.stdout.flush()
         return code
     except McptestError as error:
         if debug:
@@ -79,14 +86,25 @@ def run(argv: Sequence[str]) -> int:
         # The reader of our output left, as `head` does. Nothing more can be said to it.
         _abandon_stdout()
         return ExitCode.FAILED
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for a user
-        if debug:
-            _show_traceback()
-        sys.stderr.write(
-            f"mcptest: internal error: {type(error).__name__}: {error}\n"
-            "  this is a defect of mcptest; run the same command with --debug for the details\n"
-        )
+    except OSError as error:
+        if error.errno not in _NOTHING_MORE_FITS:
+            return _say_defect(error, debug=debug)
+        # A report that could not be written is said, and is no success.
+        _abandon_stdout()
+        sys.stderr.write(f"mcptest: can't write the output: {error.strerror}\n")
         return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for a user
+        return _say_defect(error, debug=debug)
+
+
+def _say_defect(error: Exception, *, debug: bool) -> int:
+    if debug:
+        _show_traceback()
+    sys.stderr.write(
+        f"mcptest: internal error: {type(error).__name__}: {error}\n"
+        "  this is a defect of mcptest; run the same command with --debug for the details\n"
+    )
+    return ExitCode.FAILED
 
 
 def _show_traceback() -> None:
@@ -118,17 +136,6 @@ def _be_interrupted_by_signals() -> None:
         with contextlib.suppress(ValueError):  # only the main thread may, and nobody else is one
             if signal.getsignal(number) is signal.SIG_DFL:  # as under nohup
                 signal.signal(number, interrupt)
-
-
-def _flush_stdout() -> None:
-    """A report that could not be written is said, and is no success."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _abandon_stdout()
-        raise McptestError(f"can't write to stdout: {error.strerror}") from None
 
 
 def _abandon_stdout() -> None:

@@ -46,6 +46,7 @@ def _configure_invariants(parser: argparse.ArgumentParser) -> None:
     add("--spec-version", metavar="REV", help="judge by this revision")
     add("--rule", action="append", metavar="ID", help="only this rule; may be given again")
     add("--strict", action="store_true", help="a broken SHOULD counts as well")
+    add("--strict-reports", action="store_true", help="fail when a report can't be written")
     add("--verbose", action="store_true", help="list what was not observed, with the reason")
     add("--no-color", action="store_true")
     add("--debug", action="store_true", help=argparse.SUPPRESS)
@@ -68,23 +69,36 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judge_captures(arguments: argparse.Namespace) -> int:
+    from mcptest.report.terminal import say_json
     from mcptest.report.verdicts_json import build_report, exit_code_for, report_as_json
     from mcptest.rules.composition import compose
-    from mcptest.transport.files import replace_file
 
     sessions = _judged(arguments)
     hazards = compose(sessions, arguments.separate_transports)
     code = exit_code_for(sessions, hazards, arguments.strict)
     report = build_report(sessions, hazards, "compliance invariants", code)
-    if arguments.json_file:
-        replace_file(Path(arguments.json_file), report_as_json(report))
     if arguments.json or arguments.format == "json":
-        sys.stdout.write(report_as_json(report).decode("utf-8"))
+        say_json(sys.stdout, report_as_json(report))
     else:
         _print_text(sessions, report, arguments)
     if code is ExitCode.NOTHING_MATCHED:
         sys.stderr.write("mcptest: nothing to judge: the capture exercised none of the rules\n")
+    if arguments.json_file and not _is_written(arguments.json_file, report):
+        return code or (ExitCode.FAILED if arguments.strict_reports else ExitCode.OK)
     return code
+
+
+def _is_written(path: str, report: Report) -> bool:
+    """A report that can't be written does not change the verdicts, but it is always said."""
+    from mcptest.report.verdicts_json import report_as_json
+    from mcptest.transport.files import replace_file
+
+    try:
+        replace_file(Path(path), report_as_json(report))
+    except (UsageError, OSError) as error:
+        sys.stderr.write(f"mcptest: the report was not written: {error}\n")
+        return False
+    return True
 
 
 def _judged(arguments: argparse.Namespace) -> list[JudgedSession]:
@@ -131,7 +145,7 @@ def _print_text(
 def _list_rules(arguments: argparse.Namespace) -> int:
     from mcptest.model.revision import parse_revision
     from mcptest.report.rules_list import rules_as_json, rules_as_lines
-    from mcptest.report.terminal import Style, say
+    from mcptest.report.terminal import Style, say, say_json
     from mcptest.rules.catalogue import all_rules
     from mcptest.rules.composition import COMPOSITION_RULES
 
@@ -144,7 +158,7 @@ def _list_rules(arguments: argparse.Namespace) -> int:
     ]
     together: list[CompositionRule] = [] if arguments.side else list(COMPOSITION_RULES.values())
     if arguments.json or arguments.format == "json":
-        sys.stdout.write(rules_as_json(rules, together, revision).decode("utf-8"))
+        say_json(sys.stdout, rules_as_json(rules, together, revision))
         return ExitCode.OK
     style = Style.of(sys.stdout, no_color=arguments.no_color)
     for line in rules_as_lines(rules, together, revision, style):

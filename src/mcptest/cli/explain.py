@@ -17,14 +17,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from mcptest.report.rules_list import rule_page, rules_as_json
-    from mcptest.report.terminal import Style, say
+    from mcptest.report.terminal import Style, say, say_json
     from mcptest.rules.catalogue import find_rule
     from mcptest.rules.declare import Rule
 
     rule = find_rule(arguments.rule)
     if arguments.json:
         alone, together = ([rule], []) if isinstance(rule, Rule) else ([], [rule])
-        sys.stdout.write(rules_as_json(alone, together, None).decode("utf-8"))
+        say_json(sys.stdout, rules_as_json(alone, together, None))
         return ExitCode.OK
     for line in rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
         say(sys.stdout, line + "\n")

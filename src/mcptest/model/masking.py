@@ -11,7 +11,7 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -34,6 +34,8 @@ from mcptest.model.capture import (
 MASK = "***"
 _LONG_NUMBER = 10_000_000
 _PERCENT = re.compile("%[0-9A-F]{2}")
+_AFTER_A_CUT = "….)]}\"' "
+"""What may stand behind a text that was cut."""
 SHORTEST_SECRET = 4
 """A shorter value is no secret, and masking it would blot out half of the text."""
 
@@ -58,6 +60,7 @@ class Masker:
         kept = {s.strip() for s in secrets if len(s.strip()) >= SHORTEST_SECRET and _can_travel(s)}
         forms = sorted({form for secret in kept for form in _forms(secret)}, key=len, reverse=True)
         pattern = "|".join(map(re.escape, forms))
+        self._forms = tuple(forms)
         self.idle = not forms
         """Nothing to replace in messages; credential headers are masked all the same."""
         self._text = re.compile(pattern) if forms else None
@@ -65,6 +68,20 @@ class Masker:
 
     def text(self, value: str) -> str:
         return self._text.sub(MASK, value) if self._text is not None else value
+
+    def cut_text(self, value: str) -> str:
+        """A text that others may have cut: also half a secret at the end of a line is hidden."""
+        if self._text is None:
+            return value
+        return "\n".join(map(self._without_half_a_secret, self.text(value).split("\n")))
+
+    def _without_half_a_secret(self, line: str) -> str:
+        kept = line.rstrip(_AFTER_A_CUT)
+        for form in self._forms:
+            for length in range(min(len(form) - 1, len(kept)), SHORTEST_SECRET, -1):
+                if kept.endswith(form[:length]):
+                    return kept[:-length] + MASK + line[len(kept) :]
+        return line
 
     def message(self, raw: bytes) -> bytes:
         """A message's bytes. One that was JSON is JSON afterwards."""
@@ -144,6 +161,26 @@ class Masker:
 
     def _maybe(self, text: str | None) -> str | None:
         return None if text is None else self.text(text)
+
+
+_CREDENTIAL_NAME = re.compile(
+    "key|token|secret|pass|pwd|auth|cred|cookie|session|private|signature|dsn|bearer|jwt",
+    re.IGNORECASE,
+)
+_ORDINARY_LENGTH = 12
+_BEGINNINGS_OF_PATHS = ("/", "./", "../", "~")
+
+
+def secrets_of_environment(env: Mapping[str, str]) -> Iterator[str]:
+    """Values that were written out for the server and may be secrets.
+
+    By the name, or because they are long and no path. Masking `info` or `tools` wherever they stand
+    would change what a message says, and with it the verdict.
+    """
+    for name, value in env.items():
+        long = len(value) >= _ORDINARY_LENGTH and not value.startswith(_BEGINNINGS_OF_PATHS)
+        if long or _CREDENTIAL_NAME.search(name):
+            yield value
 
 
 def secrets_of_header(value: str) -> Iterator[str]:

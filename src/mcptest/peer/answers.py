@@ -70,6 +70,8 @@ class Answers:
             return {"error": {"code": INVALID_PARAMS, "message": message}}
         if action != "accept":
             return {"result": {"action": action}}
+        if self.content is not None:
+            return {"result": {"action": "accept", "content": dict(self.content)}}
         schema = params.get("requestedSchema")
         properties = schema.get("properties") if isinstance(schema, dict) else None
         fields = properties if isinstance(properties, dict) else {}

@@ -6,12 +6,14 @@ of what the server sent. Every answer is handed out as it came.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from mcptest import __version__
 from mcptest.model.capture import TransportName
@@ -21,15 +23,17 @@ from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.message import Kind, Message
 from mcptest.model.revision import NEWEST_HANDSHAKE, NEWEST_STATELESS, Era, Revision
 from mcptest.peer.answers import Answers
-from mcptest.peer.connection import Connection, Pending
+from mcptest.peer.connection import Connection
 from mcptest.peer.detect import settle_the_era, speaks_the_old_transport
 from mcptest.peer.handshake import HandshakeLifecycle
 from mcptest.peer.lifecycle import Lifecycle, ServerFacts
+from mcptest.peer.pending import Pending
 from mcptest.peer.stateless import StatelessLifecycle
-from mcptest.transport.base import Transport
+from mcptest.transport.base import Sink, Transport
 
 _ROUNDS_OF_INPUT = 10
 _CLOSING = 5.0
+_CANCELLING = 1.0
 _BURST = 32
 LIST_MEMBERS = {
     "tools/list": "tools",
@@ -39,8 +43,7 @@ LIST_MEMBERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """The answer to one request, as it came."""
 
     method: str
@@ -80,10 +83,12 @@ class Client:
         reopen: Callable[[TransportName], Transport] | None = None,
         before_waiting: Callable[[], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
+        sink: Sink | None = None,
     ) -> None:
         """`revision` None finds out the era; `reopen` makes a fresh transport to fall back on."""
         self._before_waiting = before_waiting
         self._should_stop = should_stop
+        self._sink = sink
         self.timeout = timeout
         self._wanted = revision
         self._answers = answers if answers is not None else Answers()
@@ -96,7 +101,9 @@ class Client:
         self.connection = self._connection(transport)
 
     def _connection(self, transport: Transport) -> Connection:
-        return Connection(transport, self._limits, self._before_waiting, self._should_stop)
+        return Connection(
+            transport, self._limits, self._before_waiting, self._should_stop, self._sink
+        )
 
     # -- beginning and ending --------------------------------------------------------------
 
@@ -189,6 +196,10 @@ class Client:
     # -- facts -----------------------------------------------------------------------------
 
     @property
+    def has_begun(self) -> bool:
+        return self._lifecycle is not None
+
+    @property
     def lifecycle(self) -> Lifecycle:
         if self._lifecycle is None:
             raise PeerError(ErrorKind.PROTOCOL, "the session has not begun")
@@ -221,8 +232,17 @@ class Client:
         return self.connection.request(method, sent, deadline, headers)
 
     def wait(self, pending: Pending, deadline: Deadline | None = None) -> Reply:
-        """The answer to a started request. Raises PeerError when none can come."""
-        answer = self.connection.settle(pending, deadline or Deadline.after(self.timeout))
+        """The answer to a started request. Raises PeerError when none can come.
+
+        A request that is given up on is cancelled, as a considerate client does.
+        """
+        try:
+            answer = self.connection.settle(pending, deadline or Deadline.after(self.timeout))
+        except PeerError as error:
+            if error.kind is ErrorKind.TIMEOUT and self._lifecycle is not None:
+                with contextlib.suppress(PeerError):  # the first error is the one that counts
+                    self._lifecycle.cancel(pending, "timed out", Deadline.after(_CANCELLING))
+            raise
         return Reply(pending.method, answer, pending.status)
 
     def request(
@@ -230,16 +250,24 @@ class Client:
     ) -> Reply:
         """Ask and wait. Where the server asks for input first, it is given and the call retried."""
         deadline = deadline or Deadline.after(self.timeout)
-        asked: Mapping[str, Any] | None = params
-        for _ in range(1 + _ROUNDS_OF_INPUT):
-            reply = self.wait(self.start(method, asked, deadline), deadline)
+        pending = self.start(method, params, deadline)
+        return self.complete_call(self.wait(pending, deadline), params, deadline)
+
+    def complete_call(
+        self, reply: Reply, params: Mapping[str, Any] | None, deadline: Deadline
+    ) -> Reply:
+        """Give the input that an answer asks for and call again, until there is a final one."""
+        for _ in range(_ROUNDS_OF_INPUT):
             more = self.lifecycle.wants_input(reply.message)
             if more is None:
                 return reply
-            asked = {**(params or {}), **more}
+            again = self.start(reply.method, {**(params or {}), **more}, deadline)
+            reply = self.wait(again, deadline)
+        if self.lifecycle.wants_input(reply.message) is None:
+            return reply
         raise PeerError(
             ErrorKind.PROTOCOL,
-            f"{method} still asks for input after {_ROUNDS_OF_INPUT} rounds",
+            f"{reply.method} still asks for input after {_ROUNDS_OF_INPUT} rounds",
         )
 
     def many(
@@ -306,11 +334,12 @@ class Client:
 
     # -- the methods of MCP ----------------------------------------------------------------
 
-    def pages(self, method: str, deadline: Deadline | None = None) -> Iterator[Reply]:
-        """Every page of a list, until there is no `nextCursor` or the server refuses."""
-        cursor: Any = None
-        for number in range(self._limits.pages):
-            params = {"cursor": cursor} if number else None
+    def pages(
+        self, method: str, deadline: Deadline | None = None, cursor: str | None = None
+    ) -> Iterator[Reply]:
+        """Every page of a list from `cursor` on, until there is no next or the server refuses."""
+        for _ in range(self._limits.pages):
+            params = {"cursor": cursor} if cursor is not None else None
             reply = self.request(method, params, deadline)
             self._remember_header_annotations(reply)
             yield reply

@@ -5,12 +5,9 @@ Knows JSON-RPC and nothing of eras: a lifecycle decides what is said, this decid
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import msgspec
 
 from mcptest.model.capture import (
     AnyRecord,
@@ -25,10 +22,9 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
 from mcptest.model.message import ABSENT, Kind, Message, id_key
 from mcptest.model.show import show
-from mcptest.transport.base import NO_HEADERS, Transport, condition_of
+from mcptest.peer.pending import Pending, encode, request_of
+from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of
 from mcptest.wire.envelope import decode
-
-_encode = msgspec.json.Encoder().encode
 
 _STRAYS_KEPT = 20
 _NOTIFICATIONS_KEPT = 1_000
@@ -37,68 +33,8 @@ _RESUMPTIONS = 5
 _LOOKING_UP = 0.2
 
 
-def encode(message: Any) -> bytes:
-    """JSON as we send it. Half a surrogate pair that a server gave us goes back as it came."""
-    try:
-        return _encode(message)
-    except UnicodeEncodeError:
-        return json.dumps(message, separators=(",", ":")).encode("ascii")
-
-
 class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked us to stop
     """The wait was given up because the whole run is to end."""
-
-
-class Pending:
-    """A request on its way: filled in as its answer, or the reason why there is none, arrives."""
-
-    __slots__ = (
-        "answer",
-        "cancelled",
-        "failure",
-        "headers",
-        "id",
-        "last_event_id",
-        "method",
-        "params",
-        "resumed",
-        "retry_ms",
-        "spoiled",
-        "status",
-        "stream",
-    )
-
-    def __init__(self, identifier: Any, method: str, params: Mapping[str, Any] | None) -> None:
-        self.id = identifier
-        self.method = method
-        self.params = params
-        self.answer: Message | None = None
-        self.failure: PeerError | None = None
-        self.stream: int | None = None
-        self.status: int | None = None
-        self.headers: tuple[tuple[str, str], ...] = ()
-        self.last_event_id: str | None = None
-        self.retry_ms: int | None = None
-        self.resumed = 0
-        self.spoiled = ""
-        """What came on its stream in place of a message."""
-        self.cancelled = False
-
-    @property
-    def done(self) -> bool:
-        return self.answer is not None or self.failure is not None
-
-    def header(self, name: str) -> str | None:
-        """A header of the HTTP response that carried the answer."""
-        wanted = name.lower()
-        return next((value for key, value in self.headers if key.lower() == wanted), None)
-
-
-def _request(pending: Pending) -> dict[str, Any]:
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method}
-    if pending.params is not None:
-        message["params"] = pending.params
-    return message
 
 
 class Connection:
@@ -110,11 +46,14 @@ class Connection:
         limits: Limits = DEFAULT_LIMITS,
         before_waiting: Callable[[], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
+        sink: Sink | None = None,
     ) -> None:
         """`before_waiting` is called whenever we are about to wait: a recorder writes then.
 
         `should_stop` is asked a few times a second while we wait; True ends it with `Stopped`.
+        `sink` is told when we give up on an answer, which no transport can know.
         """
+        self._sink = sink
         self.transport = transport
         self.limits = limits
         self._before_waiting = before_waiting
@@ -153,7 +92,7 @@ class Connection:
             identifier = self._next_id
         pending = Pending(identifier, method, params)
         self._pending[id_key(identifier)] = pending
-        self.follow(pending, self.transport.send(encode(_request(pending)), deadline, headers))
+        self.follow(pending, self.transport.send(encode(request_of(pending)), deadline, headers))
         return pending
 
     def burst(
@@ -171,7 +110,7 @@ class Connection:
             pending = Pending(self._next_id, method, params)
             self._pending[pending.id] = pending
             made.append(pending)
-            payloads.append(encode(_request(pending)))
+            payloads.append(encode(request_of(pending)))
         send_many(payloads, deadline)
         return made
 
@@ -189,7 +128,7 @@ class Connection:
             pending = Pending(self._next_id, method, params)
             self._pending[pending.id] = pending
             made.append(pending)
-            messages.append(_request(pending))
+            messages.append(request_of(pending))
         stream = self.transport.send(encode(messages), deadline, headers)
         for pending in made:
             self.follow(pending, stream)
@@ -253,10 +192,12 @@ class Connection:
         self._unfollow(pending)
 
     def _unfollow(self, pending: Pending) -> None:
+        if pending.stream is None:
+            return
         others = [each for each in self._on_stream(pending.stream) if each is not pending]
-        if others and pending.stream is not None:
+        if others:
             self._by_stream[pending.stream] = others
-        elif pending.stream is not None:
+        else:
             self._by_stream.pop(pending.stream, None)
 
     def _on_stream(self, stream: int | None) -> Sequence[Pending]:
@@ -296,7 +237,7 @@ class Connection:
                 raise pending.failure
             if not self.pump(deadline):
                 self.forget(pending)
-                raise self._timeout(pending, deadline)
+                raise self._given_up(pending, deadline)
         return pending.answer
 
     def settle_any(self, waiting: Sequence[Pending], deadline: Deadline) -> Pending | None:
@@ -308,12 +249,14 @@ class Connection:
             if not self.pump(deadline):
                 return None
 
-    def _timeout(self, pending: Pending, deadline: Deadline) -> PeerError:
+    def _given_up(self, pending: Pending, deadline: Deadline) -> PeerError:
         came = self.what_came_instead()
-        message = (
-            f"no answer to {show(pending.method, 80)} within {deadline.limit:g} s; {came}"
-            f"{condition_of(self.transport)}"
-        )
+        gave_up = f"no answer to {show(pending.method, 80)} within {deadline.limit:g} s"
+        if self._sink is not None:
+            self._sink(
+                Trouble(error=ErrorKind.TIMEOUT.value, detail=gave_up, stream=pending.stream)
+            )
+        message = f"{gave_up}; {came}{condition_of(self.transport)}"
         return PeerError(ErrorKind.TIMEOUT, message, hint="raise --timeout if it is only slow")
 
     def what_came_instead(self) -> str:
@@ -370,14 +313,16 @@ class Connection:
         return None
 
     def _take_answer(self, message: Message, frame: Frame) -> None:
-        pending = self._pending.pop(id_key(message.id), None)
-        if pending is None and message.kind is Kind.ERROR and message.id in (ABSENT, None):
+        identifier = message.id
+        pending = self._pending.pop(id_key(identifier), None)
+        if pending is None and message.kind is Kind.ERROR and identifier in (ABSENT, None):
             pending = self._meant_by_stream(frame.stream)
         if pending is None or pending.done:
-            self._stray(f"an answer with id {show(repr(message.id), 40)}")
+            self._stray(f"an answer with id {show(repr(identifier), 40)}")
             return
         pending.answer = message
-        self._unfollow(pending)
+        if pending.stream is not None:
+            self._unfollow(pending)
 
     def _meant_by_stream(self, stream: int | None) -> Pending | None:
         """A server that could not read the request's id answers without one.

@@ -11,9 +11,10 @@ from __future__ import annotations
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import Kind
-from mcptest.peer.connection import Connection, Pending
+from mcptest.peer.connection import Connection
 from mcptest.peer.handshake import HandshakeLifecycle
 from mcptest.peer.lifecycle import Lifecycle
+from mcptest.peer.pending import Pending
 from mcptest.peer.stateless import StatelessLifecycle, is_modern
 
 PATIENCE = 2.0

@@ -12,8 +12,9 @@ from mcptest.model.message import Kind, Message
 from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision, revision_of_wire
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers
-from mcptest.peer.connection import Connection, Pending
+from mcptest.peer.connection import Connection
 from mcptest.peer.lifecycle import ServerFacts
+from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
 from mcptest.wire.http_rules import handshake_headers
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from mcptest.model.deadline import Deadline
 from mcptest.model.message import Message
 from mcptest.model.revision import Revision
-from mcptest.peer.connection import Pending
+from mcptest.peer.pending import Pending
 
 
 @dataclass(frozen=True, slots=True)

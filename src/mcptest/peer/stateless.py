@@ -11,8 +11,9 @@ from mcptest.model.message import Kind, Message, id_key
 from mcptest.model.revision import STATELESS_REVISIONS, Revision, revision_of_wire
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers
-from mcptest.peer.connection import Connection, Pending
+from mcptest.peer.connection import Connection
 from mcptest.peer.lifecycle import ServerFacts
+from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
 from mcptest.wire.http_rules import stateless_headers
 
@@ -34,9 +35,13 @@ class StatelessLifecycle:
     ) -> None:
         self._connection = connection
         self._answers = answers
-        self._client_info = client_info
-        self._log_level: str | None = None
         self.revision = revision
+        self._meta: Mapping[str, Any] = {
+            PREFIX + "protocolVersion": revision.wire_version,
+            PREFIX + "clientInfo": client_info,
+            PREFIX + "clientCapabilities": answers.capabilities(revision),
+        }
+        """What every request carries."""
         self.server = ServerFacts()
 
     # -- beginning -------------------------------------------------------------------------
@@ -75,17 +80,9 @@ class StatelessLifecycle:
     # -- during ----------------------------------------------------------------------------
 
     def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        meta: dict[str, Any] = {
-            PREFIX + "protocolVersion": self.revision.wire_version,
-            PREFIX + "clientInfo": self._client_info,
-            PREFIX + "clientCapabilities": self._answers.capabilities(self.revision),
-        }
-        if self._log_level is not None:
-            meta[PREFIX + "logLevel"] = self._log_level
-        given = dict(params or {})
-        if isinstance(given.get("_meta"), Mapping):
-            meta.update(given["_meta"])
-        given["_meta"] = meta
+        given = dict(params) if params else {}
+        own = given.get("_meta")
+        given["_meta"] = {**self._meta, **own} if isinstance(own, Mapping) else self._meta
         return given
 
     def headers(
@@ -173,7 +170,7 @@ class StatelessLifecycle:
             self.cancel(subscription, "unsubscribed", deadline)
 
     def log_level(self, level: str, deadline: Deadline) -> None:
-        self._log_level = level
+        self._meta = {**self._meta, PREFIX + "logLevel": level}
 
     def leave(self, deadline: Deadline) -> None:
         """There is nothing to take leave of."""

@@ -1,4 +1,4 @@
-"""The JSON Schemas (2020-12) of our file formats, made from the structs that write them."""
+"""The JSON Schemas (2020-12) of our file formats, made from what reads and writes them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,21 @@ def _exchanges() -> dict[str, Any]:
     return msgspec.json.schema(_PublicSession | list[_PublicSession])
 
 
+def _run() -> dict[str, Any]:
+    from mcptest.report.results_json import run_json_schema
+
+    return run_json_schema()
+
+
+def _suite() -> dict[str, Any]:
+    from mcptest.suite.json_schema_of_suite import suite_json_schema
+
+    return suite_json_schema()
+
+
 _FORMATS = {
+    "suite": ("a suite of tests", _suite),
+    "run": ("a saved run, `mcptest run --json-file`", _run),
     "report": ("the JSON report of `mcptest compliance invariants --json`", _report),
     "capture": ("one line of a full capture", _capture),
     "exchanges": ("a capture of the public form", _exchanges),
@@ -52,4 +66,4 @@ NAMES = tuple(_FORMATS)
 
 def schema_of(name: str) -> dict[str, Any]:
     title, build = _FORMATS[name]
-    return {"$schema": DIALECT, "title": f"mcptest: {title}", **build()}
+    return {**build(), "$schema": DIALECT, "title": f"mcptest: {title}"}

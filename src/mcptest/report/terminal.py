@@ -71,3 +71,14 @@ def say(stream: TextIO, text: str) -> None:
     """Write text that may hold characters which the stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def say_json(stream: TextIO, text: bytes) -> None:
+    """JSON is UTF-8 whatever the terminal's encoding is."""
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None:
+        stream.write(text.decode("utf-8"))
+        return
+    stream.flush()
+    buffer.write(text)
+    buffer.flush()

@@ -13,6 +13,8 @@ from mcptest.rules.declare import RULES, Rule
 MODULES: Final = (
     "invariants",
     "messages",
+    "answers",
+    "error_codes",
     "lifecycle",
     "capabilities",
     "progress",
@@ -32,7 +34,9 @@ for _module in MODULES:
 
 
 def all_rules() -> list[Rule]:
-    return list(RULES.values())
+    """Family by family in the order of the modules, each family by its numbers."""
+    families = list(dict.fromkeys(name.partition("-")[0] for name in RULES))
+    return sorted(RULES.values(), key=lambda rule: (families.index(rule.id.split("-")[0]), rule.id))
 
 
 def find_rule(name: str) -> Rule | CompositionRule:

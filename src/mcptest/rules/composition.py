@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -77,12 +79,13 @@ class CompositionRule:
 
 def labels_of(sessions: Sequence[JudgedSession]) -> list[str]:
     """The sessions' labels; equal ones get a number, so that a finding names one session."""
-    labels = [session.label for session in sessions]
-    seen: dict[str, int] = {}
+    uses = Counter(session.label for session in sessions)
+    seen: Counter[str] = Counter()
     distinct = []
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        distinct.append(f"{label} #{seen[label]}" if labels.count(label) > 1 else label)
+    for session in sessions:
+        seen[session.label] += 1
+        number = f" #{seen[session.label]}" if uses[session.label] > 1 else ""
+        distinct.append(session.label + number)
     return distinct
 
 
@@ -94,7 +97,7 @@ def compose(sessions: Sequence[JudgedSession], separate: bool = False) -> list[H
     return [
         hazard
         for rule in COMPOSITION_RULES.values()
-        for hazard in rule.find(sessions, labels, separate)
+        for hazard in islice(rule.find(sessions, labels, separate), DEFAULT_LIMITS.findings)
     ]
 
 

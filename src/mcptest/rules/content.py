@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -31,13 +32,20 @@ def _is_base64(text: Any) -> bool:
     return isinstance(text, str)
 
 
+@functools.cache
+def _types_in(revision: Revision | None) -> frozenset[str]:
+    """The content types of a revision; an unknown one may have them all."""
+    return frozenset(
+        kind for kind, since in _KNOWN_SINCE.items() if revision is None or revision >= since
+    )
+
+
 def block_fault(block: Any, revision: Revision | None) -> str:
     """What is wrong with one content block, or an empty string."""
     if not isinstance(block, dict):
         return f"a content block is {json_type(block)}, not an object"
     kind = block.get("type", ABSENT)
-    since = _KNOWN_SINCE.get(kind) if isinstance(kind, str) else None
-    if since is None or (revision is not None and revision < since):
+    if not isinstance(kind, str) or kind not in _types_in(revision):
         return f"the content type {kind!r} does not exist in {revision or 'any revision'}"
     if kind == "text" and not isinstance(block.get("text"), str):
         return "a text block without a string text"

@@ -2,6 +2,7 @@
 
 The function is a generator: it receives the steps it listens to, one at a time, and runs on after
 the last one. All rules watch in the same pass, so a capture is read once however many there are.
+A rule that has seen enough returns.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from mcptest.model.capture import Record
 from mcptest.model.message import Kind
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mcptest.rules.session import Step
 
 Watching: TypeAlias = Generator[None, "Step | None", None]
+OnRoutine: TypeAlias = Literal["send", "count", "skip"]
 Topic: TypeAlias = Kind | type[Record]
 
 SPECIFICATION = "https://modelcontextprotocol.io/specification"
@@ -63,7 +65,11 @@ class Rule:
     listens: frozenset[Topic] = frozenset(Kind)
     methods: frozenset[str] = frozenset()
     """Empty: any. Of requests and notifications; of answers, that of their request."""
+    answers_to: frozenset[str] = frozenset()
+    """Like `methods`, but for answers alone."""
     sender: str = ""
+    on_routine: OnRoutine = "send"
+    """What to do with a step that is routine: the function would only count it, or do nothing."""
 
     @property
     def explanation(self) -> str:
@@ -117,7 +123,9 @@ def session_rule(
     transports: tuple[str, ...] = (),
     listens: tuple[Topic, ...] = tuple(Kind),
     methods: tuple[str, ...] = (),
+    answers_to: tuple[str, ...] = (),
     sender: str = "",
+    on_routine: OnRoutine = "send",
 ) -> Callable[[Callable[[Check], Watching]], Callable[[Check], Watching]]:
     """Declare a rule. The docstring of the function is the rule's page."""
 
@@ -139,7 +147,9 @@ def session_rule(
             transports=frozenset(transports),
             listens=frozenset(listens),
             methods=frozenset(methods),
+            answers_to=frozenset(answers_to),
             sender=sender,
+            on_routine=on_routine,
         )
         return watch
 

@@ -347,16 +347,14 @@ def endpoint_comes_first(check: Check) -> Watching:
 
     Until then a client has no place to send anything.
     """
-    judged = False
     while step := (yield):
         record = step.record
-        from_server = isinstance(record, SseEvent) or step.sender == "server"
-        if judged or not from_server:
+        if not isinstance(record, SseEvent) and step.sender != "server":
             continue
         if isinstance(record, SseEvent) and record.comment is not None:
             continue
-        judged = True
         check.saw(step)
-        is_endpoint = isinstance(record, SseEvent) and record.sse.event == "endpoint"
-        if not is_endpoint or not (isinstance(record, SseEvent) and record.data):
+        named = isinstance(record, SseEvent) and record.sse.event == "endpoint" and record.data
+        if not named:
             check.violated(step, "the first event is no endpoint", expected="event: endpoint")
+        return

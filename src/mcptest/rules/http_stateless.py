@@ -43,7 +43,7 @@ def _is_posted(step: Step) -> bool:
 
 
 @session_rule(
-    "HTTP-011",
+    "HTTP-010",
     "every POST names the version of its body",
     category="http",
     severity=Severity.MUST,
@@ -67,7 +67,7 @@ def version_header_matches_meta(check: Check) -> Watching:
 
 
 @session_rule(
-    "HTTP-012",
+    "HTTP-011",
     "Mcp-Method matches the body",
     category="http",
     severity=Severity.MUST,
@@ -86,7 +86,7 @@ def method_header_matches(check: Check) -> Watching:
 
 
 @session_rule(
-    "HTTP-013",
+    "HTTP-012",
     "Mcp-Name matches the body",
     category="http",
     severity=Severity.MUST,
@@ -114,7 +114,7 @@ _STATUS_OF = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}
 
 
 @session_rule(
-    "HTTP-014",
+    "HTTP-013",
     "errors travel with their HTTP status",
     category="http",
     severity=Severity.MUST,
@@ -148,7 +148,7 @@ def errors_have_their_status(check: Check) -> Watching:
 
 
 @session_rule(
-    "HTTP-015",
+    "HTTP-014",
     "the client uses POST only and no session",
     category="http",
     severity=Severity.SHOULD,
@@ -176,7 +176,7 @@ def client_uses_post_only(check: Check) -> Watching:
 
 
 @session_rule(
-    "HTTP-016",
+    "HTTP-015",
     "the server gives out no session id",
     category="http",
     severity=Severity.SHOULD,

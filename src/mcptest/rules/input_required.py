@@ -90,7 +90,7 @@ def asking_says_for_what(check: Check) -> Watching:
             check.violated(step, f"inputRequests is {json_type(asked)}", expected="an object")
         for key, request in asked.items() if isinstance(asked, dict) else ():
             method = request.get("method") if isinstance(request, dict) else None
-            if method not in CLIENT_CAPABILITY:
+            if not isinstance(method, str) or method not in CLIENT_CAPABILITY:
                 check.violated(
                     step,
                     f"the input request {key!r} is {method!r}",
@@ -161,6 +161,9 @@ def retries_repeat_the_request(check: Check) -> Watching:
             continue
         params = step.params
         if step.sender != "client" or not ({"inputResponses", "requestState"} & params.keys()):
+            continue
+        if check.session.crowded:
+            check.inconclusive("too many requests were waiting at once")
             continue
         check.saw(step)
         questions = asked.get(_same(step), [])

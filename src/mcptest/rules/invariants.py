@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from mcptest.model.message import ABSENT, Kind, json_type
-from mcptest.model.revision import HANDSHAKE_ERA, Era
+from mcptest.model.revision import HANDSHAKE_ERA
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
@@ -36,11 +36,9 @@ def initialize_comes_first(check: Check) -> Watching:
 
     To fix it, send `initialize` first and wait for its answer.
     """
-    is_first = True
     while step := (yield):
-        if not is_first or (step.stateless):
+        if step.stateless:
             continue
-        is_first = False
         check.saw(step)
         if step.method != "initialize":
             check.violated(
@@ -49,6 +47,7 @@ def initialize_comes_first(check: Check) -> Watching:
                 expected="initialize",
                 actual=step.method,
             )
+        return
 
 
 @session_rule(
@@ -59,6 +58,8 @@ def initialize_comes_first(check: Check) -> Watching:
     side=Side.CLIENT,
     window=HANDSHAKE_ERA,
     spec="basic/lifecycle#initialization",
+    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT),
+    answers_to=("initialize",),
 )
 def initialized_follows_the_response(check: Check) -> Watching:
     """After a successful `initialize` the client says `notifications/initialized`, then goes on.
@@ -121,11 +122,7 @@ def listed_features_were_advertised(check: Check) -> Watching:
     """
     while step := (yield):
         capabilities = check.session.server_capabilities
-        if (
-            capabilities is None
-            and step.revision is not None
-            and step.revision.era is Era.STATELESS
-        ):
+        if capabilities is None and step.stateless:
             check.inconclusive("the capture has no server/discover result")
             continue
         name = SERVER_CAPABILITY[step.method]
@@ -198,9 +195,9 @@ def advertised_capabilities_work(check: Check) -> Watching:
             check.inconclusive(f"every call to {name!r} failed for reasons the caller gave")
 
 
-def _code(step: Step) -> Any:
-    error = step.error
-    return error.get("code") if isinstance(error, dict) else None
+def _code(step: Step) -> int | None:
+    code = step.error.get("code") if isinstance(step.error, dict) else None
+    return code if type(code) is int else None
 
 
 def _error_text(step: Step) -> str:
@@ -350,10 +347,10 @@ def method_not_found_has_its_code(check: Check) -> Watching:
     """
     while step := (yield):
         code = _code(step)
-        if code == -32601 and type(code) is int:
+        if code == -32601:
             check.saw(step)
             continue
-        if type(code) is not int:
+        if code is None:
             continue
         reason = _means_no_such_method(step, code)
         if reason:

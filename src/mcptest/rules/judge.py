@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,19 +36,23 @@ class JudgedSession:
 
 
 class _Watcher:
-    """A rule's generator and its check; `broken` holds the exception of a rule that failed."""
+    """A rule's generator and its check.
 
-    __slots__ = ("broken", "check", "rule", "watching")
+    `broken` holds the exception of a rule that failed, `done` is one that has seen enough.
+    """
+
+    __slots__ = ("broken", "check", "done", "rule", "watching")
 
     def __init__(self, rule: Rule, session: Session) -> None:
         self.rule = rule
         self.check = Check(rule, session)
         self.watching: Watching = rule.watch(self.check)
         self.broken: Exception | None = None
+        self.done = False
         next(self.watching)
 
     def finish(self) -> None:
-        if self.broken is None:
+        if self.broken is None and not self.done:
             try:
                 self.watching.send(None)
             except StopIteration:
@@ -60,13 +64,23 @@ class _Watcher:
 
 
 def judge(
-    source: SessionSource, rules: Iterable[Rule], spec_version: Revision | None = None
+    source: SessionSource,
+    rules: Iterable[Rule],
+    spec_version: Revision | None = None,
+    thorough: bool = False,
 ) -> JudgedSession:
-    """Judge one session. `spec_version` overrides what the session itself says it speaks."""
+    """Judge one session. `spec_version` overrides what the session itself says it speaks.
+
+    `thorough` sends every step to every rule that listens, which finds the same and takes longer.
+    """
     session = Session(source, spec_version)
     watchers = [_Watcher(rule, session) for rule in rules]
     offered = Offered()
-    _watch_all(source, session, watchers, offered)
+    dispatch = _Dispatch(watchers, thorough)
+    for step in steps_of(source, session):
+        dispatch.take(step)
+        offered.learn(step)
+    dispatch.count_routine()
     for watcher in watchers:
         watcher.finish()
     revisions = session.revisions()
@@ -86,39 +100,79 @@ def judge(
     )
 
 
-def _watch_all(
-    source: SessionSource, session: Session, watchers: Sequence[_Watcher], offered: Offered
-) -> None:
-    named = frozenset(method for watcher in watchers for method in watcher.rule.methods)
-    listeners: dict[Any, list[tuple[_Watcher, Callable[[Step | None], None]]]] = {}
-    for step in steps_of(source, session):
+class _Listeners:
+    """Who hears of one sort of step. Routine ones are sent to few and counted for the others."""
+
+    __slots__ = ("counting", "every", "routine", "seen")
+
+    def __init__(self, wanted: Sequence[_Watcher], thorough: bool) -> None:
+        self.every = [(watcher, watcher.watching.send) for watcher in wanted]
+        self.routine = [
+            (watcher, watcher.watching.send)
+            for watcher in wanted
+            if thorough or watcher.rule.on_routine == "send"
+        ]
+        self.counting = [] if thorough else [w for w in wanted if w.rule.on_routine == "count"]
+        self.seen = 0
+
+    def count(self) -> None:
+        for watcher in self.counting:
+            watcher.check.observed += self.seen
+        self.seen = 0
+
+
+class _Dispatch:
+    """Hands each step to the rules that listen to its sort."""
+
+    def __init__(self, watchers: Sequence[_Watcher], thorough: bool) -> None:
+        self.watchers = watchers
+        self.thorough = thorough
+        self.listeners: dict[Any, _Listeners] = {}
+        rules = [watcher.rule for watcher in watchers]
+        self.named = frozenset(name for rule in rules for name in rule.methods | rule.answers_to)
+
+    def take(self, step: Step) -> None:
         # A peer chooses its methods, so only those that a rule names may widen the table.
         # Members of an enumeration are hashed in Python; their identity is as good and faster.
-        method = step.method if step.method in named else ""
+        method = step.method if step.method in self.named else ""
         kind: Any = step.kind if step.message is not NO_MESSAGE else type(step.record)
         key = (id(kind), method, step.sender, id(step.revision))
-        wanted = listeners.get(key)
-        if wanted is None:
-            wanted = listeners[key] = [
-                (watcher, watcher.watching.send)
-                for watcher in watchers
-                if _wants(watcher, kind, method, step)
-            ]
-        for watcher, send in wanted:
+        listeners = self.listeners.get(key)
+        if listeners is None:
+            wanted = [one for one in self.watchers if _wants(one, kind, method, step)]
+            listeners = self.listeners[key] = _Listeners(wanted, self.thorough)
+        chosen = listeners.every
+        if step.routine:
+            listeners.seen += 1
+            chosen = listeners.routine
+        for watcher, send in chosen:
             try:
                 send(step)
+            except StopIteration:
+                watcher.done = True
+                self.forget()
             except Exception as error:  # noqa: BLE001 - a defect of one rule costs one verdict
                 watcher.broken = error
-                listeners.clear()
-        offered.learn(step)
+                self.forget()
+
+    def forget(self) -> None:
+        """The table is made anew without the rules that have ended."""
+        self.count_routine()
+        self.listeners.clear()
+
+    def count_routine(self) -> None:
+        for listeners in self.listeners.values():
+            listeners.count()
 
 
 def _wants(watcher: _Watcher, topic: Topic, method: str, step: Step) -> bool:
     rule = watcher.rule
     return (
         watcher.broken is None
+        and not watcher.done
         and topic in rule.listens
         and (not rule.methods or method in rule.methods)
+        and (not rule.answers_to or not step.message.is_answer or method in rule.answers_to)
         and (not rule.sender or step.sender == rule.sender)
         and rule.may_hold(step.revision)
     )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcptest.model.message import ABSENT, Flaw, Kind, json_type
-from mcptest.model.revision import STATELESS_ERA, Revision, Window
+from mcptest.model.revision import Revision, Window
 from mcptest.model.verdict import Severity, Side
+from mcptest.rules.answers import shown_id
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
-from mcptest.rules.session import Step
 from mcptest.wire.envelope import envelope_problems
 from mcptest.wire.jsontext import duplicate_keys
 
@@ -44,6 +44,7 @@ _NOTHING: dict[str, Any] = {}
     side=Side.BOTH,
     spec="basic#messages",
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR, Kind.INVALID, Kind.BATCH),
+    on_routine="count",
 )
 def every_message_is_jsonrpc(check: Check) -> Watching:
     """Each message has `jsonrpc: "2.0"` and is a request, a notification or a response.
@@ -77,6 +78,7 @@ def every_message_is_jsonrpc(check: Check) -> Watching:
     severity=Severity.MUST,
     side=Side.BOTH,
     spec="basic/transports",
+    on_routine="count",
 )
 def every_message_is_json_text(check: Check) -> Watching:
     """What is sent parses as JSON: UTF-8, no byte order mark, no NaN or Infinity, sane numbers.
@@ -132,6 +134,7 @@ def keys_are_unique(check: Check) -> Watching:
     side=Side.BOTH,
     spec="basic#requests",
     listens=(Kind.REQUEST,),
+    on_routine="count",
 )
 def request_ids_are_strings_or_integers(check: Check) -> Watching:
     """The id of a request is a string or an integer, and never null.
@@ -151,174 +154,6 @@ def request_ids_are_strings_or_integers(check: Check) -> Watching:
                 actual=repr(identifier),
                 pointer="/id",
             )
-
-
-@session_rule(
-    "MSG-005",
-    "request ids are not reused",
-    category="json-rpc",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#requests",
-    listens=(Kind.REQUEST,),
-)
-def request_ids_are_not_reused(check: Check) -> Watching:
-    """A sender gives each request an id of its own.
-
-    With the handshake an id is used once in a session. In the stateless era it must only differ
-    from those that are still in flight. A reused id makes a late answer look like the answer to
-    another request.
-    """
-    while step := (yield):
-        if type(step.id) not in {int, str}:
-            continue
-        check.saw(step)
-        stateless = step.stateless
-        if step.id_was_waiting or (step.id_was_used and not stateless):
-            when = "is still waiting for its answer" if step.id_was_waiting else "was used before"
-            check.violated(
-                step,
-                f"id {step.id!r} of {step.method!r} {when}",
-                expected="an id that was not used",
-                pointer="/id",
-            )
-
-
-@session_rule(
-    "MSG-006",
-    "every response answers a request",
-    category="json-rpc",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#responses",
-    listens=(Kind.RESULT, Kind.ERROR),
-)
-def responses_answer_requests(check: Check) -> Watching:
-    """A response carries the id of a request that the other side made, in the same JSON type.
-
-    1 and "1" are two ids. A response that matches nothing leaves its request unanswered, and the
-    caller waits until it gives up. An error that could not be matched to a request because that
-    was unreadable has no id, and is not judged here.
-    """
-    while step := (yield):
-        if step.kind is Kind.ERROR and step.id in (ABSENT, None):
-            continue
-        check.saw(step)
-        if step.mismatch is None or step.mismatch.name == "AGAIN":
-            continue
-        check.violated(
-            step,
-            f"a response with id {_shown(step.id)}: {step.mismatch.value}",
-            expected="the id of a request that waits for its answer, in the same type",
-            actual=_shown(step.id),
-            pointer="/id",
-        )
-
-
-@session_rule(
-    "MSG-007",
-    "a request is answered once",
-    category="json-rpc",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#responses",
-    listens=(Kind.RESULT, Kind.ERROR),
-)
-def requests_are_answered_once(check: Check) -> Watching:
-    """There is one response to each request.
-
-    A second one is at best ignored. At worst it is taken for the answer to a later request.
-    """
-    while step := (yield):
-        if step.request is not None:
-            check.saw(step)
-        elif step.mismatch is not None and step.mismatch.name == "AGAIN":
-            check.violated(
-                step,
-                f"a second response with id {_shown(step.id)}",
-                expected="one response to each request",
-                pointer="/id",
-            )
-
-
-@session_rule(
-    "MSG-008",
-    "a notification is not answered",
-    category="json-rpc",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#notifications",
-    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-)
-def notifications_are_not_answered(check: Check) -> Watching:
-    """Nothing answers a notification, not even an unknown one.
-
-    A notification has no id, so its sender has no place to put an answer. Seen here are results
-    without an id, and answers that arrive on the HTTP exchange (or in the entry of a public
-    capture) that carried a notification. An HTTP error status with an error body is allowed: that
-    is how HTTP refuses one.
-    """
-    while step := (yield):
-        if step.kind is Kind.NOTIFICATION:
-            check.saw(step)
-        elif step.kind is Kind.RESULT and step.id in (ABSENT, None):
-            check.violated(step, "a result without an id", expected="no answer to a notification")
-        elif _answers_a_notification(step):
-            check.violated(
-                step,
-                f"an answer to the notification {_posted_method(step)!r}",
-                expected="no answer to a notification",
-            )
-
-
-def _answers_a_notification(step: Step) -> bool:
-    stream = step.stream
-    if stream is None or stream.posted is None or step.sender != "server":
-        return False
-    if stream.posted.kind is not Kind.NOTIFICATION:
-        return False
-    return stream.response is None or stream.response.status < 400
-
-
-def _posted_method(step: Step) -> str:
-    return step.stream.posted.method if step.stream and step.stream.posted else ""
-
-
-@session_rule(
-    "MSG-009",
-    "every request is answered",
-    category="json-rpc",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#responses",
-    listens=(Kind.REQUEST, Kind.RESULT, Kind.ERROR),
-)
-def every_request_is_answered(check: Check) -> Watching:
-    """Each request gets a response, unless it was cancelled or the session ended first.
-
-    A request that is still open when later ones have been answered was forgotten. Requests at the
-    very end of a capture, and all open ones of a capture that was cut short, can't be judged. A
-    subscription stays open by design.
-    """
-    last_answered = {"client": -1, "server": -1}
-    while step := (yield):
-        if step.request is not None and step.kind is not Kind.REQUEST:
-            check.saw(step)
-            asker = step.request.sender
-            last_answered[asker] = max(last_answered[asker], step.request.place)
-    session = check.session
-    for sender, in_flight in session.in_flight.items():
-        for request in in_flight.waiting.values():
-            if request.cancelled or request.method == "subscriptions/listen":
-                continue
-            if session.ends_whole and request.place < last_answered[sender]:
-                check.violated(
-                    request,
-                    f"{request.method!r} with id {_shown(request.id)} got no response",
-                    expected="a response to each request",
-                )
-            else:
-                check.inconclusive("the capture ends while requests are waiting")
 
 
 @session_rule(
@@ -352,6 +187,8 @@ def errors_without_id_leave_it_out(check: Check) -> Watching:
     side=Side.BOTH,
     spec="basic/transports",
     window=Window(since=Revision.V2025_06_18),
+    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.BATCH),
+    on_routine="count",
 )
 def messages_are_not_batched(check: Check) -> Watching:
     """From 2025-06-18 on a line or body holds one message, not an array of them.
@@ -378,6 +215,7 @@ def messages_are_not_batched(check: Check) -> Watching:
     side=Side.BOTH,
     spec="basic#responses",
     listens=(Kind.RESULT,),
+    on_routine="count",
 )
 def results_are_objects(check: Check) -> Watching:
     """`result` is a JSON object, also when there is nothing to say: `{}`.
@@ -393,113 +231,6 @@ def results_are_objects(check: Check) -> Watching:
                 expected="an object",
                 pointer="/result",
             )
-
-
-_DEFINED = {-32020: "", -32021: "requiredCapabilities", -32022: "supported"}
-
-
-def _code_of(step: Step) -> int | None:
-    error = step.error
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if type(code) is int else None
-
-
-@session_rule(
-    "MSG-013",
-    "error codes are those the revision allows",
-    category="error-envelope",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#error-codes",
-    window=STATELESS_ERA,
-    listens=(Kind.ERROR,),
-)
-def error_codes_are_allowed(check: Check) -> Watching:
-    """From 2026-07-28 on -32020 to -32099 is reserved: only three of these codes have a meaning.
-
-    -32020 is a header that does not match, -32021 a missing client capability, -32022 an
-    unsupported version. -32002 (resource not found) and -32042 (URL elicitation required) of
-    earlier revisions are not sent any more. An unknown code there will mean something else in a
-    later revision.
-    """
-    while step := (yield):
-        code = _code_of(step)
-        if code is None:
-            continue
-        check.saw(step)
-        if code == -32002 or (-32099 <= code <= -32020 and code not in _DEFINED):
-            retired = " any more" if code in {-32002, -32042} else ""
-            check.violated(
-                step,
-                f"code {code} is not used{retired} in {step.revision}",
-                expected="a code outside the reserved range, or a defined one",
-                actual=str(code),
-                pointer="/error/code",
-            )
-
-
-@session_rule(
-    "MSG-014",
-    "the old implementation-defined codes are not used",
-    category="error-envelope",
-    severity=Severity.SHOULD,
-    side=Side.BOTH,
-    spec="basic#error-codes",
-    window=STATELESS_ERA,
-    listens=(Kind.ERROR,),
-)
-def old_codes_are_avoided(check: Check) -> Watching:
-    """New code stays away from -32000 to -32019.
-
-    Implementations gave these codes meanings of their own, so that a receiver can't rely on any.
-    Of these, -32001, -32003 and -32004 were in the release candidate of 2026-07-28: a peer that
-    sends them was built to that draft. -32002 is judged by MSG-013.
-    """
-    while step := (yield):
-        code = _code_of(step)
-        if code is None or code == -32002:
-            continue
-        check.saw(step)
-        if -32019 <= code <= -32000:
-            check.violated(
-                step,
-                f"code {code} is in the range that has no agreed meaning",
-                expected="a standard code, or one outside -32000 to -32019",
-                actual=str(code),
-                pointer="/error/code",
-            )
-
-
-@session_rule(
-    "MSG-015",
-    "the defined error codes carry their data",
-    category="error-envelope",
-    severity=Severity.MUST,
-    side=Side.SERVER,
-    spec="basic#error-codes",
-    window=STATELESS_ERA,
-    listens=(Kind.ERROR,),
-    sender="server",
-)
-def defined_codes_carry_their_data(check: Check) -> Watching:
-    """-32021 names the `requiredCapabilities`, -32022 the `supported` versions and the `requested`.
-
-    A client uses the data to try again with a version or a capability that works; without it the
-    error is a dead end.
-    """
-    while step := (yield):
-        code = _code_of(step)
-        if code not in {-32021, -32022}:
-            continue
-        check.saw(step)
-        data = step.error.get("data")
-        data = data if isinstance(data, dict) else {}
-        if code == -32021 and not isinstance(data.get("requiredCapabilities"), dict):
-            check.violated(step, "-32021 without data.requiredCapabilities", pointer="/error/data")
-        elif code == -32022 and not isinstance(data.get("supported"), list):
-            check.violated(step, "-32022 without data.supported", pointer="/error/data")
-        elif code == -32022 and not isinstance(data.get("requested"), str):
-            check.violated(step, "-32022 without data.requested", pointer="/error/data")
 
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -526,7 +257,9 @@ def meta_keys_follow_the_grammar(check: Check) -> Watching:
     lists.
     """
     while step := (yield):
-        holder = step.result if step.kind is Kind.RESULT else step.message.member("params")
+        if b'"_meta"' not in step.message.raw and not step.in_batch:
+            continue  # few messages have one
+        holder = step.result if step.kind is Kind.RESULT else step.params
         for pointer, meta in _metas(holder):
             check.saw(step)
             for key in meta if isinstance(meta, dict) else ():
@@ -560,6 +293,7 @@ def _metas(holder: Any) -> Iterator[tuple[str, Any]]:
     side=Side.BOTH,
     spec="basic#notifications",
     listens=(Kind.REQUEST, Kind.NOTIFICATION),
+    on_routine="skip",
 )
 def notifications_have_no_id(check: Check) -> Watching:
     """A message whose method begins with `notifications/` carries no `id` member.
@@ -574,10 +308,6 @@ def notifications_have_no_id(check: Check) -> Watching:
                 step,
                 f"{step.method!r} with an id",
                 expected="no id member",
-                actual=_shown(step.id),
+                actual=shown_id(step.id),
                 pointer="/id",
             )
-
-
-def _shown(identifier: Any) -> str:
-    return "absent" if identifier is ABSENT else f"{identifier!r} ({json_type(identifier)})"

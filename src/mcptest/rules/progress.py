@@ -235,6 +235,7 @@ RACE = 0.05
     side=Side.BOTH,
     spec=_CANCEL_SPEC,
     listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+    on_routine="skip",
 )
 def cancelled_requests_are_not_answered(check: Check) -> Watching:
     """The receiver of a cancellation stops, and sends no response to the cancelled request.

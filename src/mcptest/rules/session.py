@@ -20,7 +20,9 @@ from mcptest.model.capture import (
     Opened,
     StreamEnd,
     TransportName,
+    Trouble,
 )
+from mcptest.model.errors import ErrorKind
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION
@@ -30,6 +32,9 @@ from mcptest.wire.session_source import CaptureForm, SessionSource
 
 _STATELESS = STATELESS_REVISIONS  # a tuple: two comparisons by identity
 _EMPTY: dict[str, Any] = {}
+_CROWD = 10_000
+_KEPT_PARAMS = ("_meta", "name", "uri", "cursor", "level", "requestState", "protocolVersion")
+_GIVEN_UP = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.CLOSED.value})
 NO_MESSAGE = Message(b"", Kind.INVALID, ABSENT)
 
 
@@ -78,6 +83,7 @@ class Step:
         "request",
         "result",
         "revision",
+        "routine",
         "sender",
         "stateless",
         "stream",
@@ -102,6 +108,8 @@ class Step:
         self.id_was_waiting = False
         self.cancelled: Step | None = None
         """What cancelled this request."""
+        self.routine = False
+        """Nothing about it as a message is odd: see `_is_routine`."""
         self.stateless = False
         """Is `revision` one of the stateless era?"""
         self.id: Any = ABSENT
@@ -147,6 +155,8 @@ class Session:
             self.server_capabilities = source.server_capabilities
         self.client_capabilities: Any = None
         self.in_flight: dict[str, InFlight[Step]] = {"client": InFlight(), "server": InFlight()}
+        self.last_answered = {"client": -1, "server": -1}
+        """The place of each side's latest request that was answered."""
         self.streams: dict[int, Stream] = {}
         self.initialize_sent = False
         self.initialize_answered = False
@@ -155,10 +165,16 @@ class Session:
         """What the server's initialize result said, whether that revision exists or not."""
         self.handshake_revision: Revision | None = None
         self.stateless_revision: Revision | None = None
+        if self.revision is not None and self.revision.era is Era.STATELESS:
+            self.stateless_revision = self.revision  # asked for, whatever the client then sends
         self.stateless_answers = 0
         self.messages = 0
         self.closed: Closed | None = None
         self.exited: Exited | None = None
+        self.gave_up: Trouble | None = None
+        """Set when the client waited for an answer as long as it was told to, and none came."""
+        self.crowded = False
+        """So many requests waited at once that their arguments were not kept."""
         self.ends_whole = source.form == "exchanges"
         """False for a capture that was cut short."""
 
@@ -183,6 +199,33 @@ class Session:
         return [known[era] for era in self.eras()]
 
 
+def _is_routine(step: Step) -> bool:
+    """A request or result that is well formed, has a new id, or answers what was asked and waits.
+
+    Nearly all steps are, so the rules about messages as such need not look at each of them.
+    """
+    message = step.message
+    value = message.value
+    if message.problems or step.in_batch or value.__class__ is not dict:
+        return False
+    if value.get("jsonrpc") != "2.0":
+        return False
+    if step.kind is Kind.RESULT:
+        request = step.request
+        if request is None or request.cancelled is not None or step.result.__class__ is not dict:
+            return False
+        posted = step.stream.posted if step.stream is not None else None
+        return posted is None or posted.kind is not Kind.NOTIFICATION
+    return (
+        step.kind is Kind.REQUEST
+        and not step.id_was_used
+        and (step.id.__class__ is int or step.id.__class__ is str)
+        and value["method"].__class__ is str
+        and value.get("params", _EMPTY).__class__ is dict
+        and not step.method.startswith("notifications/")
+    )
+
+
 def steps_of(source: SessionSource, session: Session) -> Iterator[Step]:
     """Every step of the session, in order; `session` is kept up to date on the way."""
     tracker = _Tracker(session)
@@ -203,7 +246,10 @@ class _Tracker:
         message = decode(frame.raw)
         stream = self.stream(frame.stream) if frame.stream is not None else None
         if message.kind is not Kind.BATCH:
-            yield self.step(place, frame, message, stream)
+            step = self.step(place, frame, message, stream)
+            yield step
+            if step.kind is Kind.REQUEST:
+                self.lighten(step, frame)
             return
         whole = self.step(place, frame, message, stream)
         yield whole
@@ -211,12 +257,24 @@ class _Tracker:
             step = self.step(place, frame, item, stream, in_batch=True)
             yield step
 
+    def lighten(self, step: Step, frame: Frame) -> None:
+        """Where very many requests wait, each is kept without its bytes and its arguments."""
+        if len(self.session.in_flight[step.sender].waiting) < _CROWD:
+            return
+        self.session.crowded = True
+        step.params = {key: step.params[key] for key in _KEPT_PARAMS if key in step.params}
+        value = {"jsonrpc": "2.0", "id": step.id, "method": step.method, "params": step.params}
+        step.message = Message(b"", step.kind, value)
+        step.record = Frame(t=frame.t, sender=frame.sender, raw=b"", stream=frame.stream)
+
     def stream(self, number: int) -> Stream:
         streams = self.session.streams
         found = streams.get(number)
         if found is None:
             if self.session.form == "exchanges":
-                streams.clear()  # an exchange is over when the next one begins
+                for over in streams.values():  # an exchange is over when the next one begins
+                    over.posted = None  # and no cycle is left for the collector
+                streams.clear()
             found = streams[number] = Stream(number)
         return found
 
@@ -236,22 +294,33 @@ class _Tracker:
                 step.revision = step.stream.posted.revision
         elif type(record) is StreamEnd:
             step.stream = session.streams.pop(record.stream, None)
-            self.abandoned(step, record)
+            self.settle(step, record)
         elif type(record) is Closed:
             session.closed = record
             session.ends_whole = not record.interrupted
         elif type(record) is Exited:
             session.exited = record
+        elif type(record) is Trouble and record.error in _GIVEN_UP:
+            session.gave_up = record
         elif type(record) is Opened:
             return None
         return step
 
-    def abandoned(self, step: Step, end: StreamEnd) -> None:
-        """In the stateless era closing a request's stream cancels the request."""
-        request = step.stream.posted if step.stream is not None else None
-        if end.complete or request is None or request.revision is None:
+    def settle(self, step: Step, end: StreamEnd) -> None:
+        """What the end of an HTTP exchange means for the request that it carried.
+
+        An error status is an answer. In the stateless era closing the stream is a cancellation.
+        """
+        stream = step.stream
+        request = stream.posted if stream is not None else None
+        if stream is None or request is None or request.kind is not Kind.REQUEST:
             return
-        if request.revision.era is Era.STATELESS:
+        in_flight = self.session.in_flight["client"]
+        if in_flight.find(request.id) is not request:
+            return
+        if stream.response is not None and stream.response.status >= 400:
+            in_flight.answered(request.id)
+        elif not end.complete and request.stateless:
             request.cancelled = step
 
     def step(
@@ -279,6 +348,7 @@ class _Tracker:
         step.stateless = step.revision in _STATELESS
         if stream is not None and stream.posted is None and frame.sender == "client":
             stream.posted = step
+        step.routine = _is_routine(step)
         self.session.messages += 1
         return step
 
@@ -316,15 +386,27 @@ class _Tracker:
         asker = "server" if step.sender == "client" else "client"
         in_flight = session.in_flight[asker]
         identifier = step.id
-        request = in_flight.answered(identifier)
+        request = in_flight.answered(identifier) or self.request_of_exchange(step, in_flight)
         if request is None:
             step.mismatch = self.mismatch(in_flight, identifier)
             return
         step.request = request
+        if request.place > session.last_answered[asker]:
+            session.last_answered[asker] = request.place
         step.method = request.method
         step.revision = request.revision
         if step.kind is Kind.RESULT and asker == "client":
             self.learn_from_result(step, request)
+
+    def request_of_exchange(self, step: Step, in_flight: InFlight[Step]) -> Step | None:
+        """An error without an id answers the request of its HTTP exchange, if there is one."""
+        stream = step.stream
+        if step.kind is not Kind.ERROR or step.id not in (ABSENT, None) or stream is None:
+            return None
+        posted = stream.posted
+        if posted is None or stream.response is None or in_flight.find(posted.id) is not posted:
+            return None
+        return in_flight.answered(posted.id)
 
     def mismatch(self, in_flight: InFlight[Step], identifier: Any) -> Mismatch:
         if identifier in in_flight.seen:

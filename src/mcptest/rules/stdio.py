@@ -17,6 +17,7 @@ from mcptest.rules.declare import Watching, session_rule
     spec="basic/transports#stdio",
     transports=("stdio",),
     sender="server",
+    on_routine="count",
 )
 def stdout_carries_messages_only(check: Check) -> Watching:
     """Each line that a server writes to stdout is one MCP message.
@@ -47,6 +48,7 @@ def stdout_carries_messages_only(check: Check) -> Watching:
     spec="basic/transports#stdio",
     transports=("stdio",),
     sender="client",
+    on_routine="count",
 )
 def stdin_carries_messages_only(check: Check) -> Watching:
     """Each line that a client writes to the server's stdin is one MCP message.

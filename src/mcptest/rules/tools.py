@@ -70,18 +70,17 @@ def structured_content_matches(check: Check) -> Watching:
     reported by TOOL-002.
     """
     cache = _SchemaCache()
-    promised: dict[str, Any] = {}
+    promised: dict[str, CompiledSchema | SchemaError] = {}
     while step := (yield):
         if step.method == "tools/list":
             for _, tool in _tools(step):
-                _remember(tool, promised)
+                _remember(tool, promised, cache)
             continue
         name = step.request.params.get("name") if step.request is not None else None
-        schema = promised.get(name, ABSENT) if isinstance(name, str) else ABSENT
+        compiled = promised.get(name) if isinstance(name, str) else None
         result = step.result
-        if schema is ABSENT or not isinstance(result, dict) or _is_exempt(result):
+        if compiled is None or not isinstance(result, dict) or _is_exempt(result):
             continue
-        compiled = cache.compiled(schema)
         if isinstance(compiled, SchemaError):
             check.inconclusive(f"the outputSchema of {name!r} can't be used: {compiled}")
             continue
@@ -105,14 +104,18 @@ def structured_content_matches(check: Check) -> Watching:
             )
 
 
-def _remember(tool: dict[str, Any], promised: dict[str, Any]) -> None:
+def _remember(
+    tool: dict[str, Any],
+    promised: dict[str, CompiledSchema | SchemaError],
+    cache: _SchemaCache,
+) -> None:
     name, schema = tool.get("name"), tool.get("outputSchema", ABSENT)
     if not isinstance(name, str):
         return
     if schema is ABSENT or schema is None:
         promised.pop(name, None)
     elif len(promised) < DEFAULT_LIMITS.items:
-        promised[name] = schema
+        promised[name] = cache.compiled(schema)
 
 
 def _is_exempt(result: dict[str, Any]) -> bool:

@@ -18,6 +18,9 @@ from mcptest.model.show import show
 from mcptest.transport.target import DEMO, Target, Way
 
 DEFAULT_CONFIG = Path(".mcp.json")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -60,7 +63,7 @@ def _named(server: str, words: ServerWords) -> Target:
                 hint="run `mcptest serve demo --transport http` and name its URL",
             )
         return replace(_stdio(DEMO.command, words), label="demo")
-    if "://" in server:
+    if _URL.match(server):
         return _url(server, words)
     configured = _configured(server, words)
     if configured is not None:
@@ -88,10 +91,19 @@ def _url(url: str, words: ServerWords) -> Target:
         raise UsageError("--transport stdio needs a command, not a URL")
     if words.env:
         raise UsageError("--env is for servers that are started here", hint="use --header")
+    for name, value in words.headers.items():
+        _check_header(name, value)
     if words.cwd is not None:
         raise UsageError("--cwd is for servers that are started here")
     way: Way = words.way or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
+
+
+def _check_header(name: str, value: str) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise UsageError(f"not the name of a header: {show(name, 80)!r}")
+    if not _HEADER_VALUE.fullmatch(value):
+        raise UsageError(f"the header {name} holds characters that HTTP can't carry")
 
 
 def _configured(name: str, words: ServerWords) -> Target | None:

@@ -13,6 +13,7 @@ import msgspec
 
 from mcptest.model.capture import TransportName
 from mcptest.model.deadline import Deadline
+from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.events import Event, RecordingSummary
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision
@@ -78,6 +79,7 @@ class Recording:
             timeout=self._timeout,
             reopen=partial(self._start_over, recorder),
             before_waiting=recorder.flush,
+            sink=recorder,
         )
 
     def _begin(self, recorder: Recorder, way: TransportName) -> None:
@@ -121,6 +123,8 @@ def recorder_for(target: Target, path: Path, form: Form) -> Recorder:
 
 
 def _full_beside(path: Path) -> Path:
+    if path.is_dir():
+        raise UsageError(f"can't write the capture {path}: it is a folder")
     if not is_special(path):
         return path.with_name(f".{path.name}.recording")
     return Path(tempfile.gettempdir(), f"mcptest-{secrets.token_hex(8)}.recording")
@@ -136,7 +140,12 @@ def settle_exchanges(recorder: Recorder, path: Path) -> None:
     if recorder.spare_older and path.is_file():
         recorder.kept = False
     else:
-        _write_exchanges(recorder.path, path)
+        try:
+            _write_exchanges(recorder.path, path)
+        except UsageError as error:
+            # No usage error: the session was had.
+            hint = f"what was recorded is in {recorder.path}"
+            raise McptestError(error.message, hint=hint) from None
     recorder.path.unlink()
 
 

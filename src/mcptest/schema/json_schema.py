@@ -48,9 +48,9 @@ class CompiledSchema:
 
     def misfit(self, value: Any) -> Misfit | None:
         """The first reason why `value` does not fit, or None."""
-        error = next(iter(self._validator.iter_errors(value)), None)
-        if error is None:
-            return None
+        if self._validator.is_valid(value):
+            return None  # much cheaper than looking for errors
+        error = next(iter(self._validator.iter_errors(value)))
         pointer = "".join(f"/{part}" for part in error.instance_path)
         return Misfit(show(error.message, 300), show(pointer, 200))
 

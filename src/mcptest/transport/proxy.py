@@ -1,8 +1,9 @@
 """Sitting on stdio between a client and a server: bytes first, then a look at a copy.
 
-What arrives is written on before anything else is done with it, so nothing that goes wrong in
-looking can touch the stream. End of input, the end of output, signals and the exit code are passed
-on both ways. One thread per direction: each has nothing to do but read, write and look.
+What arrives is put in a queue, written on, and only then looked at: nothing that goes wrong in
+looking can touch the stream, and no answer is seen before what it answers. End of input, the end
+of output, signals and the exit code are passed on both ways. One thread per direction: each has
+nothing to do but read, write and look.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import select
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 
@@ -49,7 +51,11 @@ class StdioProxy:
         self._sink = sink
         self._flush = flush
         self._clock = Clock()
-        self._lock = threading.Lock()
+        self._queueing = threading.Lock()
+        self._looking = threading.Lock()
+        self._queue: deque[tuple[Callable[[bytes], Sequence[AnyRecord]], bytes, float]] = deque()
+        self._now = 0.0
+        """When the chunk that is being looked at arrived."""
         self._limits = limits
         self._client_left = threading.Event()
         self._parent = os.getppid()
@@ -73,7 +79,7 @@ class StdioProxy:
             # The client takes what the server said at its own pace.
             downstream.join()
             errors.join()
-        self._record(Exited(t=self._clock(), code=status.code, signal=status.signal))
+        self._sink(Exited(t=self._clock(), code=status.code, signal=status.signal))
         self._process.release(Deadline.after(_LETTING_GO), politely=False)
         if not upstream.is_alive():
             os.close(self._gone)
@@ -102,9 +108,10 @@ class StdioProxy:
         copy = self._watch("client")
         with contextlib.suppress(BrokenPipeError):  # the server is gone, as its exit will say
             for chunk in _chunks(0, self._gone, drain=False):
+                self._arrived(copy.take, chunk)
                 _write_all(self._process.stdin, chunk, self._gone)
-                copy.take(chunk)
-        copy.finish()
+                self._look()
+        self._end_of(copy.finish)
         self._client_left.set()
         self._process.hang_up()
 
@@ -112,73 +119,88 @@ class StdioProxy:
         copy = self._watch("server")
         try:
             for chunk in _chunks(self._process.stdout, self._gone, drain=True):
+                self._arrived(copy.take, chunk)
                 _write_all(1, chunk)
-                copy.take(chunk)
+                self._look()
         except OSError:  # the client does not listen any more: let the server know
             self._client_left.set()
             self._process.stop_listening()
-        copy.finish()
+        self._end_of(copy.finish)
         _let_go_of_stdout()
 
     def _server_errors(self) -> None:
-        log = StderrLog(self._limits, self._clock)
+        log = StderrLog(self._limits, self._arrival)
         client_listens = True
         for chunk in _chunks(self._process.stderr, self._gone, drain=True):
+            self._arrived(log.feed, chunk)
             if client_listens:
                 try:
                     _write_all(2, chunk)
                 except OSError:
                     client_listens = False
-            for record in log.feed(chunk):
-                self._record(record)
-        for record in log.finish():
-            self._record(record)
+            self._look()
+        self._end_of(log.finish)
 
     # -- the copy --------------------------------------------------------------------------
 
     def _watch(self, sender: Sender) -> _Copy:
-        return _Copy(sender, self._record, self._clock, self._limits)
+        return _Copy(sender, self._arrival, self._limits)
 
-    def _record(self, record: AnyRecord) -> None:
-        with self._lock:
-            self._sink(record)
+    def _arrival(self) -> float:
+        return self._now
+
+    def _arrived(self, take: Callable[[bytes], Sequence[AnyRecord]], chunk: bytes) -> None:
+        """Note it before it goes on: what it gives rise to can only come after it."""
+        with self._queueing:
+            self._queue.append((take, chunk, self._clock()))
+
+    def _look(self) -> None:
+        with self._looking:
+            while self._queue:
+                take, chunk, self._now = self._queue.popleft()
+                for record in take(chunk):
+                    self._sink(record)
             self._flush()
+
+    def _end_of(self, finish: Callable[[], Sequence[AnyRecord]]) -> None:
+        self._arrived(lambda _: finish(), b"")
+        self._look()
 
 
 class _Copy:
     """Cuts what one side sent into messages, for the record only."""
 
-    def __init__(
-        self, sender: Sender, record: Callable[[AnyRecord], None], clock: Clock, limits: Limits
-    ) -> None:
+    def __init__(self, sender: Sender, clock: Callable[[], float], limits: Limits) -> None:
         self._sender = sender
-        self._record = record
         self._clock = clock
         self._reader = LineReader(limits.message_bytes)
 
-    def take(self, chunk: bytes) -> None:
-        for line in self._reader.feed(chunk):
-            if isinstance(line, LineTooLong):
-                self._trouble(
-                    ErrorKind.LINE_TOO_LONG, f"a line of over {line.size} bytes", line.head
-                )
-            else:
-                self._record(Frame(t=self._clock(), sender=self._sender, raw=line))
-
-    def finish(self) -> None:
-        rest = self._reader.finish()
-        if rest:
-            self._record(Frame(t=self._clock(), sender=self._sender, raw=rest))
-            self._trouble(ErrorKind.TRUNCATED, "the last line has no newline", rest)
-
-    def _trouble(self, kind: ErrorKind, what: str, head: bytes) -> None:
-        self._record(
-            Trouble(
-                t=self._clock(),
-                error=kind.value,
-                detail=f"{what}, from the {self._sender}",
-                excerpt=show(head),
+    def take(self, chunk: bytes) -> Sequence[AnyRecord]:
+        t = self._clock()
+        return [
+            Frame(t=t, sender=self._sender, raw=line)
+            if not isinstance(line, LineTooLong)
+            else self._trouble(
+                ErrorKind.LINE_TOO_LONG, f"a line of over {line.size} bytes", line.head
             )
+            for line in self._reader.feed(chunk)
+        ]
+
+    def finish(self) -> Sequence[AnyRecord]:
+        rest = self._reader.finish()
+        if not rest:
+            return ()
+        return (
+            Frame(t=self._clock(), sender=self._sender, raw=rest),
+            self._trouble(ErrorKind.TRUNCATED, "the last line has no newline", rest),
+        )
+
+    def _trouble(self, kind: ErrorKind, what: str, head: bytes) -> Trouble:
+        return Trouble(
+            t=self._clock(),
+            error=kind.value,
+            detail=f"{what}, from the {self._sender}",
+            excerpt=show(head),
         )
 
 

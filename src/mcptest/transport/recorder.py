@@ -14,6 +14,8 @@ import secrets
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from mcptest import __version__
 from mcptest.model.capture import (
     AnyRecord,
@@ -28,11 +30,12 @@ from mcptest.model.capture import (
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.masking import Masker
-from mcptest.wire.capture_codec import encode_record
+from mcptest.wire.capture_codec import encode_records
 
 PARTIAL = ".partial"
 """Added to the name while a capture is being written; what a kill leaves behind is readable."""
-_GATHERED_BYTES = 256 * 1024
+_GATHERED = 512
+"""Records that are held back at the most. Transports bound what comes between two waits."""
 _EVIDENCE = frozenset({HttpRequest, Stderr, Exited})
 
 
@@ -53,8 +56,7 @@ class Recorder:
         """Set when the file could not be written any more; what was written stays good."""
         self._masker = masker or Masker()
         self._room = limits.capture_bytes
-        self._gathered: list[bytes] = []
-        self._gathered_bytes = 0
+        self._gathered: list[AnyRecord] = []
         self._records = 0
         self._last_t = 0.0
         self.dropped = 0
@@ -95,29 +97,18 @@ class Recorder:
         if type(record) is Frame:
             self.messages += 1
             self.kept = True
-            line = encode_record(record if self._masker.idle else self._masker.record(record))
         else:
             self.kept = self.kept or type(record) in _EVIDENCE
-            line = encode_record(self._masker.record(record))
-        size = len(line)
-        if size > self._room:
-            self.dropped += 1
-            return
-        self._room -= size
-        self._records += 1
-        self._last_t = record.t or self._last_t
-        self._gathered.append(line)
-        self._gathered_bytes += size
-        if self._gathered_bytes > _GATHERED_BYTES:
+        self._gathered.append(record)
+        if len(self._gathered) >= _GATHERED:
             self.flush()
 
     def flush(self) -> None:
         """Hand everything gathered to the operating system."""
         if not self._gathered:
             return
-        pending = memoryview(b"".join(self._gathered))
-        self._gathered.clear()
-        self._gathered_bytes = 0
+        gathered, self._gathered = self._gathered, []
+        pending = memoryview(b"".join(self._lines_that_fit(gathered)))
         if self.error is not None:
             return
         try:
@@ -125,6 +116,35 @@ class Recorder:
                 pending = pending[os.write(self._file, pending) :]
         except OSError as error:
             self.error = error
+
+    def _lines_that_fit(self, gathered: list[AnyRecord]) -> list[bytes]:
+        if not all(type(record) is Frame for record in gathered) or not self._masker.idle:
+            gathered = [self._masker.record(self._timed(record)) for record in gathered]
+        self._last_t = gathered[-1].t or self._last_t
+        lines = encode_records(gathered)
+        size = sum(map(len, lines))
+        if size > self._room:
+            lines = self._without_overflow(lines)
+            size = sum(map(len, lines))
+        self._room -= size
+        self._records += len(lines)
+        return lines
+
+    def _timed(self, record: AnyRecord) -> AnyRecord:
+        """Whoever tells of something without a clock of the session means: now."""
+        if record.t or type(record) is Frame:
+            self._last_t = record.t
+            return record
+        return msgspec.structs.replace(record, t=self._last_t)
+
+    def _without_overflow(self, lines: list[bytes]) -> list[bytes]:
+        room, kept = self._room, []
+        for line in lines:
+            if len(line) <= room:
+                room -= len(line)
+                kept.append(line)
+        self.dropped += len(lines) - len(kept)
+        return kept
 
     def close(self, *, interrupted: bool = False) -> None:
         """Write the closing record and put the capture in its place.
@@ -135,6 +155,7 @@ class Recorder:
         """
         if self._file < 0:
             return
+        self.flush()
         self._room = 1024  # the last record is always written
         records = self._records
         self(Closed(t=self._last_t, records=records, interrupted=interrupted, dropped=self.dropped))

@@ -137,10 +137,11 @@ class Stdio:
         if self._unsent or self._stdin is None:
             self._finish_last_line(deadline)
         lines: list[bytes] = []
+        t = self._clock()
         for payload in payloads:
-            self._sink(Frame(t=self._clock(), sender="client", raw=payload))
-            lines.append(payload + b"\n")
-        self._write(b"".join(lines), deadline)
+            self._sink(Frame(t=t, sender="client", raw=payload))
+            lines.append(payload)
+        self._write(b"\n".join((*lines, b"")), deadline)
 
     def _finish_last_line(self, deadline: Deadline) -> None:
         """Half a line on the pipe would spoil every line after it."""

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from mcptest.model.capture import TransportName
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.model.masking import secrets_of_header
+from mcptest.model.masking import secrets_of_environment, secrets_of_header
 from mcptest.transport.base import Sink, Transport
 
 Way: TypeAlias = Literal["stdio", "http", "sse"]
@@ -38,7 +38,7 @@ class Target:
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be written anywhere."""
         headers = (part for value in self.headers.values() for part in secrets_of_header(value))
-        return (*self.env.values(), *headers, *self.referenced)
+        return (*secrets_of_environment(self.env), *headers, *self.referenced)
 
 
 DEMO = Target(way="stdio", label="demo", command=(sys.executable, "-m", "mcptest.peer.demo"))

@@ -83,6 +83,27 @@ def encode_record(record: AnyRecord) -> bytes:
     return b'{"kind":"message","t":%r%b%b}\n' % (record.t, middle, _other_than_object(raw))
 
 
+def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
+    """Many records, each as its line. Those of one moment share the work on its time."""
+    lines: list[bytes] = []
+    keep = lines.append
+    moment, begin = -1.0, b""
+    for record in records:
+        if type(record) is not Frame or record.stream is not None or record.sse is not None:
+            keep(encode_record(record))
+            continue
+        if record.t != moment:
+            moment = record.t
+            begin = b'{"kind":"message","t":%r' % moment
+        raw = record.raw
+        sender = _MESSAGE_FROM[record.sender]
+        if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
+            keep(b'%b%b"message":%b}\n' % (begin, sender, raw))
+        else:
+            keep(b"%b%b%b}\n" % (begin, sender, _other_than_object(raw)))
+    return lines
+
+
 def decode_records(lines: Iterable[bytes], source: str = "capture") -> Iterator[AnyRecord]:
     """The records of a full capture. Only a last line without its newline may be torn.
 

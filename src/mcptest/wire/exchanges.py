@@ -31,7 +31,7 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NEXT_BRACKET = re.compile(
     rb'[^"\[\]{}]*+(?:' + _STRING + rb'[^"\[\]{}]*+)*+([\[{]|[\]}])', re.DOTALL
 )
-_NEXT_EXCHANGE = re.compile(rb'\}[ \t\r\n]*+,[ \t\r\n]*+\{[ \t\r\n]*+"request"')
+_NEXT_EXCHANGE = re.compile(rb'\}[ \t\r\n]*+,[ \t\r\n]*+(\{)[ \t\r\n]*+"request"')
 _GUESS_WITHIN = 1024 * 1024
 _WRONG_GUESSES = 100
 _WORD = re.compile(rb"[^\s,\]}]+")
@@ -92,17 +92,20 @@ def frames_of(session: StoredSession, buffer: Any, source: str) -> Iterator[tupl
 
 
 def _read_entry(text: bytes, number: int, begin: int, source: str) -> tuple[bytes, bytes]:
-    where = f"{source}: exchange {number} at offset {begin}"
     try:
         entry = _decode_entry(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where}: {show(str(error), 160)}", hint=EXPECTED) from None
+        raise _unfit(number, begin, source, show(str(error), 160)) from None
     request, response = bytes(entry.request), bytes(entry.response)
     if request[0] not in b"{[":
-        raise UsageError(f"{where}: request is {show(request, 40)}, not an object", hint=EXPECTED)
+        raise _unfit(number, begin, source, f"request is {show(request, 40)}, not an object")
     if response[0] not in b"{[" and response != b"null":
-        raise UsageError(f"{where}: response is {show(response, 40)}, not an object", hint=EXPECTED)
+        raise _unfit(number, begin, source, f"response is {show(response, 40)}, not an object")
     return request, response
+
+
+def _unfit(number: int, begin: int, source: str, reason: str) -> UsageError:
+    return UsageError(f"{source}: exchange {number} at offset {begin}: {reason}", hint=EXPECTED)
 
 
 class _Scan:
@@ -206,30 +209,34 @@ class _Scan:
     def exchanges(self, position: int, session: StoredSession) -> None:
         if self.at(position) != b"[":
             self.wrong(position, "exchanges to be an array")
+        spans = session.spans
         for begin in self.elements(position, "an exchange object"):
-            session.spans.append(begin)
-            session.spans.append(self.guess(begin) or self.skip(begin))
+            counted = self.guess(begin, spans)
+            spans.append(counted)
+            spans.append(self.skip(counted))
             self.walked(self.end)
 
-    def guess(self, begin: int) -> int:
-        """Where the exchange at `begin` ends, found by where the next one seems to begin; or 0.
+    def guess(self, begin: int, spans: array[int]) -> int:
+        """Walk over exchanges by where the next one seems to begin; where that ends, count.
 
         A guess that reads as a whole object is right: no object is the beginning of another. A
         file that is written differently makes guessing costly, so it is given up after a while.
         """
-        if self.wrong_guesses > _WRONG_GUESSES:
-            return 0
-        match = _NEXT_EXCHANGE.search(self.buffer, begin, begin + _GUESS_WITHIN)
-        if match is not None:
+        while self.wrong_guesses < _WRONG_GUESSES:
+            match = _NEXT_EXCHANGE.search(self.buffer, begin, begin + _GUESS_WITHIN)
+            if match is None:
+                break
+            end = match.start() + 1
             try:
-                _decode_entry(self.buffer[begin : match.start() + 1])
+                _decode_entry(self.buffer[begin:end])
             except (ValueError, RecursionError):
-                pass  # those words stood inside a string, or it is malformed: counting will tell
-            else:
-                self.end = match.start() + 1
-                return self.end
+                break  # those words stood inside a string, or it is malformed: counting will tell
+            spans.append(begin)
+            spans.append(end)
+            self.walked(end)
+            begin = match.start(1)
         self.wrong_guesses += 1
-        return 0
+        return begin
 
     def skip(self, position: int) -> int:
         """Where the value at `position` ends; brackets are counted, nothing is decoded."""

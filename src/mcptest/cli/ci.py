@@ -1,0 +1,120 @@
+"""`mcptest ci`: `run` with the manners of continuous integration."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcptest.cli import run as suite_run
+from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.results import RunReport
+from mcptest.report import markdown
+from mcptest.report.annotations import github
+from mcptest.report.write import stored_baseline
+from mcptest.run.interrupt import stopping_on_signals
+
+EPILOG = """\
+It takes everything that `mcptest run` takes. What differs:
+  - it fails when the pass rate, passed / (passed + failed), is below --threshold;
+  - a regression against --baseline is shown, and fails only with --fail-on-regression;
+  - a report that can't be written fails (as with --strict-reports);
+  - when all tests are skipped nothing was run: exit 4, never green;
+  - the Markdown report is appended to $GITHUB_STEP_SUMMARY, and under GitHub Actions
+    each failure becomes an annotation of the suite's line.
+
+examples:
+  mcptest ci --suite evals/ --fixture evals/fixtures --junit results.xml
+  mcptest ci --suite evals/ --threshold 95 --baseline baseline.json --fail-on-regression
+
+exit codes: 0 good enough, 1 below the threshold or a regression or an unwritten report,
+            2 could not start, 4 nothing was run, 130 interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    suite_run.configure(parser)
+    parser.epilog = EPILOG
+    parser.set_defaults(strict_reports=True)
+    group = parser.add_argument_group("what is good enough")
+    group.add_argument(
+        "--threshold", type=int, default=100, metavar="N", help="lowest pass rate in percent (100)"
+    )
+    group.add_argument(
+        "--fail-on-regression",
+        action="store_true",
+        help="fail when a test of --baseline passed and does not pass now",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _check(arguments)
+    loaded, tests = suite_run.chosen_tests(arguments)
+    if arguments.list:
+        return suite_run.show_list(tests, as_data=arguments.json)
+    stored = stored_baseline(suite_run.wanted_reports(arguments))
+    settings, options = suite_run.settings_of(arguments, loaded), suite_run.run_options(arguments)
+    with stopping_on_signals() as stop:
+        report = suite_run.carry_out(arguments, tests, settings, options, stop)
+        suggested = suite_run.suggestions(arguments, tests, report, settings, stop)
+        report, unwritten = suite_run.publish(
+            arguments, report, stored, elsewhere=lambda done: step_summary(done, os.environ)
+        )
+        suite_run.tell_suggestions(arguments, suggested)
+        _annotate(arguments, report)
+    if report.results and not report.passed and not report.failed and not stop.is_set():
+        sys.stderr.write(f"mcptest: nothing was run: all {report.skipped} tests were skipped\n")
+        return ExitCode.NOTHING_MATCHED
+    return suite_run.exit_code(
+        loaded,
+        report,
+        interrupted=stop.is_set(),
+        failed=_is_below(arguments.threshold, report) | _has_regressed(arguments, report),
+        unwritten=unwritten,
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not 0 <= arguments.threshold <= 100:
+        raise UsageError("--threshold is a percentage: a number from 0 to 100")
+    if arguments.fail_on_regression and arguments.baseline is None:
+        raise UsageError("--fail-on-regression requires --baseline")
+
+
+def _is_below(threshold: int, report: RunReport) -> bool:
+    ran = report.passed + report.failed
+    if report.passed * 100 >= threshold * ran:
+        return False
+    rate = report.passed * 100 // ran
+    sys.stderr.write(f"mcptest: pass rate {rate}% is below threshold {threshold}%\n")
+    return True
+
+
+def _has_regressed(arguments: argparse.Namespace, report: RunReport) -> bool:
+    if not report.regressions or not arguments.fail_on_regression:
+        return False
+    sys.stderr.write(f"mcptest: {len(report.regressions)} regression(s) detected\n")
+    return True
+
+
+def step_summary(report: RunReport, environment: Mapping[str, str]) -> list[str]:
+    """Append to the summary of the CI's step, where there is one; gives what went wrong."""
+    path = environment.get("GITHUB_STEP_SUMMARY", "")
+    if not path:
+        return []
+    try:
+        with Path(path).open("ab") as file:  # other steps of the job write to it too
+            file.write(markdown.render(report).encode("utf-8", "backslashreplace") + b"\n")
+    except OSError as error:
+        return [f"report not written: the step summary {path}: {error.strerror}"]
+    return []
+
+
+def _annotate(arguments: argparse.Namespace, report: RunReport) -> None:
+    """A CI system reads both streams; stdout stays pure when it is for a program."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    stream = sys.stderr if arguments.json else sys.stdout
+    stream.write("".join(f"{line}\n" for line in github(report)))

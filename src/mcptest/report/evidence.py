@@ -1,0 +1,110 @@
+"""Why a test failed, and the proof: safe lines of bounded number and length, for every report.
+
+The words are the peer's. No line that leaves this module can steer a terminal or a CI system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mcptest.model.results import FailedCheck, TestResult
+from mcptest.model.show import show
+
+_COMMAND = 4_000
+"""A command that was cut would not run; this is longer than any that a person writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a failure is shown."""
+
+    lines: int
+    characters: int
+    wire: int
+    """Characters of a request or a response."""
+    stderr: int
+    """Lines from the end of what the server wrote there."""
+    failures: int
+
+
+BRIEF = Bounds(lines=12, characters=300, wire=500, stderr=5, failures=20)
+FULL = Bounds(lines=100, characters=1_000, wire=4_000, stderr=50, failures=200)
+
+
+def safe_lines(text: str, lines: int, characters: int) -> list[str]:
+    """The first lines of a text, and how many more there are."""
+    parts = text.rstrip("\n").split("\n", lines)
+    shown = [show(part, characters) for part in parts[:lines]]
+    if len(parts) > lines:
+        more = parts[lines].count("\n") + 1
+        shown.append(f"(and {more} more line{'s' if more > 1 else ''})")
+    return shown
+
+
+def first_line(text: str, characters: int = 200) -> str:
+    return show(text.lstrip("\n").partition("\n")[0], characters)
+
+
+def detail_lines(result: TestResult, bounds: Bounds, *, all_failures: bool = False) -> list[str]:
+    """What was wrong: the first thing that did not hold, or everything."""
+    if all_failures and len(result.failures) > 1:
+        return list(_every_failure(result, bounds))
+    lines = safe_lines(result.detail, bounds.lines, bounds.characters) if result.detail else []
+    if result.failures:
+        lines += _expected_and_actual(result.failures[0], result.detail, bounds)
+    more = len(result.failures) - 1
+    if more > 0:
+        were = "checks" if more > 1 else "check"
+        lines.append(f"({more} more {were} failed: --all-failures shows all)")
+    return lines or ["failed without a reason given"]
+
+
+def _every_failure(result: TestResult, bounds: Bounds) -> Iterator[str]:
+    for number, failure in enumerate(result.failures[: bounds.failures], 1):
+        message = safe_lines(failure.message, bounds.lines, bounds.characters)
+        lines = message + _expected_and_actual(failure, failure.message, bounds)
+        yield f"{number}. {lines[0]}"
+        yield from (f"   {line}" for line in lines[1:])
+    more = len(result.failures) - bounds.failures
+    if more > 0:
+        yield f"(and {more} more)"
+
+
+def _expected_and_actual(failure: FailedCheck, told: str, bounds: Bounds) -> list[str]:
+    """Only what the message does not already say."""
+    facts = [("at", failure.pointer), ("expected", failure.expected), ("actual", failure.actual)]
+    return [
+        f"  {label + ':':<9} {show(text, bounds.characters)}"
+        for label, text in facts
+        if text is not None and text not in told
+    ]
+
+
+def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]:
+    """Pairs of label and text. Several lines of one kind come as several pairs."""
+    if result.file:
+        yield "where", show(f"{result.file}:{result.line}" if result.line else result.file, 500)
+    proof = result.proof
+    if proof is None:
+        return
+    if proof.request:
+        yield "request", show(proof.request, bounds.wire)
+    if proof.request or proof.response:
+        yield "response", show(proof.response, bounds.wire) or "(none)"
+    for line in _stderr_lines(proof.stderr, bounds):
+        yield "stderr", line
+    if proof.exit:
+        yield "exit", show(proof.exit, bounds.characters)
+    if proof.capture:
+        yield "capture", show(proof.capture, 500)
+    if proof.repeat:
+        yield "repeat", show(proof.repeat, _COMMAND)
+
+
+def _stderr_lines(stderr: tuple[str, ...], bounds: Bounds) -> Iterator[str]:
+    left_out = len(stderr) - bounds.stderr
+    if left_out > 0:
+        yield f"({left_out} earlier line{'s' if left_out > 1 else ''})"
+    for line in stderr[-bounds.stderr :]:
+        yield show(line[: bounds.characters + 1].rstrip("\r\n").expandtabs(4), bounds.characters)

@@ -1,0 +1,404 @@
+"""Carrying out what a test asks of a server: setup, then one block, then its expectations.
+
+What the server answered is handed to the pure checkers of `suite`; nothing is decided here but
+whether there was an answer at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any
+
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import Kind, Message
+from mcptest.model.show import show
+from mcptest.peer.client import Client, Reply
+from mcptest.peer.pending import Pending
+from mcptest.run.disk import DISK
+from mcptest.suite.expectations import evaluate
+from mcptest.suite.failure import Evaluation, Failure
+from mcptest.suite.logging_checks import check_logging
+from mcptest.suite.model import (
+    Block,
+    CompletionBlock,
+    LoggingBlock,
+    NotificationsBlock,
+    PromptsBlock,
+    ResourcesBlock,
+    SamplingBlock,
+    SetupStep,
+    Test,
+    ToolBlock,
+)
+from mcptest.suite.notification_checks import check_notifications
+from mcptest.suite.observed import Observed, failing_call, observe
+from mcptest.suite.rpc_errors import error_text
+from mcptest.suite.templates import CaptureError, capture, fill_step, variables_of
+from mcptest.suite.text_under_test import merge_pages, text_of
+
+GRACE = 0.1
+"""How long notifications that belong to a call may trail behind its answer."""
+_NOTIFICATIONS_KEPT = 10_000
+_NOTIFICATION_BYTES_KEPT = 8 * 1024 * 1024
+
+
+class CallFailed(Exception):  # noqa: N818 - a failure of the test, not an error of ours
+    """There was no answer that could be checked."""
+
+    def __init__(self, detail: str, kind: str, *, lost: bool = False) -> None:
+        """`lost`: it was the connection that failed; another test should not use it."""
+        super().__init__(detail)
+        self.detail = detail
+        self.kind = kind
+        self.lost = lost
+
+
+@dataclass(slots=True)
+class Stage:
+    """A running session, as one test uses it."""
+
+    client: Client
+    deadline: Deadline
+    all_failures: bool = False
+    output_schemas: dict[str, Any] = field(default_factory=dict)
+    """By tool, once they were listed; shared by all tests of a server."""
+    notifications: list[Mapping[str, Any]] = field(default_factory=list)
+    exchange: tuple[Any, bytes] | None = None
+    """The id of the last request and the answer to it, for the proof of a failure."""
+    _bytes_left: int = _NOTIFICATION_BYTES_KEPT
+
+    def listen(self) -> None:
+        self.client.connection.on_notification = self._keep
+
+    def _keep(self, message: Message) -> None:
+        room = len(self.notifications) < _NOTIFICATIONS_KEPT and self._bytes_left > 0
+        if room and isinstance(message.value, dict):
+            self.notifications.append(message.value)
+            self._bytes_left -= len(message.raw)
+
+    def ask(self, failing: str, method: str, params: Mapping[str, Any] | None) -> Reply:
+        """One request and its answer; CallFailed, which begins with `failing`, without one."""
+        with failing_as(failing):
+            pending = self.client.start(method, params, self.deadline)
+        return self.answer_to(pending, failing, params)
+
+    def answer_to(self, pending: Pending, failing: str, params: Mapping[str, Any] | None) -> Reply:
+        """The answer to a request that is on its way."""
+        with failing_as(failing):
+            reply = self.client.wait(pending, self.deadline)
+            reply = self.client.complete_call(reply, params, self.deadline)
+        self.exchange = (reply.message.id, reply.message.raw)
+        if reply.message.kind is Kind.INVALID:
+            detail = f"{failing}: the answer is no valid message: {show(reply.message.raw)}"
+            raise CallFailed(detail, "protocol", lost=True)
+        return reply
+
+
+@contextmanager
+def failing_as(what: str) -> Iterator[None]:
+    """An error of the peer becomes the failure of this call."""
+    try:
+        yield
+    except PeerError as error:
+        raise CallFailed(f"{what}: {error.message}", kind_of(error), lost=True) from None
+
+
+def kind_of(error: PeerError) -> str:
+    """Which kind of failure an error of the peer is, as results name it."""
+    if error.kind is ErrorKind.TIMEOUT:
+        return "timeout"
+    if error.kind in {ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_LOST}:
+        return "crash"
+    return "start" if error.kind is ErrorKind.SPAWN_FAILED else "call"
+
+
+# -- setup -----------------------------------------------------------------------------------
+
+
+def run_setup(steps: tuple[SetupStep, ...], stage: Stage, fixture: str) -> dict[str, str]:
+    """Call every step in order; gives what they captured. An isError answer is no failure."""
+    captured: dict[str, str] = {}
+    for step in steps:
+        filled = fill_step(step, variables_of(fixture, captured))
+        what = f"setup step {step.tool}"
+        params = {"name": step.tool, "arguments": filled.args}
+        reply = stage.ask(f"{what} failed", "tools/call", params)
+        if not reply.ok:
+            raise CallFailed(f"{what} failed: {error_text(reply.message.error)}", "setup")
+        try:
+            captured |= capture(filled, text_of("tools/call", reply.message.result))
+        except CaptureError as error:
+            raise CallFailed(f"{what}: {error}", "setup") from None
+    return captured
+
+
+# -- blocks ----------------------------------------------------------------------------------
+
+
+@singledispatch
+def perform(block: Block, stage: Stage) -> Evaluation:
+    """Carry out a block and check what came of it."""
+    raise AssertionError(f"nobody carries out {type(block).__name__}")
+
+
+@perform.register
+def _(block: ToolBlock, stage: Stage) -> Evaluation:
+    return begin_call(block, stage).finish()
+
+
+@perform.register
+def _(block: SamplingBlock, stage: Stage) -> Evaluation:
+    return begin_call(ToolBlock(block.tool, block.args, block.expect), stage).finish()
+
+
+@dataclass(frozen=True, slots=True)
+class CallUnderWay:
+    """A tool call that was sent; several may be on their way at once."""
+
+    block: ToolBlock
+    stage: Stage
+    params: Mapping[str, Any]
+    pending: Pending
+    snapshots: Mapping[str, bytes | None]
+    begun: float
+
+    @property
+    def is_answered(self) -> bool:
+        return self.pending.answer is not None
+
+    def finish(self) -> Evaluation:
+        """Wait for the answer and check it."""
+        block, stage = self.block, self.stage
+        failing = failing_call("tools/call", block.tool)
+        reply = stage.answer_to(self.pending, failing, self.params)
+        duration = time.monotonic() - self.begun
+        if block.capture_progress and block.expect.min_progress:
+            _await(stage, lambda: _progress(stage) >= (block.expect.min_progress or 0))
+        observed = _observe(
+            reply,
+            block.tool,
+            duration,
+            files=DISK,
+            snapshots=self.snapshots,
+            progress=_progress(stage) if block.capture_progress else None,
+            notifications=tuple(stage.notifications),
+            output_schema=_output_schema(stage, block.tool, reply),
+        )
+        return evaluate(block.expect, observed, all_failures=stage.all_failures)
+
+
+def begin_call(block: ToolBlock, stage: Stage) -> CallUnderWay:
+    snapshots = {path: DISK.read(path) for path in block.expect.file_unchanged}
+    params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
+    if block.capture_progress:
+        params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
+    begun = time.monotonic()
+    with failing_as(failing_call("tools/call", block.tool)):
+        pending = stage.client.start("tools/call", params, stage.deadline)
+    return CallUnderWay(block, stage, params, pending, snapshots, begun)
+
+
+def may_share_the_line(test: Test) -> bool:
+    """A plain call, whose verdict does not depend on what happens beside it."""
+    block = test.block
+    if not isinstance(block, ToolBlock) or test.setup or block.capture_progress:
+        return False
+    expect = block.expect
+    files = (expect.file_contains, expect.file_not_contains, expect.file_not_exists)
+    aside = ("notification", "duration", "progress")
+    looks_aside = any(each.target.startswith(aside) for each in expect.checks)
+    alone = looks_aside or expect.max_duration is not None
+    return not alone and not any(files) and not expect.file_unchanged
+
+
+def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
+    error = reply.message.error if reply.message.kind is Kind.ERROR else None
+    return observe(
+        reply.method,
+        result=reply.message.result,
+        error=error,
+        subject=subject,
+        duration=duration,
+        **around,
+    )
+
+
+def _answered(stage: Stage, method: str, subject: str, params: Mapping[str, Any]) -> Observed:
+    begin = time.monotonic()
+    reply = stage.ask(failing_call(method, subject), method, params)
+    return _observe(reply, subject, time.monotonic() - begin)
+
+
+def _progress(stage: Stage) -> int:
+    return sum(each.get("method") == "notifications/progress" for each in stage.notifications)
+
+
+def _output_schema(stage: Stage, tool: str, reply: Reply) -> Any:
+    """Asked for only when there is structured content that it could say something about."""
+    if "structuredContent" not in reply.result:
+        return None
+    if not stage.output_schemas:
+        with failing_as("tools/list failed"):
+            tools = stage.client.list_all("tools/list", stage.deadline)
+        known = {
+            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
+        }
+        # In one step, because others look at them; the empty name says that they are known.
+        stage.output_schemas.update({"": None, **known})
+    return stage.output_schemas.get(tool)
+
+
+@perform.register
+def _(block: PromptsBlock, stage: Stage) -> Evaluation:
+    if block.get is None:
+        observed = _listed(stage, "prompts/list", block.cursor)
+    else:
+        params: dict[str, Any] = {"name": block.get}
+        if block.arguments:
+            params["arguments"] = block.arguments
+        observed = _answered(stage, "prompts/get", block.get, params)
+    return evaluate(block.expect, observed, all_failures=stage.all_failures)
+
+
+def _listed(stage: Stage, method: str, cursor: str | None) -> Observed:
+    """All pages of a list, from `cursor` on, as one answer."""
+    begin = time.monotonic()
+    pages: list[Mapping[str, Any]] = []
+    with failing_as(failing_call(method)):
+        for reply in stage.client.pages(method, stage.deadline, cursor=cursor):
+            stage.exchange = (reply.message.id, reply.message.raw)
+            if reply.message.kind is Kind.INVALID:
+                detail = f"{method} failed: {show(reply.message.raw)}"
+                raise CallFailed(detail, "protocol", lost=True)
+            if not reply.ok:
+                return _observe(reply, "", time.monotonic() - begin)
+            pages.append(reply.result)
+    result = merge_pages(method, pages)
+    return observe(method, result=result, duration=time.monotonic() - begin)
+
+
+@perform.register
+def _(block: CompletionBlock, stage: Stage) -> Evaluation:
+    kind = block.ref.get("type", "")
+    target = "uri" if kind == "ref/resource" else "name"
+    reference = {"type": kind, target: block.ref.get("uri") or block.ref.get("name", "")}
+    params = {"ref": reference, "argument": dict(block.argument)}
+    observed = _answered(stage, "completion/complete", "", params)
+    return evaluate(block.expect, observed, all_failures=stage.all_failures)
+
+
+# -- resources -------------------------------------------------------------------------------
+
+
+@perform.register
+def _(block: ResourcesBlock, stage: Stage) -> Evaluation:
+    stage.listen()
+    subscription = _subscribe(block, stage) if block.subscribe is not None else None
+    observed = _read_or_list(block, stage)
+    if observed is None:
+        observed = observe("resources/subscribe", result={}, subject=block.subscribe or "")
+    evaluation = evaluate(block.expect, observed, all_failures=stage.all_failures)
+    if block.expect_notification and not _await(
+        stage, lambda: _updated(stage, block.subscribe or block.read), stage.deadline
+    ):
+        missing = Failure(
+            "expect_notification", "expected resource update notification but received none"
+        )
+        evaluation = Evaluation((*evaluation.failures, missing), evaluation.checked + 1)
+    if block.unsubscribe is not None and subscription is not None:
+        failing = failing_call("resources/unsubscribe", block.unsubscribe)
+        with failing_as(failing):
+            _refuse_error(stage.client.unsubscribe(subscription, stage.deadline), failing)
+    return evaluation
+
+
+def _read_or_list(block: ResourcesBlock, stage: Stage) -> Observed | None:
+    if block.list:
+        return _listed(stage, "resources/list", block.cursor)
+    if block.templates:
+        return _listed(stage, "resources/templates/list", block.cursor)
+    if block.read is None:
+        return None
+    return _answered(stage, "resources/read", block.read, {"uri": block.read})
+
+
+def _subscribe(block: ResourcesBlock, stage: Stage) -> Pending:
+    assert block.subscribe is not None
+    failing = failing_call("resources/subscribe", block.subscribe)
+    with failing_as(failing):
+        subscription = stage.client.subscribe(block.subscribe, stage.deadline)
+    _refuse_error(subscription.answer, failing)
+    return subscription
+
+
+def _refuse_error(answer: Message | None, failing: str) -> None:
+    if answer is not None and answer.kind is Kind.ERROR:
+        raise CallFailed(f"{failing}: {error_text(answer.error)}", "call")
+
+
+def _updated(stage: Stage, uri: str | None) -> bool:
+    return any(
+        each.get("method") == "notifications/resources/updated"
+        and (uri is None or (each.get("params") or {}).get("uri") == uri)
+        for each in stage.notifications
+    )
+
+
+# -- notifications ---------------------------------------------------------------------------
+
+
+@perform.register
+def _(block: LoggingBlock, stage: Stage) -> Evaluation:
+    stage.listen()
+    failing = "logging/setLevel failed"
+    with failing_as(failing):
+        _refuse_error(stage.client.log_level(block.set_level, stage.deadline), failing)
+    _expect_result(stage, block.tool, {"name": block.tool, "arguments": block.args})
+
+    def judge() -> Evaluation:
+        return check_logging(block.expect, stage.notifications, all_failures=stage.all_failures)
+
+    _await(stage, lambda: judge().passed)
+    return judge()
+
+
+@perform.register
+def _(block: NotificationsBlock, stage: Stage) -> Evaluation:
+    stage.listen()
+    params = {
+        "name": block.tool,
+        "arguments": block.args,
+        "_meta": {"progressToken": f"mcptest-{block.tool}"},
+    }
+    _expect_result(stage, block.tool, params)
+    expect = block.expect
+
+    def judge() -> Evaluation:
+        return check_notifications(expect, stage.notifications, all_failures=stage.all_failures)
+
+    # What must not come can only be told after a while; what must come ends the wait.
+    forbids = expect.max_count is not None or expect.not_methods or expect.not_contains_data
+    _await(stage, lambda: not forbids and judge().passed)
+    return judge()
+
+
+def _expect_result(stage: Stage, tool: str, params: Mapping[str, Any]) -> None:
+    failing = failing_call("tools/call", tool)
+    _refuse_error(stage.ask(failing, "tools/call", params).message, failing)
+
+
+def _await(stage: Stage, satisfied: Callable[[], bool], deadline: Deadline | None = None) -> bool:
+    """Take in notifications until it is enough; by default only for the moment of grace."""
+    until = deadline or stage.deadline.within(GRACE)
+    while not satisfied():
+        try:
+            if not stage.client.connection.pump(until):
+                return satisfied()
+        except PeerError:
+            return satisfied()  # the server left after its answer: no more can come
+    return True

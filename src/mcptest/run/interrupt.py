@@ -1,0 +1,76 @@
+"""Ctrl-C and its relatives: the first stops us in order, the second ends everything at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from mcptest.model.errors import ExitCode
+from mcptest.run.fixture import live_copies, remove_tree
+from mcptest.transport.descendants import live_servers, tree_of
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ROUNDS = 3
+"""How often we look for processes to kill: one that is dying may still have started another."""
+
+
+class Stop:
+    """Whether the run is to end. A plain flag: the lock of an Event may be held by the very code
+    that a signal interrupts."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self.on_set: Callable[[], None] = lambda: None
+        """Called once, perhaps within a signal handler."""
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        if not self._is_set:
+            self._is_set = True
+            self.on_set()
+
+
+@contextlib.contextmanager
+def stopping_on_signals() -> Iterator[Stop]:
+    """The first signal sets the flag that is given, and nothing else: nobody is torn away from
+    what they do. The second does not wait for anyone."""
+    stop = Stop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            end_everything()
+            os._exit(ExitCode.INTERRUPTED)
+        stop.set()
+
+    # What is ignored, as SIGHUP under nohup, stays ignored.
+    heeded = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heeded}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_everything() -> None:
+    """Kill every server with all that it started, and remove the fixture copies: no questions."""
+    for _ in range(_ROUNDS):
+        for server in list(live_servers):
+            for pid in (*tree_of(server), server):
+                _kill(pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(server, signal.SIGKILL)
+        for orphan in tree_of(os.getpid()):
+            _kill(orphan)
+    for folder in list(live_copies):
+        remove_tree(folder)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)

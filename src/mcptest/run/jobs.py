@@ -1,0 +1,95 @@
+"""The kinds of work that a pool runs: a fresh server per test, a shared one, a URL, no server."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+
+from mcptest.model.results import TestResult
+from mcptest.peer.connection import Stopped
+from mcptest.run.attempt import Attempt, broken, check_trace, skip_reason, skipped
+from mcptest.run.pool import Found
+from mcptest.run.server_session import Numbered, ServerSession, Settings
+
+
+class Tests:
+    """What all jobs have: their tests, and results for those that a defect of ours left out."""
+
+    def __init__(self, items: Sequence[Numbered], settings: Settings) -> None:
+        self.items = list(items)
+        self.settings = settings
+        self._done: set[int] = set()
+
+    def prepare(self) -> None:
+        """Nothing to get going."""
+
+    def release(self) -> None:
+        """Nothing to take down."""
+
+    def failed(self, error: Exception) -> Iterator[Found]:
+        for item in self.items:
+            if item.number not in self._done:
+                yield self._told(item, broken(item, error))
+
+    def _told(self, item: Numbered, result: TestResult) -> Found:
+        self._done.add(item.number)
+        return item.number, result
+
+    def _finish(self, attempt: Attempt) -> TestResult:
+        """The result of an attempt. A defect of ours costs this test, not those behind it."""
+        try:
+            return attempt.finish()
+        except Stopped:
+            raise
+        except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
+            return broken(attempt.item, error)
+
+
+class FreshJob(Tests):
+    """One test with a server of its own, launched ahead."""
+
+    def __init__(self, item: Numbered, settings: Settings) -> None:
+        super().__init__([item], settings)
+        self._own = ServerSession(item, settings)
+
+    def prepare(self) -> None:
+        self._own.launch()
+
+    def run(self) -> Generator[Found, None, None]:
+        item = self.items[0]
+        yield self._told(item, self._finish(Attempt(item, self._own, self.settings)))
+
+    def release(self) -> None:
+        self._own.close()
+
+
+class SerialJob(Tests):
+    """Tests that must not run beside each other, each with a session of its own: those of a URL."""
+
+    def run(self) -> Generator[Found, None, None]:
+        for item in self.items:
+            session = ServerSession(item, self.settings)
+            try:
+                session.launch()
+                yield self._told(item, self._finish(Attempt(item, session, self.settings)))
+            finally:
+                session.close()
+
+
+class TraceJob(Tests):
+    """Trajectories: checked without any server."""
+
+    def run(self) -> Generator[Found, None, None]:
+        for item in self.items:
+            try:
+                result = check_trace(item, self.settings)
+            except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
+                result = broken(item, error)
+            yield self._told(item, result)
+
+
+class SkipJob(Tests):
+    """Tests that are not to be run, with the reason."""
+
+    def run(self) -> Generator[Found, None, None]:
+        for item in self.items:
+            yield self._told(item, skipped(item, skip_reason(item.test) or "skipped"))

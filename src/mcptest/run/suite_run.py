@@ -1,0 +1,135 @@
+"""Running a suite: tests become jobs, jobs become results, results become a report."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from mcptest import __version__
+from mcptest.model.results import RunReport, Status, TestResult
+from mcptest.run.attempt import broken
+from mcptest.run.interrupt import Stop, end_everything
+from mcptest.run.last_run import LastRun
+from mcptest.run.planning import plan
+from mcptest.run.pool import Found, Pool
+from mcptest.run.server_session import Memory, Numbered, Settings
+from mcptest.run.serving import ServerChoice
+from mcptest.suite.model import Test
+
+_LAST_PATIENCE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a suite is run, beside how each test is."""
+
+    trials: int = 1
+    jobs: int | None = None
+    """None chooses: the number of cores, and one at a time for a URL."""
+    shared: bool = False
+    in_flight: int = 1
+    fail_fast: bool = False
+    languages: tuple[tuple[str, ServerChoice], ...] = field(default=())
+    """For a matrix: each test is run once for every one of these servers."""
+
+
+def run_suite(
+    tests: Sequence[Test],
+    settings: Settings,
+    options: RunOptions,
+    stop: Stop,
+    on_result: Callable[[TestResult], None] = lambda result: None,
+) -> RunReport:
+    """Run everything and give the report. A stop gives what was finished, marked as such."""
+    began = time.monotonic()
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    settings = replace(settings, should_stop=stop.is_set, memory=Memory())
+    items = _numbered(tests, options)
+    finished: dict[int, TestResult] = {}
+    pool = _pool(items, settings, options)
+    with LastRun() as last_run, contextlib.closing(_carried_out(pool, stop)) as results:
+        for number, result in results:
+            finished[number] = result
+            last_run.add(items[number].test, result.status)
+            on_result(result)
+    interrupted = stop.is_set()
+    notes = [f"warning: {text}" for text in (*settings.memory.warnings,)]
+    notes += [f"internal error of mcptest while it took a server down: {e}" for e in pool.defects]
+    notes += _account_for(items, finished, options, interrupted=interrupted)
+    return RunReport(
+        results=tuple(finished[number] for number in sorted(finished)),
+        tool=f"mcptest {__version__}",
+        started=started,
+        duration_ms=round((time.monotonic() - began) * 1000),
+        trials=options.trials,
+        interrupted=interrupted,
+        notes=tuple(notes),
+    )
+
+
+def _carried_out(pool: Pool, stop: Stop) -> Generator[Found, None, None]:
+    """All results. However this ends, no server and no folder is left."""
+    stop.on_set = pool.interrupt
+    if stop.is_set():  # it came before anyone could be told
+        pool.interrupt()
+    try:
+        yield from pool.results()
+    finally:
+        if not pool.is_at_rest:
+            stop.set()
+            end_everything()
+            late = list(pool.rest(_LAST_PATIENCE))
+            end_everything()
+        else:
+            late = []
+    yield from late
+
+
+def _account_for(
+    items: Iterable[Numbered],
+    finished: dict[int, TestResult],
+    options: RunOptions,
+    *,
+    interrupted: bool,
+) -> Iterator[str]:
+    """Every test has a result, or there is a reason why it has none."""
+    missing = [item for item in items if item.number not in finished]
+    if interrupted or not missing:
+        return
+    if options.fail_fast and any(r.status is Status.FAIL for r in finished.values()):
+        yield f"stopped after the first failure: {len(missing)} of the tests were not run"
+        return
+    for item in missing:
+        finished[item.number] = broken(item, RuntimeError("the test was never carried out"))
+
+
+def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
+    """In the order of the report: test by test, each with its languages and trials together."""
+    items: list[Numbered] = []
+    for test in tests:
+        for language, choice in options.languages or (("", None),):
+            for trial in range(1, options.trials + 1):
+                items.append(Numbered(len(items), test, trial, language, choice))
+    return items
+
+
+def _pool(items: Sequence[Numbered], settings: Settings, options: RunOptions) -> Pool:
+    jobs = plan(
+        items,
+        settings,
+        shared=options.shared,
+        in_flight=options.in_flight,
+        serial_urls=options.jobs is None,
+    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    workers = options.jobs or cores or 1
+    return Pool(
+        jobs,
+        workers,
+        ahead=max(1, workers // 2),
+        enough=lambda result: options.fail_fast and result.status is Status.FAIL,
+    )

@@ -1,0 +1,100 @@
+"""`${VAR}`, `${VAR:-default}` and `$VAR` in what a server is given, from the caller's environment.
+
+Pure: the environment is handed in. What was used is told, because it is secret; what was missing
+is told too, because an empty key explains many a failing test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mcptest.model.masking import secrets_of_header
+from mcptest.model.show import show
+from mcptest.suite.model import ServerSpec
+
+_BRACED = re.compile(r"\$\{([^}]*)\}")
+_REFERENCE = re.compile(r"\$\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+class Expansion:
+    """Fills in variables, and keeps which values were used and which names were not set."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.used: set[str] = set()
+        self.unset: dict[str, str] = {}
+        """Names, each with where it was asked for first."""
+        self._environ = environ
+
+    def __call__(self, text: str, where: str = "") -> str:
+        """Replace every reference; `$$` is a dollar sign."""
+        return text if "$" not in text else _REFERENCE.sub(self._value_for(where), text)
+
+    def braced(self, text: str, where: str = "") -> str:
+        """Replace only `${…}`, where a bare dollar sign has a meaning of its own, as in URLs."""
+        return text if "${" not in text else _BRACED.sub(self._value_for(where), text)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(
+            f"the variable {show(name, 60)} is not set; {show(where, 80) or 'it'} gets nothing"
+            for name, where in self.unset.items()
+        )
+
+    def _value_for(self, where: str) -> Callable[[re.Match[str]], str]:
+        def value(reference: re.Match[str]) -> str:
+            if reference.group() == "$$":
+                return "$"
+            written = reference.group(1) if reference.lastindex == 1 else reference.group(2)
+            named = _NAMED.fullmatch(written or "")
+            return reference.group() if named is None else self._look_up(named[1], named[2], where)
+
+        return value
+
+    def _look_up(self, name: str, default: str | None, where: str) -> str:
+        value = self._environ.get(name, "")
+        if value:
+            self.used.add(value)
+        elif default is None and name not in self._environ:
+            self.unset.setdefault(name, where)
+        return value or default or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedServer:
+    """A server as it is started or reached, and what must be hidden and said about it."""
+
+    server: ServerSpec
+    secrets: frozenset[str]
+    warnings: tuple[str, ...]
+
+
+def reference_problem(text: str) -> str | None:
+    """What is wrong with the references in a text, or None: for when a suite is loaded."""
+    for match in _BRACED.finditer(text):
+        if not _NAMED.fullmatch(match.group(1)):
+            return f"{show(match.group(), 60)} is neither ${{NAME}} nor ${{NAME:-default}}"
+    return None
+
+
+def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
+    """Fill in the environment, the headers, the URL and the folder of a server."""
+    expand = Expansion(environ)
+    env = {name: expand(value, f"server.env.{name}") for name, value in server.env.items()}
+    headers = {
+        name: expand(value, f"server.headers.{name}") for name, value in server.headers.items()
+    }
+    resolved = dataclasses.replace(
+        server,
+        env=env,
+        headers=headers,
+        url=expand.braced(server.url, "server.url"),
+        cwd=None if server.cwd is None else expand.braced(server.cwd, "server.cwd"),
+    )
+    secrets = {*expand.used}
+    for value in headers.values():
+        secrets.update(secrets_of_header(value))
+    return ResolvedServer(resolved, frozenset(secrets), expand.warnings)

@@ -1,0 +1,176 @@
+"""The vocabulary of declarations: kinds of values, fields and objects.
+
+One declaration is read by the loader, by the JSON Schema and by the reference page, so the three
+can't disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any scalar, as it is written."""
+
+    may_be_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """true or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number. One that is equal to `idle` asks for nothing."""
+
+    minimum: int | None = 0
+    idle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time, such as 30s or 1m30s; a bare number counts seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    values: tuple[str, ...]
+    any_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of texts."""
+
+    may_be_empty: bool = False
+    """Whether an item may be the empty text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Texts by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """JSON values by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A JSON Schema: a mapping, or true or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A mapping of exactly one matcher's name to its argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf:
+    declaration: Declaration
+    nothing_is_empty: bool = False
+    """`list:` with nothing after it is the empty object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of objects, at least one unless it `may_be_empty`."""
+
+    declaration: Declaration
+    may_be_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """One object, or a list of rows."""
+
+    declaration: Declaration
+    row: Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A name that a later version will understand."""
+
+
+Kind: TypeAlias = (
+    Text
+    | Flag
+    | Whole
+    | Duration
+    | Choice
+    | Texts
+    | TextTable
+    | JsonTable
+    | JsonSchema
+    | Matcher
+    | ObjectOf
+    | ListOf
+    | Expectations
+    | Reserved
+)
+
+
+Templates: TypeAlias = Literal["none", "values", "keys"]
+"""Where `{{name}}` is replaced: nowhere, in every text, or in the keys of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    kind: Kind
+    doc: str
+    required: bool = False
+    ours: bool = False
+    """mcp-assert does not have it."""
+    nothing_allowed: bool = True
+    """Whether an optional field may be written with nothing after it, which is as if it weren't."""
+
+    templates: Templates = "none"
+
+    @property
+    def empty_is_nothing(self) -> bool:
+        """`transport: ""` is as if it weren't there, where the empty text can't be meant."""
+        optional = self.nothing_allowed and not self.required
+        if isinstance(self.kind, Text):
+            return optional and not self.kind.may_be_empty
+        return optional and isinstance(self.kind, Choice | Duration)
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """One object of the format: what it is called, what it is for, and its fields."""
+
+    name: str
+    doc: str
+    fields: tuple[Field, ...]
+    must_ask: bool = False
+    """An object that asks for nothing would make a test that can't fail."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """JSON Schema keywords for what single fields can't say."""
+    by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
+    required: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {one.name: one for one in self.fields})
+        object.__setattr__(self, "required", tuple(o.name for o in self.fields if o.required))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.by_name)
+
+
+def is_asking(kind: Kind, value: Any) -> bool:
+    """Whether a value of an expectation asks for anything at all."""
+    if isinstance(kind, Flag):
+        return value is True
+    if isinstance(kind, Whole):
+        return bool(value != kind.idle)
+    if isinstance(kind, Texts | TextTable | JsonTable):
+        return bool(value)
+    return True

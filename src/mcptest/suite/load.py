@@ -1,0 +1,143 @@
+"""Loading suites: every file that was named, all tests in their order, and all problems at once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcptest.model.show import show
+from mcptest.suite.discover import discover
+from mcptest.suite.file_forms import Given, tests_of
+from mcptest.suite.model import Place, Suite, Test
+from mcptest.suite.problems import Problem, Source, SuiteError
+from mcptest.suite.yaml_nodes import LARGEST_FILE, Scalar, YamlError, decode, read_nodes
+
+PROBLEMS_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSuite:
+    """The tests that can be run; with `keep_going` also the problems of those that can't."""
+
+    suite: Suite
+    problems: tuple[Problem, ...] = ()
+    """What makes the run fail, whatever the tests say."""
+    warnings: tuple[Problem, ...] = ()
+
+
+def load_suites(
+    paths: Sequence[str],
+    *,
+    fixture: str | None = None,
+    keep_going: bool = False,
+    server_given: bool = False,
+    trace_given: bool = False,
+) -> LoadedSuite:
+    """Load everything that was named. SuiteError unless all of it is sound or `keep_going`.
+
+    `server_given`: --server names the server, so a test need not. `trace_given`: the calls of a
+    trajectory come from a live session.
+    """
+    given = Given(fixture=bool(fixture), server=server_given, trace=trace_given)
+    collected = _Collected()
+    for found in discover(paths, fixture):
+        if isinstance(found, Problem):
+            collected.add([found])
+        else:
+            collected.file(found, given)
+    return collected.finish(keep_going)
+
+
+def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], Source]:
+    """The tests of one file's bytes, and the source with its problems."""
+    try:
+        text = decode(data)
+    except YamlError as error:
+        source = Source(file, "" if error.whole_file else data.decode("utf-8", "replace"))
+        _report(source, error)
+        return [], source
+    source = Source(file, text)
+    try:
+        root = read_nodes(text)
+    except YamlError as error:
+        _report(source, error)
+        return [], source
+    if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
+        source.report("the file is empty" if not text.strip() else "the file holds no test", 1, 1)
+        return [], source
+    return tests_of(root, source, Path(file).name, given or Given()), source
+
+
+def _report(source: Source, error: YamlError) -> None:
+    source.report(error.message, error.line, error.column, hint=error.hint, width=error.width)
+
+
+class _Collected:
+    def __init__(self) -> None:
+        self.tests: list[Test] = []
+        self.files: list[str] = []
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.left_out = 0
+
+    def add(self, problems: list[Problem]) -> None:
+        for problem in problems:
+            kept = self.warnings if problem.severity == "warning" else self.problems
+            if len(kept) < PROBLEMS_KEPT:
+                kept.append(problem)
+            elif kept is self.problems:
+                self.left_out += 1
+
+    def file(self, path: str, given: Given) -> None:
+        try:
+            data = _read(path)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self.add([Problem(Place(path), f"can't be read: {reason}")])
+            return
+        self.files.append(path)
+        tests, source = load_text(data, path, given)
+        self.tests.extend(tests)
+        if source.problems:
+            self.add(source.finish())
+
+    def finish(self, keep_going: bool) -> LoadedSuite:
+        self._warn_of_equal_names()
+        if self.left_out:
+            more = f"{self.left_out} more problems in this and other files"
+            self.problems.append(Problem(self.problems[-1].place, more))
+        if self.problems and not (keep_going and self.tests):
+            raise SuiteError(self.problems)
+        suite = Suite(tuple(self.tests), tuple(self.files))
+        return LoadedSuite(suite, tuple(self.problems), tuple(self.warnings))
+
+    def _warn_of_equal_names(self) -> None:
+        """Allowed, as in mcp-assert; but baselines and reports know tests by their names."""
+        first: dict[str, Test] = {}
+        for test in self.tests:
+            earlier = first.setdefault(test.name, test)
+            if earlier is not test:
+                message = f"another test is named {show(test.name, 80)!r} too"
+                hint = f"it is at {show(str(earlier.place), 400)}"
+                self.add([Problem(test.place, message, hint, severity="warning")])
+
+
+def _read(path: str) -> bytes:
+    """A whole regular file; a pipe would never end, so it is not even opened to wait."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("not a regular file")
+        data = b""
+        while len(data) <= LARGEST_FILE:
+            more = os.read(descriptor, min(max(status.st_size, 65536), LARGEST_FILE) + 1)
+            if not more:
+                break
+            data += more
+        return data
+    finally:
+        os.close(descriptor)

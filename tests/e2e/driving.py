@@ -1,0 +1,136 @@
+"""Running the real command, and servers beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BOUND = 60.0
+"""Longest wait for anything, also on a busy machine."""
+AWKWARD = Path(__file__).with_name("awkward.py")
+PEERS = Path(__file__).parent.parent / "peers"
+NPM = PEERS / "npm" / "node_modules" / "@modelcontextprotocol"
+PYTHON_SDK = (sys.executable, str(PEERS / "python_sdk_server.py"))
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+
+def mcptest(*argv: str, **options: Any) -> Done:
+    """Run the command to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mcptest", *argv],
+        capture_output=True,
+        timeout=BOUND,
+        stdin=subprocess.DEVNULL,
+        **options,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def awkward(peculiarity: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, str(AWKWARD), peculiarity, *arguments)
+
+
+def record(out: Path, *argv: str, command: Sequence[str] = (), **options: Any) -> Done:
+    """`mcptest record`; `command` is what goes behind the dashes."""
+    tail = ("--", *command) if command else ()
+    return mcptest("record", "--out", str(out), *argv, *tail, **options)
+
+
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """The records of a full capture."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def messages_of(path: Path, sender: str | None = None) -> list[Any]:
+    return [
+        record["message"]
+        for record in records_of(path)
+        if record["kind"] == "message"
+        and "message" in record
+        and sender in {None, record["sender"]}
+    ]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie that waits for its parent is not alive.
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return True
+
+
+def wait_until(condition: Any, what: str) -> Any:
+    """Look again until it is so; for files and processes, which nobody can be woken by."""
+    limit = time.monotonic() + BOUND
+    while time.monotonic() < limit:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"never came: {what}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def listening(
+    command: Sequence[str], ready: str, env: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """A server beside us, from the moment it says that it is ready."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **(env or {})},
+    )
+    assert process.stdout is not None
+    try:
+        _read_until(process.stdout.fileno(), ready.encode())
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+def _read_until(descriptor: int, wanted: bytes) -> None:
+    seen = b""
+    limit = time.monotonic() + BOUND
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while wanted not in seen:
+            assert selector.select(max(0.0, limit - time.monotonic())), f"only said: {seen!r}"
+            chunk = os.read(descriptor, 65536)
+            assert chunk, f"ended after: {seen!r}"
+            seen += chunk

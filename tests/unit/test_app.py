@@ -1,0 +1,204 @@
+"""From arguments to one command: help, messages for people, exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mcptest import __version__
+from mcptest.cli import app
+from mcptest.model.errors import ErrorKind, McptestError, PeerError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """`run` takes over signals, as a program may; a test gives them back."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A command `try` whose body the test sets."""
+    module = SimpleNamespace(configure=_configure, run=lambda arguments: 0)
+    monkeypatch.setitem(app.COMMANDS, "try", ("tests.a_command", "try something"))
+    monkeypatch.setitem(sys.modules, "tests.a_command", module)
+    return module
+
+
+def _configure(parser: Any) -> None:
+    parser.add_argument("--number", type=int, default=0)
+    parser.add_argument("--debug", action="store_true")
+
+
+def fails_with(command: Any, error: BaseException) -> None:
+    def run(arguments: Any) -> int:
+        raise error
+
+    command.run = run
+
+
+def test_without_a_command_the_overview_is_shown_and_nothing_was_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert app.run([]) == 2
+    assert "commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["-h", "--help", "help"])
+def test_help_names_every_command_and_exit_code(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run([word]) == 0
+    out = capsys.readouterr().out
+    for name in app.COMMANDS:
+        assert f"\n  {name} " in out
+    assert "130 interrupted" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message", "hint"),
+    [
+        (["recrod"], "unknown command: recrod", "did you mean record?"),
+        (["xyzzy"], "unknown command: xyzzy", "mcptest --help lists the commands"),
+        (["--verison"], "unknown option: --verison", "mcptest --help lists the commands"),
+        (["try", "--nmber", "3"], "unrecognized arguments", "see mcptest try --help"),
+        (["try", "--number", "x"], "invalid int value", "see mcptest try --help"),
+        (["try", "--num", "3"], "unrecognized arguments", "see mcptest try --help"),
+    ],
+)
+def test_a_bad_command_line_is_one_message_with_a_hint_and_exit_code_2(
+    argv: list[str], message: str, hint: str, command: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    first, second = captured.err.splitlines()
+    assert first.startswith("mcptest: ")
+    assert message in first
+    assert second == f"  {hint}"
+
+
+def test_what_follows_the_dashes_is_the_servers_own(command: Any) -> None:
+    seen: list[Any] = []
+    command.run = lambda arguments: seen.append(arguments) or 0
+    app.run(["try", "--number", "3", "--", "server", "--number", "x", "--", "--debug"])
+    assert seen[0].number == 3
+    assert seen[0].server_command == ["server", "--number", "x", "--", "--debug"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UsageError("bad words"), 2, "mcptest: bad words\n"),
+        (PeerError(ErrorKind.EXITED, "gone", hint="try again"), 3, "mcptest: gone\n  try again\n"),
+        (McptestError("a failure"), 1, "mcptest: a failure\n"),
+        (KeyboardInterrupt(), 130, "mcptest: interrupted\n"),
+        (BrokenPipeError(), 1, ""),
+    ],
+)
+def test_every_end_has_its_message_and_exit_code(
+    error: BaseException,
+    code: int,
+    message: str,
+    command: Any,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app, "_abandon_stdout", lambda: None)
+    fails_with(command, error)
+    assert app.run(["try"]) == code
+    assert capfd.readouterr().err == message
+
+
+def test_a_defect_of_ours_is_one_message_without_a_traceback(
+    command: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails_with(command, ZeroDivisionError("oh"))
+    assert app.run(["try"]) == 1
+    err = capsys.readouterr().err
+    assert "internal error: ZeroDivisionError: oh" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ZeroDivisionError("oh"), 1), (PeerError(ErrorKind.TLS, "no"), 3)]
+)
+def test_debug_shows_the_traceback_and_keeps_the_exit_code(
+    error: Exception, code: int, command: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails_with(command, error)
+    assert app.run(["try", "--debug"]) == code
+    assert "Traceback" in capsys.readouterr().err
+    assert app.run(["try", "--", "server", "--debug"]) == code
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_letters_that_the_output_lacks_are_escaped(
+    command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    command.run = lambda arguments: sys.stdout.write("✓ done\n") and 0
+    assert app.run(["try"]) == 0
+    assert raw.getvalue() == b"\\u2713 done\n"
+
+
+# -- the program itself --------------------------------------------------------------------
+
+
+def mcptest(*argv: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mcptest", *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_the_version_is_one_line(word: str) -> None:
+    done = mcptest(word)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"mcptest {__version__}\n", "")
+
+
+def test_the_installed_command_is_the_same_program() -> None:
+    script = Path(sys.executable).with_name("mcptest")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"mcptest {__version__}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_an_output_that_can_not_be_written_is_said_and_is_no_success() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "mcptest", "--help"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "mcptest: can't write the output: No space left on device\n"
+
+
+def test_a_reader_that_left_is_no_defect_of_ours() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "mcptest", "--help"]
+    try:
+        done = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+def test_closed_standard_streams_do_no_harm() -> None:
+    script = f'exec "{sys.executable}" -m mcptest --help <&- >&- 2>&-'
+    assert subprocess.run(["sh", "-c", script], timeout=60).returncode == 0
