@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     class Channel(Protocol):
         def send(self, message: Obj) -> None: ...
 
+    class Client(Protocol):
+        def send(self, message: Obj | list[Obj]) -> None: ...
+
     Body: TypeAlias = Generator["float | Ask", Any, Obj]
     InFlight: TypeAlias = dict[Any, "Exchange"]
 
@@ -95,6 +98,25 @@ class Exchange:
         if running is not None:
             running.cancel()
         self.drop()
+
+
+class SharedStream(Exchange):
+    """A request whose every message leaves on the one stream that its client has."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, identifier: Any, in_flight: InFlight, client: Client) -> None:
+        super().__init__(identifier, in_flight)
+        self._client = client
+
+    def send(self, message: Obj) -> None:
+        self._client.send(message)
+
+    def deliver(self, message: Obj | list[Obj]) -> None:
+        self._client.send(message)
+
+    def drop(self) -> None:
+        pass  # a cancelled request leaves no trace on the stream
 
 
 class Job:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.peer.demo.exchange import Exchange
+from mcptest.peer.demo.exchange import SharedStream
 from mcptest.peer.demo.handshake import Batch, Session, check_batch, check_new_request
 from mcptest.peer.demo.http_connection import EVENTS
 from mcptest.peer.demo.http_guard import Rejected, check_accept, check_json
@@ -53,35 +53,16 @@ class SseClient:
     def take(self, value: Any) -> None:
         if isinstance(value, list):
             check_batch(self.session, value)
-            Batch(self.session, SsePost(None, {}, self), self.in_flight).run(value)
+            Batch(self.session, SharedStream(None, {}, self), self.in_flight).run(value)
             return
         kind = kind_of(value)
         if kind == REQUEST:
             check_new_request(value, self.in_flight)
-            self.session.request(value, SsePost(value["id"], self.in_flight, self))
+            self.session.request(value, SharedStream(value["id"], self.in_flight, self))
         elif kind == NOTIFICATION:
             self.session.notified(value)
         else:
             self.session.answered(value)
-
-
-class SsePost(Exchange):
-    """One request that was POSTed; everything about it leaves on the stream."""
-
-    __slots__ = ("_client",)
-
-    def __init__(self, identifier: Any, in_flight: InFlight, client: SseClient) -> None:
-        super().__init__(identifier, in_flight)
-        self._client = client
-
-    def send(self, message: Obj) -> None:
-        self._client.send(message)
-
-    def deliver(self, message: Obj | list[Obj]) -> None:
-        self._client.send(message)
-
-    def drop(self) -> None:
-        pass  # a cancelled request leaves no trace on the stream
 
 
 class SseClients:

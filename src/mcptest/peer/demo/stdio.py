@@ -10,7 +10,7 @@ import os
 import select
 import stat
 
-from mcptest.peer.demo.exchange import Exchange, internal_error
+from mcptest.peer.demo.exchange import SharedStream, internal_error
 from mcptest.peer.demo.handshake import (
     Batch,
     Session,
@@ -84,25 +84,6 @@ class Lines:
             self._parts = []
 
 
-class Line(Exchange):
-    """One request that came as a line; everything about it leaves as lines."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, identifier: Any, in_flight: InFlight, connection: Connection) -> None:
-        super().__init__(identifier, in_flight)
-        self._connection = connection
-
-    def send(self, message: Obj) -> None:
-        self._connection.send(message)
-
-    def deliver(self, message: Obj | list[Obj]) -> None:
-        self._connection.send(message)
-
-    def drop(self) -> None:
-        pass  # a cancelled request leaves no trace on the line
-
-
 class Connection:
     """The one client at the other end of the pipes."""
 
@@ -162,19 +143,19 @@ class Connection:
     def _take(self, value: Any) -> None:
         if isinstance(value, list):
             check_batch(self._session, value)
-            batch_line = Line(None, {}, self)
+            batch_line = SharedStream(None, {}, self)
             Batch(self._session, batch_line, self._in_flight).run(value)
             return
         kind = kind_of(value)
         if kind == REQUEST:
             check_new_request(value, self._in_flight)
-            self._request(value, Line(value["id"], self._in_flight, self))
+            self._request(value, SharedStream(value["id"], self._in_flight, self))
         elif kind == NOTIFICATION:
             self._notified(value)
         elif kind == RESPONSE:
             self._session.answered(value)
 
-    def _request(self, message: Obj, exchange: Exchange) -> None:
+    def _request(self, message: Obj, exchange: SharedStream) -> None:
         if self._is_stateless(message):
             serve(message, self._world, exchange)
         else:
