@@ -31,47 +31,68 @@ def text(words: str, **more: object) -> dict:
     return {"content": [{"type": "text", "text": words}], **more}
 
 
+def whole(path: str) -> str:
+    with open(path) as file:  # noqa: PTH123 - pathlib is slow to import
+        return file.read()
+
+
+def write(args: dict) -> dict:
+    with open(args["path"], "w") as file:  # noqa: PTH123 - pathlib is slow to import
+        file.write(args["text"])
+    return text("written")
+
+
+def nap(args: dict) -> dict:
+    time.sleep(args["seconds"])
+    return text("awake")
+
+
+def leave(args: dict) -> dict:
+    sys.stderr.write("I was told to\n")
+    sys.stderr.flush()
+    os._exit(args.get("code", 3))
+
+
+def symbol(args: dict) -> dict:
+    """Knows one identifier, at line 7, column 12."""
+    if (args["line"], args["column"]) == (7, 12):
+        return text("found it")
+    return text("no identifier found", isError=True)
+
+
+def sometimes(args: dict) -> dict:
+    """Fails every other time, counted over all processes."""
+    with open(args["file"], "a+") as file:  # noqa: PTH123 - pathlib is slow to import
+        file.write("x")
+        return text("good" if file.tell() % 2 else "bad")
+
+
+CALLS = {
+    "echo": lambda args: text(args.get("text", "hello")),
+    "count": lambda args: text(str(STATE["calls"])),
+    "whoami": lambda args: text(WORDS.get("name", "nobody")),
+    "pid": lambda args: text(str(os.getpid())),
+    "env": lambda args: text(os.environ.get(args["name"], "(unset)")),
+    "argv": lambda args: text("\n".join(sys.argv[1:])),
+    "nap": nap,
+    "exit": leave,
+    "hang": lambda args: nap({"seconds": 3600}),
+    "read": lambda args: text(whole(args["path"])),
+    "write": write,
+    "symbol": symbol,
+    "sometimes": sometimes,
+    "structured": lambda args: text("{}", structuredContent={"n": args["n"]}),
+}
+
+
 def call(name: str, args: dict) -> dict:
     STATE["calls"] += 1
-    if name == "echo":
-        return text(args.get("text", "hello"))
-    if name == "count":
-        return text(str(STATE["calls"]))
-    if name == "whoami":
-        return text(WORDS.get("name", "nobody"))
-    if name == "pid":
-        return text(str(os.getpid()))
-    if name == "env":
-        return text(os.environ.get(args["name"], "(unset)"))
-    if name == "argv":
-        return text("\n".join(sys.argv[1:]))
-    if name == "nap":
-        time.sleep(args["seconds"])
-        return text("awake")
-    if name == "exit":
-        sys.stderr.write("I was told to\n")
-        sys.stderr.flush()
-        os._exit(args.get("code", 3))
-    if name == "hang":
-        time.sleep(3600)
-    if name == "read":
-        with open(args["path"]) as file:  # noqa: PTH123 - pathlib is slow to import
-            return text(file.read())
-    if name == "write":
-        with open(args["path"], "w") as file:  # noqa: PTH123 - pathlib is slow to import
-            file.write(args["text"])
-        return text("written")
-    if name == "symbol":  # knows one identifier, at line 7, column 12
-        if (args["line"], args["column"]) == (7, 12):
-            return text("found it")
-        return text("no identifier found", isError=True)
-    if name == "sometimes":  # fails every other time, over all processes
-        with open(args["file"], "a+") as file:  # noqa: PTH123 - pathlib is slow to import
-            file.write("x")
-            return text("good" if file.tell() % 2 else "bad")
-    if name == "structured":
-        return text("{}", structuredContent={"n": args["n"]})
-    return text(f"no tool {name}", isError=True)
+    if name not in CALLS:
+        return text(f"no tool {name}", isError=True)
+    try:
+        return CALLS[name](args)
+    except OSError as error:
+        return text(str(error), isError=True)
 
 
 TOOLS = [

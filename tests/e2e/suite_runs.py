@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.e2e.driving import Done, is_alive, mcptest, wait_until
 
 REPLIER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("replier.py")))
@@ -23,7 +21,9 @@ def server(*arguments: str, **members: Any) -> dict[str, Any]:
     return {"command": REPLIER[0], "args": [*REPLIER[1:], *arguments], **members}
 
 
-def call(tool: str = "echo", expect: Mapping[str, Any] | None = None, **args: Any) -> dict[str, Any]:
+def call(
+    tool: str = "echo", expect: Mapping[str, Any] | None = None, **args: Any
+) -> dict[str, Any]:
     return {"tool": tool, "args": args, "expect": expect or {"not_error": True}}
 
 
@@ -36,7 +36,9 @@ class Site:
     pids: Path
     env: dict[str, str] = field(default_factory=dict)
 
-    def suite(self, tests: Sequence[Mapping[str, Any]], name: str = "suite.yaml", **top: Any) -> str:
+    def suite(
+        self, tests: Sequence[Mapping[str, Any]], name: str = "suite.yaml", **top: Any
+    ) -> str:
         """Write a suite. JSON is YAML, and can't be misread."""
         (self.folder / name).write_text(json.dumps({**top, "tests": list(tests)}, indent=1))
         return name
@@ -76,7 +78,7 @@ class Site:
     def assert_nothing_is_left(self) -> None:
         alive = [pid for pid in self.started() if is_alive(pid)]
         assert not alive, f"still running: {alive}"
-        assert os.listdir(self.temporary) == []
+        assert list(self.temporary.iterdir()) == []
 
     def await_nothing_left(self) -> None:
         """For what nobody could wait for: a run that was killed."""
@@ -84,17 +86,3 @@ class Site:
 
 
 _CI = {"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI"}
-
-
-@contextlib.contextmanager
-def site_in(tmp_path: Path) -> Iterator[Site]:
-    folder, temporary = tmp_path / "project", tmp_path / "tmp"
-    folder.mkdir()
-    temporary.mkdir()
-    yield Site(folder, temporary, tmp_path / "pids")
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    with site_in(tmp_path) as made:
-        yield made

@@ -13,7 +13,8 @@ FLOORS = [
     {"wire", "schema"},
     {"transport"},
     {"peer"},
-    {"suite", "explore", "clients", "rules"},
+    {"suite", "explore"},
+    {"clients", "rules"},
     {"run", "report", "explain"},
     {"cli"},
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcptest.model.capture import Sse, SseEvent
+from mcptest.model.capture import Sse, SseEvent, Trouble
 from mcptest.model.message import ABSENT
 from mcptest.rules.protocol import LOG_LEVEL, SUBSCRIPTION_ID
 from mcptest.wire.session_source import SessionSource
@@ -434,9 +434,58 @@ STATELESS = {
     ),
 }
 
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+NESTED_FORM = {"type": "object", "properties": {"name": {"type": "object"}}}
+ELICITATION = {"mode": "url", "message": "m", "url": "https://example.org", "elicitationId": "e"}
+
+
+def elicited(schema: Any, content: Any) -> list[Any]:
+    return [
+        handshake(client={"elicitation": {}}),
+        ask(1, "elicitation/create", {"message": "m", "requestedSchema": schema}, by="server"),
+        answer(1, {"action": "accept", "content": content}, by="client"),
+    ]
+
+
+SHAPES = {
+    "SHAPE-001": pair(
+        [handshake(), tools_list(1, {**TOOL, "annotations": {"readOnlyHint": "yes"}})],
+        [handshake(), tools_list(1, {**TOOL, "annotations": {"readOnlyHint": True}, "new": 1})],
+    ),
+    "SHAPE-002": pair(
+        [handshake(), tell("notifications/resources/updated", {"url": "a:b"})],
+        [handshake(), tell("notifications/resources/updated", {"uri": "a:b"})],
+    ),
+    "SHAPE-003": pair(elicited(NESTED_FORM, {}), elicited(FORM, {})),
+    "SHAPE-004": pair(
+        [handshake(), ask(1, "tools/call", {"name": "add"}), fail(1, -32042, data={"url": "u"})],
+        [
+            handshake(),
+            ask(1, "tools/call", {"name": "add"}),
+            fail(1, -32042, data={"elicitations": [ELICITATION]}),
+        ],
+    ),
+    "SHAPE-005": pair(
+        [handshake(), call(1, "tools/call", {"name": "add", "arguments": None}, TEXT)],
+        [handshake(), call(1, "tools/call", {"name": "add", "arguments": {}}, TEXT)],
+    ),
+    "SHAPE-006": pair(
+        [
+            handshake(),
+            tell("notifications/cancelled", {"requestId": "init", "reason": 5}, by="client"),
+        ],
+        [handshake(), tell("notifications/roots/list_changed", by="client")],
+    ),
+    "SHAPE-007": pair(elicited(FORM, {"name": {"first": "A"}}), elicited(FORM, {"name": "A"})),
+}
+
 TRANSPORTS = {
     "STDIO-001": pair([raw("server", "Listening ..."), handshake()], [handshake()]),
     "STDIO-002": pair([handshake(), raw("client", "")], [handshake()]),
+    "STDIO-003": pair(
+        [handshake(), Trouble(error="truncated", detail="stdout ended in the middle of a line")],
+        [handshake()],
+    ),
 }
 
 SESSION = {"mcp-session-id": "s1", "mcp-protocol-version": D}
@@ -535,6 +584,7 @@ PAIRS: dict[str, Pair] = {
     **CONTENT,
     **LOGGING,
     **STATELESS,
+    **SHAPES,
     **TRANSPORTS,
     **HTTP,
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from mcptest.suite import declarations, model
@@ -48,9 +47,9 @@ def bare(value: object) -> object:
     """Without places, which have tests of their own."""
     if isinstance(value, tuple):
         return tuple(map(bare, value))
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+    if not isinstance(value, msgspec.Struct):
         return value
-    fields = {f.name: bare(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    fields = {f.name: bare(getattr(value, f.name)) for f in msgspec.structs.fields(value)}
     return type(value)(**{**fields, **({"place": None} if "place" in fields else {})})
 
 
@@ -272,7 +271,7 @@ def test_a_trajectory_may_take_its_calls_from_a_log_or_a_live_session() -> None:
 def server(text: str, given: Given | None = None) -> ServerSpec:
     found = one(f"server: {text}\nassert: {{tool: t, expect: {HOLDS}}}", given).server
     assert found is not None
-    return dataclasses.replace(found, place=None)
+    return msgspec.structs.replace(found, place=None)
 
 
 @pytest.mark.parametrize(
@@ -456,6 +455,6 @@ def _declared(declaration: Declaration) -> set[str]:
 def test_every_declared_field_has_its_place_in_the_model(
     declaration: Declaration, value: type, elsewhere: set[str]
 ) -> None:
-    fields = {f.name for f in dataclasses.fields(value)} - {"place"}
+    fields = {f.name for f in msgspec.structs.fields(value)} - {"place"}
 
     assert _declared(declaration) == fields - elsewhere

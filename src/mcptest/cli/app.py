@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import errno
 import importlib
 import io
@@ -151,6 +150,8 @@ def _dispatch(argv: Sequence[str]) -> int:
         return ExitCode.OK if argv else ExitCode.USAGE
     name = argv[0]
     if name not in COMMANDS:
+        import difflib
+
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {near[0]}?" if near else "mcptest --help lists the commands"
         kind = "option" if name.startswith("-") else "command"

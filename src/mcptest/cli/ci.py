@@ -13,7 +13,6 @@ from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.report import markdown
 from mcptest.report.annotations import github
-from mcptest.report.write import stored_baseline
 from mcptest.run.interrupt import stopping_on_signals
 
 EPILOG = """\
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded, tests = suite_run.chosen_tests(arguments)
     if arguments.list:
         return suite_run.show_list(tests, as_data=arguments.json)
-    stored = stored_baseline(suite_run.wanted_reports(arguments))
+    stored = suite_run.baseline_of(arguments)
     settings, options = suite_run.settings_of(arguments, loaded), suite_run.run_options(arguments)
     with stopping_on_signals() as stop:
         report = suite_run.carry_out(arguments, tests, settings, options, stop)

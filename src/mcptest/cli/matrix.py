@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mcptest.cli import run as suite_run
+from mcptest.cli import suite_options
 from mcptest.cli.options import add_common_options
 from mcptest.model.errors import UsageError
 from mcptest.model.results import RunReport
 from mcptest.model.show import show
 from mcptest.report import matrix
 from mcptest.report.terminal import Style
-from mcptest.report.write import stored_baseline
 from mcptest.run.interrupt import stopping_on_signals
 from mcptest.run.serving import ServerChoice, chosen_target
 
@@ -47,9 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:SERVER,…",
         help="the servers, one column each; may repeat",
     )
-    suite_run.add_suite_options(parser)
-    suite_run.add_run_options(parser)
-    suite_run.add_report_options(parser)
+    suite_options.add_suite_options(parser)
+    suite_options.add_run_options(parser)
+    suite_options.add_report_options(parser)
     parser.add_argument(
         "--strict-reports", action="store_true", help="a report that can't be written fails"
     )
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded, tests = suite_run.chosen_tests(arguments)
     if arguments.list:
         return suite_run.show_list(tests, as_data=arguments.json)
-    stored = stored_baseline(suite_run.wanted_reports(arguments))
+    stored = suite_run.baseline_of(arguments)
     arguments.server = None
     settings = suite_run.settings_of(arguments, loaded)
     options = replace(suite_run.run_options(arguments), languages=languages)
@@ -93,9 +93,7 @@ def servers_of(arguments: argparse.Namespace) -> tuple[tuple[str, ServerChoice],
         for name, server in parse_languages(text):
             if name in found:
                 raise UsageError(f"--languages names {show(name, 60)} twice")
-            choice = ServerChoice(
-                server=server, docker=arguments.docker, captures=arguments.capture
-            )
+            choice = suite_run.choice_of(arguments, server)
             chosen_target(choice)
             found[name] = choice
     if not found:

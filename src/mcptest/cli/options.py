@@ -52,16 +52,21 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def server_words(arguments: argparse.Namespace) -> ServerWords:
-    headers = [*arguments.header, *filter(None, arguments.headers.split(","))]
     return ServerWords(
         server=arguments.server,
         command=arguments.server_command,
         way=arguments.transport,
-        headers=pairs(headers, "--header"),
+        headers=headers_of(arguments),
         env=pairs(arguments.env, "--env"),
         cwd=arguments.cwd,
         config=arguments.mcp_config,
     )
+
+
+def headers_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """`--header` as often as one likes, and mcp-assert's `--headers` with commas."""
+    words = [*arguments.header, *filter(None, arguments.headers.split(","))]
+    return pairs(words, "--header")
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:

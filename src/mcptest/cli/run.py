@@ -8,22 +8,29 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcptest.cli.options import add_common_options, duration
+from mcptest.cli.options import (
+    add_common_options,
+    duration,
+    headers_of,
+    pairs,
+    wanted_revision,
+)
+from mcptest.cli.suite_options import (
+    DEFAULT_TIMEOUT,
+    add_fix_option,
+    add_report_options,
+    add_run_options,
+    add_server_options,
+    add_suite_options,
+)
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport, Suggestion, TestResult
 from mcptest.model.show import show
-from mcptest.report.baseline import Baseline
-from mcptest.report.progress import Progress
-from mcptest.report.results_json import as_json, mcp_assert_json
-from mcptest.report.results_text import render, summary
-from mcptest.report.suggestions import render_suggestions
 from mcptest.report.terminal import Style
-from mcptest.report.write import Wanted, stored_baseline, with_regressions, write_reports
-from mcptest.run.fixing import find_positions
 from mcptest.run.fixture import checked_fixture
 from mcptest.run.interrupt import Stop, stopping_on_signals
 from mcptest.run.last_run import failed_last_time
@@ -34,6 +41,11 @@ from mcptest.run.suite_run import RunOptions, run_suite
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
+
+if TYPE_CHECKING:
+    from mcptest.report.baseline import Baseline
+    from mcptest.report.progress import Progress
+    from mcptest.report.write import Wanted
 
 EPILOG = """\
 examples:
@@ -46,7 +58,6 @@ examples:
 exit codes: 0 all passed, 1 a test failed or a regression was found, 2 could not start,
             4 no test was selected, 130 interrupted
 """
-DEFAULT_TIMEOUT = "30s"
 _MANY = 200
 """Of so many tests in one file none is told from the others by a part of its name."""
 
@@ -64,86 +75,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_common_options(parser)
 
 
-def add_suite_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("which tests")
-    group.add_argument("paths", nargs="*", metavar="PATH", help="suite files and folders")
-    group.add_argument("--suite", action="append", default=[], metavar="PATH", help="the same")
-    group.add_argument("--config", action="append", default=[], metavar="FILE", help="the same")
-    group.add_argument(
-        "-k",
-        dest="pattern",
-        default="",
-        metavar="EXPR",
-        help="names that match; and, or, not, *, =NAME",
-    )
-    group.add_argument("--tag", action="append", default=[], help="tests with this tag; may repeat")
-    group.add_argument("--shard", metavar="I/N", help="only this part of the tests")
-    group.add_argument("--last-failed", action="store_true", help="only what failed last time")
-    group.add_argument(
-        "--keep-going",
-        action="store_true",
-        help="run the valid rest of a broken suite, and still fail",
-    )
-    group.add_argument("--list", action="store_true", help="what would run, one line each")
-
-
-def add_server_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--server", metavar="S", help="use this server for every test; or its command after --"
-    )
-
-
-def add_fix_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help="look for positions nearby at which a failing test passes; no file is changed",
-    )
-
-
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how they run")
-    group.add_argument(
-        "--fixture", metavar="DIR", help="copied for each test; {{fixture}} is its path"
-    )
-    group.add_argument("--docker", default="", metavar="IMAGE", help="start servers in this image")
-    group.add_argument(
-        "--timeout", default=DEFAULT_TIMEOUT, metavar="T", help="for each test (30s)"
-    )
-    group.add_argument(
-        "--jobs", default="auto", metavar="N", help="tests at a time (auto: the cores)"
-    )
-    group.add_argument(
-        "--isolation",
-        choices=("fresh", "shared"),
-        help="a server for each test (fresh), or one for all",
-    )
-    group.add_argument("--reuse-server", action="store_true", help=argparse.SUPPRESS)
-    group.add_argument(
-        "--in-flight", type=int, default=1, metavar="N", help="calls at once on a shared server (1)"
-    )
-    group.add_argument("--trials", type=int, default=1, metavar="N", help="run each test N times")
-    group.add_argument(
-        "-x", dest="fail_fast", action="store_true", help="stop after the first failure"
-    )
-    group.add_argument(
-        "--all-failures", action="store_true", help="every failing expectation, not the first only"
-    )
-    group.add_argument("--capture", type=Path, metavar="DIR", help="keep what went over the wire")
-
-
-def add_report_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("reports")
-    for name in ("json-file", "junit", "markdown", "badge", "save-baseline", "baseline"):
-        group.add_argument(f"--{name}", type=Path, metavar="FILE")
-    group.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")
-
-
 def run(arguments: argparse.Namespace) -> int:
     loaded, tests = chosen_tests(arguments)
     if arguments.list:
         return show_list(tests, as_data=arguments.json)
-    stored = stored_baseline(wanted_reports(arguments))
+    stored = baseline_of(arguments)
     settings, options = settings_of(arguments, loaded), run_options(arguments)
     # Until the reports are written: a signal must not cost them.
     with stopping_on_signals() as stop:
@@ -161,6 +97,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 # -- the steps, shared with `ci` and `matrix` ---------------------------------------------------
+
+
+def baseline_of(arguments: argparse.Namespace) -> Baseline | None:
+    """What --baseline names, read before anything is run."""
+    if arguments.baseline is None:
+        return None  # the modules for reports are imported while servers start
+    from mcptest.report.write import stored_baseline
+
+    return stored_baseline(wanted_reports(arguments))
 
 
 def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
@@ -191,6 +136,8 @@ def names_a_server(arguments: argparse.Namespace) -> bool:
 
 def show_list(tests: Sequence[Test], *, as_data: bool) -> int:
     if as_data:
+        from mcptest.report.results_json import as_json
+
         places = [{"name": t.name, "file": t.place.file, "line": t.place.line} for t in tests]
         sys.stdout.buffer.write(as_json(places))
     else:
@@ -200,13 +147,31 @@ def show_list(tests: Sequence[Test], *, as_data: bool) -> int:
     return ExitCode.OK if tests else _nothing_selected()
 
 
+def choice_of(
+    arguments: argparse.Namespace, server: str | None, command: tuple[str, ...] = ()
+) -> ServerChoice:
+    """What the options say about servers."""
+    if arguments.spec_version:
+        wanted_revision(arguments.spec_version)
+    if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
+        raise UsageError(f"--cwd is not a folder: {arguments.cwd}")
+    return ServerChoice(
+        server,
+        command,
+        arguments.docker,
+        arguments.capture,
+        env=tuple(pairs(arguments.env, "--env").items()),
+        headers=tuple(headers_of(arguments).items()),
+        cwd=arguments.cwd,
+        spec_version=arguments.spec_version,
+    )
+
+
 def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
     """UsageError for anything that would make every test fail."""
     if arguments.server is not None and arguments.server_command:
         raise UsageError("the server is named twice: by --server and after --")
-    choice = ServerChoice(
-        arguments.server, tuple(arguments.server_command), arguments.docker, arguments.capture
-    )
+    choice = choice_of(arguments, arguments.server, tuple(arguments.server_command))
     if choice.is_given:
         chosen_target(choice)
     if choice.captures is not None:
@@ -242,17 +207,25 @@ def carry_out(
     style = Style.of(sys.stderr, no_color=arguments.no_color)
     width = shutil.get_terminal_size().columns
     total = len(tests) * options.trials * max(1, len(options.languages))
-    progress = Progress(sys.stderr, total, style, verbose=arguments.verbose, width=width)
+    progress: Progress | None = None
 
     def tell(result: TestResult) -> None:
-        if not arguments.quiet:
-            progress.begin(result.name)
-            progress.finish(result)
+        nonlocal progress
+        if arguments.quiet:
+            return
+        if progress is None:
+            from mcptest.report.progress import Progress
+
+            verbose = arguments.verbose
+            progress = Progress(sys.stderr, total, style, verbose=verbose, width=width)
+        progress.begin(result.name)
+        progress.finish(result)
 
     try:
         return run_suite(tests, settings, options, stop, tell)
     finally:
-        progress.close()
+        if progress is not None:
+            progress.close()
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
@@ -300,6 +273,8 @@ def repeat_command(
 
 
 def wanted_reports(arguments: argparse.Namespace) -> Wanted:
+    from mcptest.report.write import Wanted
+
     files = {
         name: path
         for name in ("json_file", "junit", "markdown", "badge")
@@ -329,6 +304,10 @@ def publish(
 
     `elsewhere` writes further ones, and says what it could not write.
     """
+    from mcptest.report.results_json import mcp_assert_json
+    from mcptest.report.results_text import summary
+    from mcptest.report.write import with_regressions, write_reports
+
     wanted = wanted_reports(arguments)
     report = with_regressions(report, stored, wanted)
     unwritten = [*write_reports(report, stored, wanted), *elsewhere(report)]
@@ -347,6 +326,8 @@ def publish(
 
 
 def text_for(arguments: argparse.Namespace) -> Renderer:
+    from mcptest.report.results_text import render
+
     def as_text(report: RunReport, style: Style, width: int) -> str:
         return render(
             report,
@@ -388,11 +369,15 @@ def suggestions(
 ) -> list[Suggestion]:
     if not arguments.fix or report.interrupted:
         return []
+    from mcptest.run.fixing import find_positions
+
     return list(find_positions(tests, report, settings, stop.is_set))
 
 
 def tell_suggestions(arguments: argparse.Namespace, found: Sequence[Suggestion]) -> None:
     """On stderr when stdout is for a program."""
     if arguments.fix:
+        from mcptest.report.suggestions import render_suggestions
+
         stream = sys.stderr if arguments.json else sys.stdout
         stream.write(render_suggestions(found))

@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -226,6 +225,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield escaped[1:-1].replace("/", "\\/")
         yield json.dumps(escaped[1:-1], ensure_ascii=False)[1:-1]
     raw = secret.encode("utf-8", "surrogateescape")
+    from urllib.parse import quote, quote_plus
+
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield encoded
         yield _PERCENT.sub(lambda match: match.group().lower(), encoded)

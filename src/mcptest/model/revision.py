@@ -6,7 +6,6 @@ and a date is only a name.
 
 from __future__ import annotations
 
-import difflib
 import enum
 from dataclasses import dataclass
 
@@ -42,6 +41,11 @@ class Revision(enum.Enum):
     def wire_version(self) -> str:
         """What travels as `protocolVersion`. The draft still speaks as the newest dated one."""
         return Revision.V2026_07_28.value if self is Revision.DRAFT else self.value
+
+    @property
+    def label(self) -> str:
+        """How suites and the folders of the corpora name it: `v2025-06-18`, `draft`."""
+        return self.value if self is Revision.DRAFT else f"v{self.value}"
 
     def __str__(self) -> str:
         return self.value
@@ -101,6 +105,8 @@ def parse_revision(text: str) -> Revision:
     if revision is not None:
         return revision
     names = [r.value for r in TIMELINE]
+    import difflib
+
     near = difflib.get_close_matches(text.removeprefix("v"), names, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown spec version: {text!r}", hint=f"{hint}accepted: {', '.join(names)}")
@@ -114,3 +120,8 @@ def revision_of_wire(version: object) -> Revision | None:
         return Revision(version)
     except ValueError:
         return None
+
+
+def revision_of_label(label: str) -> Revision | None:
+    """The revision that a suite or a folder names, or None: only the exact label counts."""
+    return next((revision for revision in TIMELINE if revision.label == label), None)

@@ -31,6 +31,7 @@ _NOTIFICATIONS_KEPT = 1_000
 _NOTIFICATION_BYTES_KEPT = 8 * MEBIBYTE
 _RESUMPTIONS = 5
 _LOOKING_UP = 0.2
+NOTHING_CAME = "nothing came"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing went wrong: somebody asked us to stop
@@ -176,7 +177,8 @@ class Connection:
             return None
         pending = self.expect(("stream", stream), what, stream)
         while pending.status is None and not pending.done and self.pump(deadline):
-            pass
+            if deadline.expired:
+                break
         self.forget(pending)
         return pending.status
 
@@ -235,7 +237,8 @@ class Connection:
             if pending.failure is not None:
                 self.forget(pending)
                 raise pending.failure
-            if not self.pump(deadline):
+            # A server that never stops talking does not stop the clock.
+            if not self.pump(deadline) or (deadline.expired and not pending.done):
                 self.forget(pending)
                 raise self._given_up(pending, deadline)
         return pending.answer
@@ -246,7 +249,7 @@ class Connection:
             for pending in waiting:
                 if pending.done:
                     return pending
-            if not self.pump(deadline):
+            if not self.pump(deadline) or (deadline.expired and not any(p.done for p in waiting)):
                 return None
 
     def _given_up(self, pending: Pending, deadline: Deadline) -> PeerError:
@@ -270,7 +273,7 @@ class Connection:
             )
         if self.notifications_seen:
             parts.append(f"{self.notifications_seen} notifications came")
-        return "; ".join(parts) or "nothing came"
+        return "; ".join(parts) or NOTHING_CAME
 
     # -- taking in -------------------------------------------------------------------------
 
@@ -390,12 +393,13 @@ class Connection:
 
     def _ended_without_answer(self, pending: Pending, record: StreamEnd) -> PeerError:
         method = show(pending.method, 80)
+        status = f" (HTTP {pending.status})" if pending.status is not None else ""
         if pending.spoiled:
             kind = ErrorKind.NOT_A_MESSAGE
-            return PeerError(kind, f"the answer to {method} is no message: {pending.spoiled}")
+            spoiled = f"the answer{status} to {method} is no message: {pending.spoiled}"
+            return PeerError(kind, spoiled)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
         how = "ended" if record.complete else "was cut off"
-        status = f" (HTTP {pending.status})" if pending.status is not None else ""
         came = self.what_came_instead()
         return PeerError(kind, f"the response{status} to {method} {how} without an answer; {came}")
 

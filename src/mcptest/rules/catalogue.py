@@ -25,6 +25,7 @@ MODULES: Final = (
     "stateless",
     "input_required",
     "subscriptions",
+    "shapes",
     "stdio",
     "http",
     "http_stateless",

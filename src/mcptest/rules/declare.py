@@ -98,8 +98,13 @@ class Rule:
         covered = [known for known in TIMELINE if known in self.window]
         dated = [known for known in covered if known is not Revision.DRAFT]
         chosen = revision if revision in covered else (dated or covered)[-1]
-        page = self.spec if chosen.era is Era.HANDSHAKE else _in_stateless_era(self.spec)
-        return f"{SPECIFICATION}/{chosen}/{page}"
+        return specification_url(self.spec, chosen)
+
+
+def specification_url(spec: str, revision: Revision) -> str:
+    """The address of a page in one revision."""
+    page = spec if revision.era is Era.HANDSHAKE else _in_stateless_era(spec)
+    return f"{SPECIFICATION}/{revision}/{page}"
 
 
 def _in_stateless_era(spec: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mcptest.model.capture import Trouble
+from mcptest.model.errors import ErrorKind
 from mcptest.model.message import ABSENT, Kind
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
@@ -65,3 +67,27 @@ def stdin_carries_messages_only(check: Check) -> Watching:
             check.violated(
                 step, "a line on stdin that is no message", expected="JSON-RPC messages only"
             )
+
+
+@session_rule(
+    "STDIO-003",
+    "a message on stdout ends with a newline",
+    category="stdio",
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic/transports#stdio",
+    transports=("stdio",),
+    listens=(*Kind, Trouble),
+)
+def messages_end_with_a_newline(check: Check) -> Watching:
+    """Messages are delimited by newlines, the last one too.
+
+    A client that reads lines never sees a message whose newline does not come: for it the server is
+    silent. A server that ends, or is ended, in the middle of a line has lost what it meant to say.
+    """
+    while step := (yield):
+        if type(step.record) is Trouble:
+            if step.record.error == ErrorKind.TRUNCATED.value:
+                check.violated(step, step.record.detail, expected="a newline after each message")
+        elif step.sender == "server":
+            check.saw(step)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.masking import Masker
 from mcptest.model.results import FailedCheck, Proof, Status, TestResult
 from mcptest.model.show import show
-from mcptest.run.blocks import CallFailed, CallUnderWay, Stage, begin_call, perform, run_setup
+from mcptest.peer.connection import NOTHING_CAME
+from mcptest.run.call_failed import CallFailed
 from mcptest.run.disk import open_file
 from mcptest.run.server_session import Numbered, ServerSession, Settings
 from mcptest.suite.failure import Evaluation
 from mcptest.suite.model import Test, ToolBlock, TrajectoryBlock
 from mcptest.suite.templates import fill_block, variables_of
-from mcptest.suite.trajectory import AuditLogError, check_trajectory, read_audit_log
+
+if TYPE_CHECKING:
+    from mcptest.run.blocks import CallUnderWay, Stage
 
 _SHOWN = 600
 _LOOKED_AT = 64 * 1024
@@ -64,6 +68,8 @@ class Attempt:
 
     def begin(self) -> Self:
         """Send a plain call, so that others can be sent before it is answered."""
+        from mcptest.run.blocks import begin_call
+
         try:
             block = fill_block(self.item.test.block, variables_of(self.session.fixture, {}))
             assert isinstance(block, ToolBlock)
@@ -77,13 +83,16 @@ class Attempt:
             evaluation = self._evaluate()
         except CallFailed as failed:
             self._failed = failed
-            return self._failure(failed.detail, failed.kind, ())
+            detail = failed.detail + self._what_came_before(failed)
+            return self._failure(detail, failed.kind, ())
         if evaluation.passed:
             return _result(self.item, Status.PASS, begin=self._started, session=self.session)
         detail = "\n".join(failure.message for failure in evaluation.failures)
         return self._failure(detail, "check", _checks(evaluation, self.session.masker))
 
     def _take_stage(self) -> Stage:
+        from mcptest.run.blocks import Stage
+
         served = self.session.connect(self._deadline)
         self._stage = Stage(
             served.client,
@@ -95,6 +104,9 @@ class Attempt:
         return self._stage
 
     def _evaluate(self) -> Evaluation:
+        # Imported here: the server is starting meanwhile.
+        from mcptest.run.blocks import perform, run_setup
+
         if self._failed is not None:
             raise self._failed
         if self._under_way is not None:
@@ -103,6 +115,14 @@ class Attempt:
         stage = self._take_stage()
         captured = run_setup(test.setup, stage, fixture)
         return perform(fill_block(test.block, variables_of(fixture, captured)), stage)
+
+    def _what_came_before(self, failed: CallFailed) -> str:
+        """A server that ended most often said why, if only with half a line."""
+        served = self.session.served
+        if failed.kind != "crash" or served is None:
+            return ""
+        came = served.client.connection.what_came_instead()
+        return "" if came == NOTHING_CAME else f"\n  before that, {came}"
 
     def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
         return _result(
@@ -119,6 +139,8 @@ class Attempt:
 
 def check_trace(item: Numbered, settings: Settings) -> TestResult:
     """A trajectory needs no server."""
+    from mcptest.suite.trajectory import AuditLogError, check_trajectory, read_audit_log
+
     begin = time.monotonic()
     block = item.test.block
     assert isinstance(block, TrajectoryBlock)
@@ -175,7 +197,9 @@ def _checks(evaluation: Evaluation, masker: Masker) -> tuple[FailedCheck, ...]:
 def _words(value: Any, masker: Masker) -> str | None:
     if value is None:
         return None
-    return _safe(value if isinstance(value, str | bytes) else repr(value), masker)
+    if not isinstance(value, str | bytes):
+        value = json.dumps(value, ensure_ascii=False, default=repr)
+    return _safe(value, masker)
 
 
 def _safe(text: str | bytes, masker: Masker, limit: int = _SHOWN) -> str:

@@ -14,11 +14,12 @@ from functools import singledispatch
 from typing import Any
 
 from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.errors import PeerError
 from mcptest.model.message import Kind, Message
 from mcptest.model.show import show
 from mcptest.peer.client import Client, Reply
 from mcptest.peer.pending import Pending
+from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.disk import DISK
 from mcptest.suite.expectations import evaluate
 from mcptest.suite.failure import Evaluation, Failure
@@ -32,7 +33,6 @@ from mcptest.suite.model import (
     ResourcesBlock,
     SamplingBlock,
     SetupStep,
-    Test,
     ToolBlock,
 )
 from mcptest.suite.notification_checks import check_notifications
@@ -47,17 +47,6 @@ _NOTIFICATIONS_KEPT = 10_000
 _NOTIFICATION_BYTES_KEPT = 8 * 1024 * 1024
 
 
-class CallFailed(Exception):  # noqa: N818 - a failure of the test, not an error of ours
-    """There was no answer that could be checked."""
-
-    def __init__(self, detail: str, kind: str, *, lost: bool = False) -> None:
-        """`lost`: it was the connection that failed; another test should not use it."""
-        super().__init__(detail)
-        self.detail = detail
-        self.kind = kind
-        self.lost = lost
-
-
 @dataclass(slots=True)
 class Stage:
     """A running session, as one test uses it."""
@@ -69,7 +58,7 @@ class Stage:
     """By tool, once they were listed; shared by all tests of a server."""
     notifications: list[Mapping[str, Any]] = field(default_factory=list)
     exchange: tuple[Any, bytes] | None = None
-    """The id of the last request and the answer to it, for the proof of a failure."""
+    """The id of the last request and the answer to it, if it came, for the proof of a failure."""
     _bytes_left: int = _NOTIFICATION_BYTES_KEPT
 
     def listen(self) -> None:
@@ -89,6 +78,7 @@ class Stage:
 
     def answer_to(self, pending: Pending, failing: str, params: Mapping[str, Any] | None) -> Reply:
         """The answer to a request that is on its way."""
+        self.exchange = (pending.id, b"")  # also for the proof that no answer came
         with failing_as(failing):
             reply = self.client.wait(pending, self.deadline)
             reply = self.client.complete_call(reply, params, self.deadline)
@@ -106,15 +96,6 @@ def failing_as(what: str) -> Iterator[None]:
         yield
     except PeerError as error:
         raise CallFailed(f"{what}: {error.message}", kind_of(error), lost=True) from None
-
-
-def kind_of(error: PeerError) -> str:
-    """Which kind of failure an error of the peer is, as results name it."""
-    if error.kind is ErrorKind.TIMEOUT:
-        return "timeout"
-    if error.kind in {ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_LOST}:
-        return "crash"
-    return "start" if error.kind is ErrorKind.SPAWN_FAILED else "call"
 
 
 # -- setup -----------------------------------------------------------------------------------
@@ -201,19 +182,6 @@ def begin_call(block: ToolBlock, stage: Stage) -> CallUnderWay:
     with failing_as(failing_call("tools/call", block.tool)):
         pending = stage.client.start("tools/call", params, stage.deadline)
     return CallUnderWay(block, stage, params, pending, snapshots, begun)
-
-
-def may_share_the_line(test: Test) -> bool:
-    """A plain call, whose verdict does not depend on what happens beside it."""
-    block = test.block
-    if not isinstance(block, ToolBlock) or test.setup or block.capture_progress:
-        return False
-    expect = block.expect
-    files = (expect.file_contains, expect.file_not_contains, expect.file_not_exists)
-    aside = ("notification", "duration", "progress")
-    looks_aside = any(each.target.startswith(aside) for each in expect.checks)
-    alone = looks_aside or expect.max_duration is not None
-    return not alone and not any(files) and not expect.file_unchanged
 
 
 def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
@@ -303,18 +271,25 @@ def _(block: ResourcesBlock, stage: Stage) -> Evaluation:
     if observed is None:
         observed = observe("resources/subscribe", result={}, subject=block.subscribe or "")
     evaluation = evaluate(block.expect, observed, all_failures=stage.all_failures)
-    if block.expect_notification and not _await(
-        stage, lambda: _updated(stage, block.subscribe or block.read), stage.deadline
-    ):
-        missing = Failure(
-            "expect_notification", "expected resource update notification but received none"
-        )
-        evaluation = Evaluation((*evaluation.failures, missing), evaluation.checked + 1)
+    if block.expect_notification:
+        evaluation = _with_update(evaluation, block, stage)
     if block.unsubscribe is not None and subscription is not None:
         failing = failing_call("resources/unsubscribe", block.unsubscribe)
         with failing_as(failing):
             _refuse_error(stage.client.unsubscribe(subscription, stage.deadline), failing)
     return evaluation
+
+
+def _with_update(evaluation: Evaluation, block: ResourcesBlock, stage: Stage) -> Evaluation:
+    """Wait for the update, which may be the only thing that the block asks for."""
+    failures = evaluation.failures if evaluation.checked else ()
+    if failures and not stage.all_failures:
+        return evaluation
+    wanted = block.subscribe or block.read
+    if not _await(stage, lambda: _updated(stage, wanted), stage.deadline):
+        message = "expected resource update notification but received none"
+        failures = (*failures, Failure("expect_notification", message))
+    return Evaluation(failures, evaluation.checked + 1)
 
 
 def _read_or_list(block: ResourcesBlock, stage: Stage) -> Observed | None:
@@ -397,7 +372,7 @@ def _await(stage: Stage, satisfied: Callable[[], bool], deadline: Deadline | Non
     until = deadline or stage.deadline.within(GRACE)
     while not satisfied():
         try:
-            if not stage.client.connection.pump(until):
+            if not stage.client.connection.pump(until) or until.expired:
                 return satisfied()
         except PeerError:
             return satisfied()  # the server left after its answer: no more can come

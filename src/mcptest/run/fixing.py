@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
+from msgspec import structs
+
 from mcptest.model.deadline import Deadline
 from mcptest.model.results import RunReport, Status, Suggestion
 from mcptest.peer.connection import Stopped
@@ -106,7 +108,8 @@ class _Search:
     def _passes(self, candidate: Position) -> bool:
         block = self.test.block
         assert isinstance(block, ToolBlock)
-        moved = replace(self.test, block=replace(block, args={**block.args, **dict(candidate)}))
+        call = structs.replace(block, args={**block.args, **dict(candidate)})
+        moved = structs.replace(self.test, block=call)
         item = Numbered(0, moved)
         if self.session is None:
             self.restarts += 1

@@ -8,13 +8,14 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ExitCode
 from mcptest.run.fixture import live_copies, remove_tree
-from mcptest.transport.descendants import live_servers, tree_of
+from mcptest.transport.descendants import live_servers, look_at, tree_of
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ROUNDS = 3
-"""How often we look for processes to kill: one that is dying may still have started another."""
+_KILLING = 2.0
+_QUIET_LOOKS = 3
 
 
 class Stop:
@@ -59,18 +60,27 @@ def stopping_on_signals() -> Iterator[Stop]:
 
 def end_everything() -> None:
     """Kill every server with all that it started, and remove the fixture copies: no questions."""
-    for _ in range(_ROUNDS):
-        for server in list(live_servers):
-            for pid in (*tree_of(server), server):
-                _kill(pid)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(server, signal.SIGKILL)
-        for orphan in tree_of(os.getpid()):
-            _kill(orphan)
+    limit = Deadline.after(_KILLING)
+    quiet = 0
+    while quiet < _QUIET_LOOKS and not limit.expired:
+        # One that is dying may just have started another, which the next look finds.
+        quiet = 0 if _kill_all(_descendants()) else quiet + 1
     for folder in list(live_copies):
         remove_tree(folder)
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+def _descendants() -> list[int]:
+    servers = list(live_servers)
+    return [*servers, *(pid for root in (*servers, os.getpid()) for pid in tree_of(root))]
+
+
+def _kill_all(pids: list[int]) -> bool:
+    """Whether there was anyone alive."""
+    found = False
+    for pid in pids:
+        process = look_at(pid)
+        if process is not None and not process.dead:
+            found = True
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+    return found

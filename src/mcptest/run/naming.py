@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -11,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
@@ -95,6 +93,8 @@ def _url(url: str, words: ServerWords) -> Target:
         _check_header(name, value)
     if words.cwd is not None:
         raise UsageError("--cwd is for servers that are started here")
+    from urllib.parse import urlsplit
+
     way: Way = words.way or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
 
@@ -118,6 +118,8 @@ def _configured(name: str, words: ServerWords) -> Target | None:
         return _entry(name, servers[name], path, words)
     if words.config is None:
         return None
+    import difflib
+
     near = difflib.get_close_matches(name, servers, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(

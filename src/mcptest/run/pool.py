@@ -184,6 +184,8 @@ class Pool:
     def _prepare(self, job: Job) -> bool:
         try:
             job.prepare()
+        except Stopped:
+            return False
         except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
             self._tell(job.failed(error))
             return False

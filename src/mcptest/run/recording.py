@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -127,7 +127,7 @@ def _full_beside(path: Path) -> Path:
         raise UsageError(f"can't write the capture {path}: it is a folder")
     if not is_special(path):
         return path.with_name(f".{path.name}.recording")
-    return Path(tempfile.gettempdir(), f"mcptest-{secrets.token_hex(8)}.recording")
+    return Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.recording")
 
 
 def settle_exchanges(recorder: Recorder, path: Path) -> None:

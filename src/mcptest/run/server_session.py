@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,12 +15,13 @@ from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
-from mcptest.run.blocks import CallFailed, kind_of
+from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.fixture import FixtureCopy, FixtureError, isolate_fixture
 from mcptest.run.serving import Served, ServerChoice, answers_for, masker_for, serve, target_for
 from mcptest.suite.environment import resolve
 from mcptest.suite.model import SamplingBlock, ServerSpec, Test
 from mcptest.suite.templates import fill_server, variables_of
+from mcptest.transport.target import Target
 
 _CLOSING = 5.0
 _CLOSING_IN_A_HURRY = 2.0
@@ -113,6 +114,8 @@ class ServerSession:
 
     def launch(self) -> None:
         """Copy the fixture and start the server; what goes wrong is told by `connect`."""
+        if self._settings.should_stop():
+            raise Stopped
         try:
             self._launch()
         except McptestError as error:
@@ -128,7 +131,8 @@ class ServerSession:
         filled = fill_server(resolved.server, variables_of(self.fixture, {}))
         target = target_for(filled, self._choice, self.fixture)
         self.masker = masker_for(target, resolved.secrets)
-        self.label = self.masker.text(target.label)
+        self.label = _label(target, self.masker)
+        target = replace(target, label=self.label)
         mock = test.block.mock if isinstance(test.block, SamplingBlock) else None
         limit = test.timeout or settings.timeout
         served = serve(
@@ -156,9 +160,10 @@ class ServerSession:
             self.note = f"left out of the fixture copy: {show(names, 200)}{more}"
 
     def _revision(self) -> Revision | None:
-        """As the suite says; else as an earlier test of the same server found out."""
-        if self._spec.spec_version != "auto":
-            return parse_revision(self._spec.spec_version)
+        """As was asked for; else as an earlier test of the same server found out."""
+        asked = self._choice.spec_version or self._spec.spec_version
+        if asked != "auto":
+            return parse_revision(asked)
         return self._settings.memory.eras.get(self._key)
 
     def _capture_file(self) -> Path | None:
@@ -235,6 +240,12 @@ class ServerSession:
         finally:
             if self._copy is not None and not self._copy.remove():
                 self._settings.memory.warn(f"can't remove the fixture copy {self._copy.path}")
+
+
+def _label(target: Target, masker: Masker) -> str:
+    """What to call it. A label is made of parts of the command, and so may hold half a secret."""
+    safe = masker.text(target.peer)
+    return masker.text(target.label) if safe == target.peer else show(safe, 120)
 
 
 def _start_failed(error: McptestError) -> CallFailed:

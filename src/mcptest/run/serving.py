@@ -10,7 +10,7 @@ from pathlib import Path
 from mcptest.model.capture import AnyRecord, Exited, Frame, Stderr, TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import UsageError
-from mcptest.model.masking import Masker, secrets_of_header
+from mcptest.model.masking import Masker
 from mcptest.model.message import id_key
 from mcptest.model.revision import Revision
 from mcptest.peer.answers import NO_ANSWERS, Answers
@@ -40,6 +40,11 @@ class ServerChoice:
     docker: str = ""
     captures: Path | None = None
     """The folder in which to keep what went over the wire."""
+    env: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    cwd: str | None = None
+    spec_version: str = ""
+    """Empty: as the suite says."""
 
     @property
     def is_given(self) -> bool:
@@ -121,17 +126,19 @@ class Served:
 def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
     """How to reach a server whose templates and environment are filled in. May raise UsageError."""
     if spec.transport != "stdio":
-        return target_of(ServerWords(server=spec.url, way=spec.transport, headers=spec.headers))
+        headers = {**spec.headers, **dict(choice.headers)}
+        return target_of(ServerWords(server=spec.url, way=spec.transport, headers=headers))
     if choice.is_given:
         target = chosen_target(choice, fixture)
         if target.way != "stdio":
-            return target
+            return replace(target, headers={**target.headers, **dict(choice.headers)})
         target = replace(target, env={**target.env, **spec.env}, cwd=spec.cwd or target.cwd)
     elif spec.command:
         command = (spec.command, *spec.args)
         target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
     else:
         raise UsageError(f"{spec.place}: the server has no command")
+    target = replace(target, env={**target.env, **dict(choice.env)}, cwd=choice.cwd or target.cwd)
     return _in_docker(target, spec.docker or choice.docker, fixture)
 
 
@@ -221,7 +228,4 @@ def serve(
 
 def masker_for(target: Target, secrets: Collection[str]) -> Masker:
     """Hides what the environment or a configuration gave and what the headers carry."""
-    found = [*secrets, *target.referenced]
-    for value in target.headers.values():
-        found.extend(secrets_of_header(value))
-    return Masker(found)
+    return Masker([*secrets, *target.secrets])

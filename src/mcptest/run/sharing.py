@@ -9,10 +9,10 @@ import msgspec
 
 from mcptest.model.results import TestResult
 from mcptest.run.attempt import Attempt
-from mcptest.run.blocks import may_share_the_line
 from mcptest.run.jobs import Tests
 from mcptest.run.pool import Found
 from mcptest.run.server_session import Numbered, ServerSession, Settings
+from mcptest.suite.model import Test, ToolBlock
 
 _FAILED_STARTS = 2
 """After so many in a row a server is not started again: all further tests fail for that reason."""
@@ -119,3 +119,16 @@ class SharedJob(Tests):
         session, self._shared = self._shared, None
         if session is not None:
             session.close()
+
+
+def may_share_the_line(test: Test) -> bool:
+    """A plain call, whose verdict does not depend on what happens beside it."""
+    block = test.block
+    if not isinstance(block, ToolBlock) or test.setup or block.capture_progress:
+        return False
+    expect = block.expect
+    files = (expect.file_contains, expect.file_not_contains, expect.file_not_exists)
+    aside = ("notification", "duration", "progress")
+    looks_aside = any(each.target.startswith(aside) for each in expect.checks)
+    alone = looks_aside or expect.max_duration is not None
+    return not alone and not any(files) and not expect.file_unchanged

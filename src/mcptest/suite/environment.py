@@ -6,10 +6,11 @@ is told too, because an empty key explains many a failing test.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from mcptest.model.masking import secrets_of_header
 from mcptest.model.show import show
@@ -87,7 +88,7 @@ def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
     headers = {
         name: expand(value, f"server.headers.{name}") for name, value in server.headers.items()
     }
-    resolved = dataclasses.replace(
+    resolved = replace(
         server,
         env=env,
         headers=headers,

@@ -10,91 +10,79 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Text:
+
+class Text(msgspec.Struct, frozen=True):
     """Any scalar, as it is written."""
 
     may_be_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(msgspec.Struct, frozen=True):
     """true or false."""
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(msgspec.Struct, frozen=True):
     """A whole number. One that is equal to `idle` asks for nothing."""
 
     minimum: int | None = 0
     idle: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(msgspec.Struct, frozen=True):
     """A length of time, such as 30s or 1m30s; a bare number counts seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
     any_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(msgspec.Struct, frozen=True):
     """A list of texts."""
 
     may_be_empty: bool = False
     """Whether an item may be the empty text."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
+class TextTable(msgspec.Struct, frozen=True):
     """Texts by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonTable:
+class JsonTable(msgspec.Struct, frozen=True):
     """JSON values by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonSchema:
+class JsonSchema(msgspec.Struct, frozen=True):
     """A JSON Schema: a mapping, or true or false."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(msgspec.Struct, frozen=True):
     """A mapping of exactly one matcher's name to its argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOf:
+class ObjectOf(msgspec.Struct, frozen=True):
     declaration: Declaration
     nothing_is_empty: bool = False
     """`list:` with nothing after it is the empty object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     """A list of objects, at least one unless it `may_be_empty`."""
 
     declaration: Declaration
     may_be_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Expectations:
+class Expectations(msgspec.Struct, frozen=True):
     """One object, or a list of rows."""
 
     declaration: Declaration
     row: Declaration
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(msgspec.Struct, frozen=True):
     """A name that a later version will understand."""
 
 
@@ -120,8 +108,7 @@ Templates: TypeAlias = Literal["none", "values", "keys"]
 """Where `{{name}}` is replaced: nowhere, in every text, or in the keys of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     name: str
     kind: Kind
     doc: str

@@ -7,15 +7,15 @@ written, because each run fills them in anew.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 Json: TypeAlias = Any
 Isolation: TypeAlias = Literal["fresh", "shared"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where something stands: lines and columns count from one."""
 
     file: str
@@ -26,8 +26,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingMock:
+class SamplingMock(msgspec.Struct, frozen=True):
     """The static answer to `sampling/createMessage`."""
 
     text: str = ""
@@ -35,16 +34,14 @@ class SamplingMock:
     stop_reason: str = "end_turn"
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitationMock:
+class ElicitationMock(msgspec.Struct, frozen=True):
     """The static answer to `elicitation/create`."""
 
     action: Literal["accept", "decline", "cancel"] = "accept"
-    content: Mapping[str, Json] = field(default_factory=dict)
+    content: Mapping[str, Json] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCapabilities:
+class ClientCapabilities(msgspec.Struct, frozen=True):
     """What the client offers to the server; None and empty mean: not declared."""
 
     roots: tuple[str, ...] = ()
@@ -52,31 +49,28 @@ class ClientCapabilities:
     elicitation: ElicitationMock | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
+class ServerSpec(msgspec.Struct, frozen=True):
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     cwd: str | None = None
     transport: Literal["stdio", "sse", "http"] = "stdio"
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     docker: str = ""
     client_capabilities: ClientCapabilities | None = None
     spec_version: str = "auto"
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SetupStep:
+class SetupStep(msgspec.Struct, frozen=True):
     tool: str
-    args: Mapping[str, Json] = field(default_factory=dict)
-    capture: Mapping[str, str] = field(default_factory=dict)
+    args: Mapping[str, Json] = {}
+    capture: Mapping[str, str] = {}
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetCheck:
+class TargetCheck(msgspec.Struct, frozen=True):
     """One row of the list form: `- target: …` with `matcher: {…}`."""
 
     target: str
@@ -84,23 +78,22 @@ class TargetCheck:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expect:
+class Expect(msgspec.Struct, frozen=True):
     """What must hold of an answer. None and empty mean: not asked."""
 
     contains: tuple[str, ...] = ()
     contains_any: tuple[str, ...] = ()
     not_contains: tuple[str, ...] = ()
     equals: str | None = None
-    json_path: Mapping[str, Json] = field(default_factory=dict)
+    json_path: Mapping[str, Json] = {}
     min_results: int | None = None
     max_results: int | None = None
     not_empty: bool = False
     not_error: bool = False
     is_error: bool = False
     matches_regex: tuple[str, ...] = ()
-    file_contains: Mapping[str, str] = field(default_factory=dict)
-    file_not_contains: Mapping[str, str] = field(default_factory=dict)
+    file_contains: Mapping[str, str] = {}
+    file_not_contains: Mapping[str, str] = {}
     file_not_exists: tuple[str, ...] = ()
     file_unchanged: tuple[str, ...] = ()
     net_delta: int | None = None
@@ -117,16 +110,14 @@ class Expect:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoggingExpect:
+class LoggingExpect(msgspec.Struct, frozen=True):
     min_messages: int | None = None
     contains_level: tuple[str, ...] = ()
     contains_data: tuple[str, ...] = ()
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationExpect:
+class NotificationExpect(msgspec.Struct, frozen=True):
     min_count: int | None = None
     max_count: int | None = None
     methods: tuple[str, ...] = ()
@@ -136,8 +127,7 @@ class NotificationExpect:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolBlock:
+class ToolBlock(msgspec.Struct, frozen=True):
     """`assert:`, the default."""
 
     tool: str
@@ -146,8 +136,7 @@ class ToolBlock:
     capture_progress: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ResourcesBlock:
+class ResourcesBlock(msgspec.Struct, frozen=True):
     expect: Expect
     list: bool = False
     templates: bool = False
@@ -158,33 +147,29 @@ class ResourcesBlock:
     expect_notification: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PromptsBlock:
+class PromptsBlock(msgspec.Struct, frozen=True):
     expect: Expect
     list: bool = False
     cursor: str | None = None
     get: str | None = None
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionBlock:
+class CompletionBlock(msgspec.Struct, frozen=True):
     ref: Mapping[str, str]
     """`type`, and `name` (a prompt's name or a resource's URI)."""
     argument: Mapping[str, str]
     expect: Expect
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingBlock:
+class SamplingBlock(msgspec.Struct, frozen=True):
     tool: str
     args: Mapping[str, Json]
     mock: SamplingMock
     expect: Expect
 
 
-@dataclass(frozen=True, slots=True)
-class LoggingBlock:
+class LoggingBlock(msgspec.Struct, frozen=True):
     set_level: str
     tool: str
     """Empty: no tool is called."""
@@ -192,30 +177,26 @@ class LoggingBlock:
     expect: LoggingExpect
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationsBlock:
+class NotificationsBlock(msgspec.Struct, frozen=True):
     tool: str
     args: Mapping[str, Json]
     expect: NotificationExpect
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEntry:
+class TraceEntry(msgspec.Struct, frozen=True):
     tool: str
-    args: Mapping[str, Json] = field(default_factory=dict)
+    args: Mapping[str, Json] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class TrajectoryCheck:
+class TrajectoryCheck(msgspec.Struct, frozen=True):
     type: Literal["order", "presence", "absence", "args_contain"]
     tools: tuple[str, ...] = ()
     tool: str = ""
-    args: Mapping[str, Json] = field(default_factory=dict)
+    args: Mapping[str, Json] = {}
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrajectoryBlock:
+class TrajectoryBlock(msgspec.Struct, frozen=True):
     checks: tuple[TrajectoryCheck, ...]
     trace: tuple[TraceEntry, ...] = ()
     audit_log: str = ""
@@ -233,8 +214,7 @@ Block: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(msgspec.Struct, frozen=True):
     """One test, as written."""
 
     name: str
@@ -250,8 +230,7 @@ class Test:
     isolation: Isolation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(msgspec.Struct, frozen=True):
     """All tests that were asked for, in the order in which they are reported."""
 
     tests: tuple[Test, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import unicodedata
@@ -181,6 +180,8 @@ def nearest(word: str, known: tuple[str, ...]) -> str | None:
     plain = word.lower().replace("-", "_").replace(" ", "_")
     if plain in known:
         return plain
+    import difflib
+
     near = difflib.get_close_matches(plain, known, n=1, cutoff=0.7)
     return near[0] if near else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import parse_revision
@@ -58,6 +57,8 @@ def _guess(url: str) -> _Transport:
     if not url:
         return "stdio"
     try:
+        from urllib.parse import urlsplit
+
         path = urlsplit(url).path
     except ValueError:
         return "http"

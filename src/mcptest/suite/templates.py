@@ -5,10 +5,11 @@ All names are replaced in one pass, so a captured value is data: braces inside o
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from mcptest.suite.go_format import double_text, quote
 from mcptest.suite.model import (
@@ -66,15 +67,15 @@ def fill_json(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def fill_step(step: SetupStep, variables: Mapping[str, str]) -> SetupStep:
-    return dataclasses.replace(step, args=fill_json(step.args, variables))
+    return replace(step, args=fill_json(step.args, variables))
 
 
 def fill_server(server: ServerSpec, variables: Mapping[str, str]) -> ServerSpec:
     """Arguments, environment, folder and roots. Do it after the environment was filled in."""
     offered = server.client_capabilities
     if offered is not None:
-        offered = dataclasses.replace(offered, roots=_fill_all(offered.roots, variables))
-    return dataclasses.replace(
+        offered = replace(offered, roots=_fill_all(offered.roots, variables))
+    return replace(
         server,
         args=_fill_all(server.args, variables),
         env={name: fill(value, variables) for name, value in server.env.items()},
@@ -85,7 +86,7 @@ def fill_server(server: ServerSpec, variables: Mapping[str, str]) -> ServerSpec:
 
 def fill_expect(expect: Expect, variables: Mapping[str, str]) -> Expect:
     """The paths of files. What is looked for in an answer is never replaced."""
-    return dataclasses.replace(
+    return replace(
         expect,
         file_contains=_fill_keys(expect.file_contains, variables),
         file_not_contains=_fill_keys(expect.file_not_contains, variables),
@@ -97,14 +98,14 @@ def fill_expect(expect: Expect, variables: Mapping[str, str]) -> Expect:
 def fill_block(block: Block, variables: Mapping[str, str]) -> Block:
     """The block as it is sent, with the paths of its expectations."""
     if isinstance(block, TrajectoryBlock):
-        return dataclasses.replace(block, audit_log=fill(block.audit_log, variables))
+        return replace(block, audit_log=fill(block.audit_log, variables))
     if isinstance(block, LoggingBlock | NotificationsBlock):
-        return dataclasses.replace(block, args=fill_json(block.args, variables))
+        return replace(block, args=fill_json(block.args, variables))
     expect = fill_expect(block.expect, variables)
     if isinstance(block, ToolBlock | SamplingBlock):
-        return dataclasses.replace(block, args=fill_json(block.args, variables), expect=expect)
+        return replace(block, args=fill_json(block.args, variables), expect=expect)
     if isinstance(block, CompletionBlock):
-        return dataclasses.replace(
+        return replace(
             block,
             ref=fill_json(block.ref, variables),
             argument=fill_json(block.argument, variables),
@@ -118,14 +119,14 @@ def _fill_request(
 ) -> Block:
     cursor = _fill_maybe(block.cursor, variables)
     if isinstance(block, PromptsBlock):
-        return dataclasses.replace(
+        return replace(
             block,
             cursor=cursor,
             get=_fill_maybe(block.get, variables),
             arguments=fill_json(block.arguments, variables),
             expect=expect,
         )
-    return dataclasses.replace(
+    return replace(
         block,
         cursor=cursor,
         read=_fill_maybe(block.read, variables),

@@ -10,7 +10,6 @@ import contextlib
 import datetime
 import fcntl
 import os
-import secrets
 from pathlib import Path
 from types import TracebackType
 
@@ -85,7 +84,7 @@ class Recorder:
             Opened(
                 server_label=label,
                 transport=transport,
-                channel=secrets.token_hex(8),
+                channel=os.urandom(8).hex(),
                 peer=peer.encode("utf-8", "backslashreplace").decode("utf-8"),
                 spec_version=spec_version,
                 tool=f"mcptest {__version__}",

@@ -423,6 +423,11 @@ class Stdio:
         """What else is known, as lines to append to a message: is it stopped, what did it say."""
         stopped = self._process is not None and not self._gone and self._process.is_stopped
         lines = ["the server process is stopped (SIGSTOP or the like)"] if stopped else []
+        half = self._lines.unfinished
+        if half:
+            lines.append(
+                f"stdout stands in the middle of a line, after {len(half)} bytes: {show(half)}"
+            )
         lines += [f"stderr: {line}" for line in self._log.tail()]
         return "".join(f"\n  {line}" for line in lines)
 

@@ -50,6 +50,11 @@ class LineReader:
             self._keep(rest, pieces)
         return pieces
 
+    @property
+    def unfinished(self) -> bytes:
+        """What has come of a line whose newline is still missing."""
+        return bytes(self._rest)
+
     def finish(self) -> bytes:
         """What was left at the end of the stream without a newline, or nothing."""
         rest, self._rest = bytes(self._rest), bytearray()

@@ -1,0 +1,202 @@
+"""Seconds for a suite of 25 assertions: mcp-assert, mcptest, and the floor, interleaved in one run.
+
+    python benchmarks/suite_speed.py [--rounds 3] [--only filesystem|python|trivial|waiting]
+
+The floor is what no runner can beat: the same servers merely started and initialised, as many at
+a time as there are cores. mcp-assert is its own binary, without the Python shim in front of it.
+Read the ratios: all lanes run on one machine in one run, with the same environment for servers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NPM = HERE.parent / "tests/peers/npm/node_modules/@modelcontextprotocol"
+MCPTEST = Path(sys.executable).with_name("mcptest")
+COUNT = 25
+CORES = len(os.sched_getaffinity(0))
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "floor", "version": "1"},
+    },
+}
+# What mcptest gives to servers, so that every side starts them in the same environment.
+ENVIRONMENT = {
+    key: value
+    for key, value in os.environ.items()
+    if key in {"HOME", "PATH", "TERM", "LANG", "USER"}
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A server, one assertion about it, and what is measured on it."""
+
+    name: str
+    command: list[str]
+    block: str
+    fixture: bool = False
+    lanes: tuple[str, ...] = ("assert", "fresh", "floor", "reuse", "shared")
+    goals: dict[str, float] = field(default_factory=dict)
+
+
+def mcp_assert() -> str:
+    import mcp_assert as package
+
+    return str(Path(package.__file__).parent / "bin" / "mcp-assert")
+
+
+def subjects() -> list[Subject]:
+    echo = 'assert: {tool: echo, args: {text: "hi"}, expect: {contains: ["hi"]}}'
+    found = [
+        Subject(
+            "filesystem",
+            ["node", str(NPM / "server-filesystem/dist/index.js"), "{{fixture}}"],
+            'assert: {tool: read_text_file, args: {path: "{{fixture}}/hello.txt"}, '
+            'expect: {not_error: true, contains: ["Hello"]}}',
+            fixture=True,
+        ),
+        Subject(
+            "python",
+            [str(MCPTEST.with_name("mcp-server-time"))],
+            "assert: {tool: get_current_time, args: {timezone: Europe/Paris}, "
+            "expect: {not_error: true, contains: [Paris]}}",
+        ),
+        Subject(
+            "trivial",
+            [sys.executable, "-I", "-S", str(HERE / "servers/stdio_echo.py")],
+            echo,
+        ),
+        Subject(
+            "waiting",
+            [sys.executable, "-I", "-S", str(HERE / "servers/stdio_waits.py")],
+            echo,
+            lanes=("assert", "reuse", "shared", "in-flight"),
+        ),
+    ]
+    node = shutil.which("node") and NPM.is_dir()
+    return found if node else [each for each in found if each.name != "filesystem"]
+
+
+def write_suite(subject: Subject, folder: Path) -> None:
+    args = json.dumps(subject.command[1:])
+    for number in range(COUNT):
+        (folder / f"{number:02}.yaml").write_text(
+            textwrap.dedent(
+                f"""\
+                name: {subject.name} {number}
+                server: {{command: "{subject.command[0]}", args: {args}}}
+                {subject.block}
+                """
+            )
+        )
+
+
+def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[], None]:
+    extra = ["--fixture", str(fixture)] if subject.fixture else []
+    ours = [str(MCPTEST), "run", str(suite), *extra]
+    theirs = [mcp_assert(), "run", "--suite", str(suite), *extra]
+    commands = {
+        "assert": theirs,
+        "reuse": [*theirs, "--reuse-server"],
+        "fresh": ours,
+        "shared": [*ours, "--isolation", "shared"],
+        "in-flight": [*ours, "--isolation", "shared", "--in-flight", "32"],
+    }
+    if name == "floor":
+        command = [word.replace("{{fixture}}", str(fixture)) for word in subject.command]
+        return lambda: start_and_initialise(command)
+    return lambda: run(commands[name], suite.parent)
+
+
+def run(command: list[str], cwd: Path) -> None:
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def start_and_initialise(command: list[str]) -> None:
+    line = json.dumps(INITIALIZE).encode() + b"\n"
+
+    def once(_: int) -> None:
+        server = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=ENVIRONMENT,
+        )
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(line)
+        server.stdin.flush()
+        assert b"protocolVersion" in server.stdout.readline()
+        server.stdin.close()
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+    with ThreadPoolExecutor(CORES) as pool:
+        list(pool.map(once, range(COUNT)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", action="append")
+    arguments = parser.parse_args()
+    for subject in subjects():
+        if arguments.only and subject.name not in arguments.only:
+            continue
+        with tempfile.TemporaryDirectory() as home:
+            suite, fixture = Path(home) / "suite", Path(home) / "data"
+            suite.mkdir()
+            fixture.mkdir()
+            (fixture / "hello.txt").write_text("Hello, world!\n")
+            write_suite(subject, suite)
+            lanes = {name: lane(subject, name, suite, fixture) for name in subject.lanes}
+            times: dict[str, list[float]] = {name: [] for name in lanes}
+            for _ in range(arguments.rounds):
+                for name, act in lanes.items():
+                    begin = time.perf_counter()
+                    act()
+                    times[name].append(time.perf_counter() - begin)
+        show(subject, {name: statistics.median(each) for name, each in times.items()})
+
+
+def show(subject: Subject, seconds: dict[str, float]) -> None:
+    base = seconds["assert"]
+    print(f"{subject.name}, {COUNT} assertions")
+    for name, value in seconds.items():
+        print(f"  {name:<10} {value:7.3f} s   mcp-assert / this = {base / value:6.2f}")
+    if "floor" in seconds:
+        print(f"  fresh / floor   = {seconds['fresh'] / seconds['floor']:.2f}")
+    print(f"  reuse / shared  = {seconds['reuse'] / seconds['shared']:.2f}")
+    if "in-flight" in seconds:
+        print(f"  reuse / in-flight = {seconds['reuse'] / seconds['in-flight']:.2f}")
+    print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The options of the commands that run suites: which tests, how they run, which reports."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+DEFAULT_TIMEOUT = "30s"
+
+
+def add_suite_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("which tests")
+    group.add_argument("paths", nargs="*", metavar="PATH", help="suite files and folders")
+    group.add_argument("--suite", action="append", default=[], metavar="PATH", help="the same")
+    group.add_argument("--config", action="append", default=[], metavar="FILE", help="the same")
+    group.add_argument(
+        "-k",
+        dest="pattern",
+        default="",
+        metavar="EXPR",
+        help="names that match; and, or, not, *, =NAME",
+    )
+    group.add_argument("--tag", action="append", default=[], help="tests with this tag; may repeat")
+    group.add_argument("--shard", metavar="I/N", help="only this part of the tests")
+    group.add_argument("--last-failed", action="store_true", help="only what failed last time")
+    group.add_argument(
+        "--keep-going",
+        action="store_true",
+        help="run the valid rest of a broken suite, and still fail",
+    )
+    group.add_argument("--list", action="store_true", help="what would run, one line each")
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--server", metavar="S", help="use this server for every test; or its command after --"
+    )
+
+
+def add_fix_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="look for positions nearby at which a failing test passes; no file is changed",
+    )
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how they run")
+    group.add_argument(
+        "--fixture", metavar="DIR", help="copied for each test; {{fixture}} is its path"
+    )
+    group.add_argument("--docker", default="", metavar="IMAGE", help="start servers in this image")
+    group.add_argument("--env", action="append", default=[], metavar="K=V", help="for all servers")
+    group.add_argument(
+        "--header", action="append", default=[], metavar="K=V", help="for all servers with a URL"
+    )
+    group.add_argument("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
+    group.add_argument("--cwd", metavar="DIR", help="where servers are started")
+    group.add_argument(
+        "--spec-version", default="", metavar="REV", help="speak this revision, or auto"
+    )
+    group.add_argument(
+        "--timeout", default=DEFAULT_TIMEOUT, metavar="T", help="for each test (30s)"
+    )
+    group.add_argument(
+        "--jobs", default="auto", metavar="N", help="tests at a time (auto: the cores)"
+    )
+    group.add_argument(
+        "--isolation",
+        choices=("fresh", "shared"),
+        help="a server for each test (fresh), or one for all",
+    )
+    group.add_argument("--reuse-server", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument(
+        "--in-flight", type=int, default=1, metavar="N", help="calls at once on a shared server (1)"
+    )
+    group.add_argument("--trials", type=int, default=1, metavar="N", help="run each test N times")
+    group.add_argument(
+        "-x", dest="fail_fast", action="store_true", help="stop after the first failure"
+    )
+    group.add_argument(
+        "--all-failures", action="store_true", help="every failing expectation, not the first only"
+    )
+    group.add_argument("--capture", type=Path, metavar="DIR", help="keep what went over the wire")
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reports")
+    for name in ("json-file", "junit", "markdown", "badge", "save-baseline", "baseline"):
+        group.add_argument(f"--{name}", type=Path, metavar="FILE")
+    group.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")

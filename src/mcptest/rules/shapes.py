@@ -1,0 +1,220 @@
+"""SHAPE: every message has the members, of the types, that its revision gives it."""
+
+from __future__ import annotations
+
+from mcptest.model.message import ABSENT, Kind
+from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision, revision_of_wire
+from mcptest.model.verdict import Severity, Side
+from mcptest.rules.check import Check
+from mcptest.rules.declare import Watching, session_rule
+from mcptest.rules.session import Step
+from mcptest.rules.shape_overlap import untold
+from mcptest.schema.shapes import ShapeProblem, problems_if_known
+
+_CATEGORY = "message-shape"
+_NEWEST_FIRST = HANDSHAKE_REVISIONS[::-1]
+
+
+def _revision_of(step: Step) -> Revision | None:
+    """That of the step; the first message of a handshake speaks the version that it offers."""
+    if step.revision is None and step.method == "initialize" and step.kind is Kind.REQUEST:
+        offered = revision_of_wire(step.params.get("protocolVersion"))
+        return offered if offered in HANDSHAKE_REVISIONS else None
+    return step.revision
+
+
+def _problems(step: Step, revision: Revision) -> list[ShapeProblem] | None:
+    """None: nothing is known about such a message."""
+    asked = step.method if step.kind is Kind.RESULT else None
+    return problems_if_known(step.message.value, step.kind, step.sender, revision, asked)
+
+
+def _problems_in_each(step: Step) -> list[ShapeProblem] | None:
+    """The revision is not known: what is wrong is what is wrong in all it could be."""
+    found = _problems(step, _NEWEST_FIRST[0])
+    for revision in _NEWEST_FIRST[1:]:
+        if not found:
+            break
+        wrong = {problem.pointer for problem in _problems(step, revision) or ()}
+        found = [problem for problem in found if problem.pointer in wrong]
+    return found
+
+
+def _is_abridged(step: Step, check: Check) -> bool:
+    """Captures of the public form often leave out what nobody asked them to keep."""
+    if check.session.form != "exchanges":
+        return False
+    if step.kind is Kind.RESULT:
+        return bool(step.result == {})
+    return step.message.member("params") is ABSENT
+
+
+def _judge(check: Check, step: Step) -> None:
+    revision = _revision_of(step)
+    problems = _problems(step, revision) if revision is not None else _problems_in_each(step)
+    if problems is None or (problems and _is_abridged(step, check)):
+        return
+    check.saw(step)
+    if problems:
+        for problem in untold(step, problems):
+            _report(check, step, problem)
+
+
+def _report(check: Check, step: Step, problem: ShapeProblem) -> None:
+    missing = problem.actual == "absent"
+    check.violated(
+        step,
+        f"{_title(step)}: {problem.pointer} is {'missing' if missing else 'wrong'}",
+        expected=problem.expected,
+        actual=problem.actual,
+        pointer=problem.pointer,
+    )
+
+
+def _title(step: Step) -> str:
+    if step.kind is Kind.ERROR:
+        return "an error"
+    return f"{'the result of ' if step.kind is Kind.RESULT else ''}{step.method!r}"
+
+
+@session_rule(
+    "SHAPE-001",
+    "the server's results have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic#responses",
+    listens=(Kind.RESULT,),
+    sender="server",
+)
+def server_results_have_their_shape(check: Check) -> Watching:
+    """A result has the members that its method demands, and known members are of their type.
+
+    Clients in typed languages refuse a whole result for one member of the wrong type. What a
+    revision does not know may be there all the same: all objects are open, so a member of a later
+    revision is no fault. From 2026-07-28 on `resultType` says which shape a result has. Members
+    that another rule is about are left to it.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-002",
+    "the server's notifications have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic#notifications",
+    listens=(Kind.NOTIFICATION,),
+    sender="server",
+)
+def server_notifications_have_their_shape(check: Check) -> Watching:
+    """The params of a notification have the members that it demands, of their types.
+
+    Nobody answers a notification, so a client that can't read one drops it without a word.
+    Notifications that the revision does not have are not judged here.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-003",
+    "the server's requests have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic#requests",
+    listens=(Kind.REQUEST,),
+    sender="server",
+)
+def server_requests_have_their_shape(check: Check) -> Watching:
+    """What a server asks of a client, sampling, elicitation or roots, has the params it demands.
+
+    The schema of an elicitation is a flat object of strings, numbers, booleans and choices: clients
+    build a form from it and have no field for anything else. In the stateless era these requests
+    travel within results and are judged by SHAPE-001.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-004",
+    "the server's errors have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.SERVER,
+    spec="basic#responses",
+    listens=(Kind.ERROR,),
+    sender="server",
+)
+def server_errors_have_their_shape(check: Check) -> Watching:
+    """The codes that come with data have it in the shape that a client can act on.
+
+    That is -32042 with its `elicitations` in 2025-11-25, and from 2026-07-28 on -32021 with
+    `requiredCapabilities` and -32022 with `supported` and `requested`. The `data` of other codes
+    is anyone's.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-005",
+    "the client's requests have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    spec="basic#requests",
+    listens=(Kind.REQUEST,),
+    sender="client",
+)
+def client_requests_have_their_shape(check: Check) -> Watching:
+    """The params of a request have the members that its method demands, of their types.
+
+    A server may answer -32602 to anything else. The arguments of a tool are an object; those of a
+    prompt are strings.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-006",
+    "the client's notifications have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    spec="basic#notifications",
+    listens=(Kind.NOTIFICATION,),
+    sender="client",
+)
+def client_notifications_have_their_shape(check: Check) -> Watching:
+    """The params of a notification have the members that it demands, of their types.
+
+    A server that can't read a notification drops it, and a request that should have been cancelled
+    runs on.
+    """
+    while step := (yield):
+        _judge(check, step)
+
+
+@session_rule(
+    "SHAPE-007",
+    "the client's results have the shape of the revision",
+    category=_CATEGORY,
+    severity=Severity.MUST,
+    side=Side.CLIENT,
+    spec="basic#responses",
+    listens=(Kind.RESULT,),
+    sender="client",
+)
+def client_results_have_their_shape(check: Check) -> Watching:
+    """What a client answers to sampling, elicitation or roots has the members that it must have.
+
+    A tool waits for the answer in the middle of its work, and what it can't read ends the call.
+    """
+    while step := (yield):
+        _judge(check, step)

@@ -1,0 +1,69 @@
+"""Ten thousand tests: in time, and in memory that does not grow with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.suite_runs import Site
+
+MANY = 10_000
+ECHO = Path(__file__).parents[2] / "benchmarks" / "servers" / "stdio_echo.py"
+PEAK = (
+    "import resource, sys\n"
+    "from mcptest.cli.app import run\n"
+    "code = run(sys.argv[1:])\n"
+    "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+    "print(peak // (1 if sys.platform != 'darwin' else 1024), file=sys.stderr)\n"
+    "sys.exit(code)\n"
+)
+
+
+@pytest.fixture
+def many_files(site: Site) -> Site:
+    folder = site.folder / "evals"
+    folder.mkdir()
+    for number in range(MANY):
+        (folder / f"{number:05d}.yaml").write_text(
+            f"name: echo {number}\n"
+            "server:\n  command: python3\n  args: [server.py]\n"
+            f"assert:\n  tool: echo\n  args:\n    text: hello {number}\n"
+            f"  expect:\n    contains: ['hello {number}']\n    not_error: true\n"
+        )
+    return site
+
+
+def measured(site: Site, *argv: str) -> tuple[float, int, str]:
+    """Seconds, peak of memory in kB, stdout."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, "run", *argv],
+        cwd=site.folder,
+        env=site.environment(),
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return time.monotonic() - began, int(done.stderr.split()[-1]), done.stdout.decode()
+
+
+def test_ten_thousand_tests_load_and_run_on_one_server(many_files: Site) -> None:
+    lasted, loaded, out = measured(many_files, "evals", "--list")
+    assert out.count("\n") == MANY
+    assert loaded < 200_000
+    assert lasted < 8 * 3  # the figure is 8 s on two free cores; here others work too
+    server = f"{sys.executable} -I -S {ECHO}"
+    lasted, peak, out = measured(
+        many_files, "evals", "--server", server, "--isolation", "shared", "--quiet"
+    )
+    assert f"{MANY} tests, {MANY} passed" in out
+    assert lasted < 30
+    assert peak - loaded < 10_000, "kB more than loading the tests took"
+    lines = (many_files.folder / ".mcptest" / "last-run.jsonl").read_text().splitlines()
+    assert sum(json.loads(line).get("status") == "PASS" for line in lines) == MANY
