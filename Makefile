@@ -42,9 +42,11 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules
+	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance
 
 docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
+	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance --check
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py

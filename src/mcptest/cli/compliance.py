@@ -24,6 +24,14 @@ exit codes: 0 nothing that counts is broken, 1 a MUST rule is broken or several 
 """
 
 
+_DIFF = """\
+What moves between two revisions, rule by rule: what was expected, what is expected now, and what
+to do about it. With a suite also which of its compliance tests that touches.
+
+revisions: v2024-11-05, v2025-03-26, v2025-06-18, v2025-11-25, v2026-07-28, draft (also without v)
+"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_invariants(
@@ -33,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         commands.add_parser(
             "rules", help="list the rules", description="List every rule with what it demands."
         )
+    )
+    _configure_diff(
+        commands.add_parser("diff", help="what a move to a revision changes", description=_DIFF)
     )
 
 
@@ -62,9 +73,25 @@ def _configure_rules(parser: argparse.ArgumentParser) -> None:
     add("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
+def _configure_diff(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("older", metavar="FROM", help="the revision that is left")
+    add("newer", metavar="TO", help="the revision to go to")
+    add("--format", choices=("text", "json", "markdown"), default="text")
+    add("--json", action="store_true", help="the same as --format json")
+    add("--rules-from", metavar="SUITE", help="say which tests of its compliance block it touches")
+    add("--registry", metavar="FILE", help="another registry.yml, with its corpora beside it")
+    add("--no-color", action="store_true")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
 def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "rules":
         return _list_rules(arguments)
+    if arguments.action == "diff":
+        from mcptest.cli.compliance_diff import show_diff
+
+        return show_diff(arguments)
     return _judge_captures(arguments)
 
 

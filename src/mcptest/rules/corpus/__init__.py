@@ -1,0 +1,1 @@
+"""The corpora: for each revision what a server is asked and what must come back, as data."""

@@ -1,0 +1,271 @@
+"""The `compliance:` block of a suite: the pin, the gates and the tests, with their places.
+
+It is an object, or a bare list of tests, which has no place for a pin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcptest.model.message import ABSENT
+from mcptest.model.revision import TIMELINE, Revision, revision_of_label
+from mcptest.model.show import show
+from mcptest.suite.check_forms import CHECK, Check, check_of, spelled_out_items
+from mcptest.suite.declared_expectations import ROW
+from mcptest.suite.exchange_targets import Expectation, exchange_target_problem, failure_of
+from mcptest.suite.failure import Evaluation, evaluation_of
+from mcptest.suite.fields import Declaration, Field, ListOf, ObjectOf, Text
+from mcptest.suite.model import Place
+from mcptest.suite.problems import Source, SuiteError, did_you_mean
+from mcptest.suite.reading import Reading, describe, read_object
+from mcptest.suite.yaml_file import read_yaml
+from mcptest.suite.yaml_nodes import Listing, Node
+from mcptest.suite.yaml_nodes import Mapping as MappingNode
+
+SPEC_TARGETS: Final = (
+    "spec_clean",
+    "spec_breaking_changes",
+    "spec_added",
+    "spec_removed",
+    "spec_severity_changes",
+)
+GRADE_TARGETS: Final = ("grade", "score", "grade_regressed", "regressed_sections")
+_EMPTY: Final = {"schema": {"maxItems": 0}}
+SPEC_DEFAULTS: Final = (
+    Expectation("spec_clean", {"exact": True}),
+    Expectation("spec_breaking_changes", _EMPTY),
+)
+GRADE_DEFAULTS: Final = (
+    Expectation("grade_regressed", {"exact": False}),
+    Expectation("regressed_sections", _EMPTY),
+)
+_RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecVersionCheck:
+    against: Revision | None = None
+    expect: tuple[Expectation, ...] = SPEC_DEFAULTS
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GradeDelta:
+    against: str = ""
+    """A saved scorecard."""
+    expect: tuple[Expectation, ...] = GRADE_DEFAULTS
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ComplianceTest:
+    """One test: a rule of the corpus by its id, or a check with its own expectations."""
+
+    name: str
+    server: str = ""
+    check: Check | None = None
+    expect: tuple[Expectation, ...] = ()
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+    @property
+    def rule_id(self) -> str:
+        """The rule that its name is; empty for any other name."""
+        return self.name if _RULE_ID.fullmatch(self.name) else ""
+
+    @property
+    def runs_corpus_rule(self) -> bool:
+        return not self.expect
+
+
+@dataclass(frozen=True, slots=True)
+class ComplianceBlock:
+    spec_version: Revision | None = None
+    spec_version_check: SpecVersionCheck | None = None
+    grade_delta: GradeDelta | None = None
+    tests: tuple[ComplianceTest, ...] | None = None
+    """None: the whole corpus. Empty: the gates alone."""
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+
+SPEC_VERSION_CHECK = Declaration(
+    "spec_version_check",
+    "A gate: what moves between the pinned revision and another one.",
+    (
+        Field("against", Text(), "The revision to go to."),
+        Field("expect", ListOf(ROW), "What must hold; clean and no breaking change by default."),
+    ),
+)
+GRADE_DELTA = Declaration(
+    "grade_delta",
+    "A gate: how the grade moved since a saved scorecard.",
+    (
+        Field("against", Text(), "The scorecard to compare with."),
+        Field("expect", ListOf(ROW), "What must hold; nothing regressed by default."),
+    ),
+)
+TEST = Declaration(
+    "a compliance test",
+    "A rule of the corpus by its id, or a check with expectations of its own.",
+    (
+        Field("name", Text(), "A rule's id, or any name.", required=True),
+        Field("server", Text(), "The server, where the suite has several."),
+        Field("check", ObjectOf(CHECK), CHECK.doc),
+        Field("expect", ListOf(ROW), "What must hold of the answer."),
+    ),
+)
+BLOCK = Declaration(
+    "compliance",
+    "Judge the server by a revision of the specification.",
+    (
+        Field("spec_version", Text(), "The revision that the suite was written for."),
+        Field(
+            "spec_version_check",
+            ObjectOf(SPEC_VERSION_CHECK, nothing_is_empty=True),
+            SPEC_VERSION_CHECK.doc,
+        ),
+        Field("grade_delta", ObjectOf(GRADE_DELTA, nothing_is_empty=True), GRADE_DELTA.doc),
+        Field("tests", ListOf(TEST, may_be_empty=True), "The tests; the whole corpus without."),
+    ),
+)
+
+
+def load_compliance_block(path: Path) -> ComplianceBlock | None:
+    """The block of a suite file; None when it has none. SuiteError when it is not sound."""
+    root, source = read_yaml(path)
+    if root is not None and not isinstance(root, MappingNode):
+        source.report(f"a suite must be a mapping, not {describe(root)}", 1, 1)
+    block = None
+    if isinstance(root, MappingNode) and "compliance" in root.entries:
+        block = compliance_of(root.entries["compliance"][1], source)
+    if source.errors:
+        raise SuiteError(source.finish())
+    return block
+
+
+def compliance_of(node: Node, source: Source) -> ComplianceBlock | None:
+    """The block that stands there; whatever is wrong is reported to the source."""
+    if isinstance(node, Listing):
+        node = MappingNode({"tests": (_key_of(node), node)}, node.line, node.column)
+    if not isinstance(node, MappingNode):
+        message = f"compliance must be a mapping or a list of tests, not {describe(node)}"
+        source.report(message, node.line, node.column)
+        return None
+    before = source.errors
+    read = read_object(BLOCK, _with_spelled_out_tests(node), source)
+    tests = read.get("tests")
+    block = ComplianceBlock(
+        spec_version=_revision(read, "spec_version"),
+        spec_version_check=_spec_version_check(read),
+        grade_delta=_grade_delta(read),
+        tests=None if tests is None else tuple(map(_test, tests)),
+        place=read.place,
+    )
+    return block if source.errors == before else None
+
+
+def _key_of(node: Node) -> Any:
+    from mcptest.suite.yaml_nodes import Scalar
+
+    return Scalar("tests", True, None, node.line, node.column, 1)
+
+
+def _with_spelled_out_tests(node: MappingNode) -> MappingNode:
+    if "tests" not in node.entries:
+        return node
+    key, tests = node.entries["tests"]
+    entries = {**node.entries, "tests": (key, spelled_out_items(tests))}
+    return MappingNode(entries, node.line, node.column)
+
+
+def _revision(read: Reading, name: str) -> Revision | None:
+    label = read.get(name)
+    if label is None:
+        return None
+    revision = revision_of_label(label)
+    if revision is None:
+        import difflib
+
+        labels = [one.label for one in TIMELINE]
+        near = difflib.get_close_matches(label[:20], labels, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        hint = f"{meant}accepted: {', '.join(labels)}"
+        read.complain(f"unknown compliance spec_version: {show(label, 60)}", name, hint=hint)
+    return revision
+
+
+def _spec_version_check(read: Reading) -> SpecVersionCheck | None:
+    gate: Reading | None = read.get("spec_version_check")
+    if gate is None:
+        return None
+    if "spec_version" not in read.node_entries:
+        read.complain(
+            "spec_version_check needs compliance.spec_version",
+            "spec_version_check",
+            hint="pin the revision that the suite was written for: spec_version: v2025-06-18",
+        )
+    expect = _gate_rows(gate, SPEC_TARGETS) or SPEC_DEFAULTS
+    return SpecVersionCheck(_revision(gate, "against"), expect, gate.place)
+
+
+def _grade_delta(read: Reading) -> GradeDelta | None:
+    gate: Reading | None = read.get("grade_delta")
+    if gate is None:
+        return None
+    expect = _gate_rows(gate, GRADE_TARGETS) or GRADE_DEFAULTS
+    return GradeDelta(gate.get("against", ""), expect, gate.place)
+
+
+def _gate_rows(gate: Reading, targets: tuple[str, ...]) -> tuple[Expectation, ...]:
+    rows: tuple[Reading, ...] = gate.get("expect", ())
+    for one in rows:
+        target = one.get("target", "")
+        if target and target not in targets:
+            hint = did_you_mean(target, targets)
+            one.complain(f"unknown target {show(target, 60)}", "target", hint=hint)
+    return _rows(rows)
+
+
+def _rows(rows: tuple[Reading, ...]) -> tuple[Expectation, ...]:
+    return tuple(Expectation(one.get("target"), one.get("matcher")) for one in rows if one.sound)
+
+
+def _test(read: Reading) -> ComplianceTest:
+    before = read.source.errors
+    check = None if "check" not in read else check_of(read.get("check"))
+    rows: tuple[Reading, ...] = read.get("expect", ())
+    for one in rows:
+        problem = exchange_target_problem(one.get("target", "")) if one.sound else None
+        if problem is not None:
+            one.complain(problem, "target")
+    name = read.get("name", "")
+    test = ComplianceTest(name, read.get("server", ""), check, _rows(rows), read.place)
+    if read.sound and read.source.errors == before:
+        _check_test(test, read)
+    return test
+
+
+def _check_test(test: ComplianceTest, read: Reading) -> None:
+    if check := test.check:
+        if check.probe:
+            read.complain("a test of a suite can't name a probe", "check", hint="name the rule")
+        elif test.runs_corpus_rule and test.rule_id:
+            message = f"without expect the rule {test.rule_id} is run as it is; check is not used"
+            read.complain(message, "check", warning=True)
+    elif test.expect:
+        read.complain("the test has no check", hint="say what is sent: check: tools/list")
+    if test.runs_corpus_rule and not test.rule_id:
+        hint = "add expect, or name a rule such as PROTO-002"
+        read.complain("the test has no expect, so it could not fail", hint=hint)
+
+
+def judge_gate(expect: tuple[Expectation, ...], facts: Mapping[str, Any]) -> Evaluation:
+    """The expectations of a gate against what was found out."""
+    outcomes = (
+        failure_of(one, facts.get(one.target, ABSENT), f"{one.target} is not known")
+        for one in expect
+    )
+    return evaluation_of(outcomes, all_failures=True)
