@@ -55,7 +55,7 @@ class Subject:
     command: list[str]
     block: str
     fixture: bool = False
-    lanes: tuple[str, ...] = ("assert", "fresh", "floor", "reuse", "shared")
+    lanes: tuple[str, ...] = ("assert", "fresh", "quick-end", "floor", "reuse", "shared")
     goals: dict[str, float] = field(default_factory=dict)
 
 
@@ -119,6 +119,7 @@ def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[]
         "assert": theirs,
         "reuse": [*theirs, "--reuse-server"],
         "fresh": ours,
+        "quick-end": [*ours, "--quick-end"],
         "shared": [*ours, "--isolation", "shared"],
         "in-flight": [*ours, "--isolation", "shared", "--in-flight", "32"],
     }
@@ -192,6 +193,7 @@ def show(subject: Subject, seconds: dict[str, float]) -> None:
         print(f"  {name:<10} {value:7.3f} s   mcp-assert / this = {base / value:6.2f}")
     if "floor" in seconds:
         print(f"  fresh / floor   = {seconds['fresh'] / seconds['floor']:.2f}")
+        print(f"  quick-end / floor = {seconds['quick-end'] / seconds['floor']:.2f}")
     print(f"  reuse / shared  = {seconds['reuse'] / seconds['shared']:.2f}")
     if "in-flight" in seconds:
         print(f"  reuse / in-flight = {seconds['reuse'] / seconds['in-flight']:.2f}")

@@ -370,3 +370,35 @@ def test_a_file_expectation_on_a_pipe_does_not_hang(site: Site) -> None:
     suite = site.suite([{"name": "t", "assert": call(expect=expect)}], server=spec)
     done = site.run(suite, "--fixture", "data", "--json", "--timeout", "5s")
     assert site.results(done)["t"]["status"] == "FAIL"
+
+
+LINGERS = """
+import json, sys, time
+from pathlib import Path
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        version = message["params"]["protocolVersion"]
+        found = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "l"}}
+        answer = {"result": found}
+    else:
+        answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+time.sleep(0.6)
+Path(sys.argv[1]).write_text("left by itself")
+"""
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_quick_end_does_not_wait_for_a_server_to_leave_by_itself(site: Site, quick: bool) -> None:
+    script, marker = site.folder / "lingers.py", site.folder / "marker"
+    script.write_text(LINGERS)
+    suite = site.suite(
+        [{"name": "t", "assert": {"tool": "x", "expect": {"error_code": -32601}}}],
+        server={"command": sys.executable, "args": [str(script), str(marker)]},
+    )
+    done = site.run(suite, *(["--quick-end"] if quick else []))
+    assert done.code == 0
+    assert marker.exists() != quick
+    assert ("--quick-end" in done.out) == quick, "the report says that it was used"

@@ -184,6 +184,7 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
         fixture=checked_fixture(arguments.fixture),
         choice=choice,
         all_failures=arguments.all_failures,
+        quick_end=arguments.quick_end,
         repeat=lambda item: repeat_command(arguments, item, by_file[item.test.place.file]),
     )
 

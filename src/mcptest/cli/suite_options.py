@@ -51,6 +51,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--fixture", metavar="DIR", help="copied for each test; {{fixture}} is its path"
     )
     group.add_argument("--docker", default="", metavar="IMAGE", help="start servers in this image")
+    group.add_argument(
+        "--quick-end",
+        action="store_true",
+        help="end servers after 50 ms instead of waiting for them to exit by themselves",
+    )
     group.add_argument("--env", action="append", default=[], metavar="K=V", help="for all servers")
     group.add_argument(
         "--header", action="append", default=[], metavar="K=V", help="for all servers with a URL"

@@ -25,6 +25,7 @@ from mcptest.transport.target import Target
 
 _CLOSING = 5.0
 _CLOSING_IN_A_HURRY = 2.0
+_CLOSING_AT_ONCE = 0.1
 _NO_SERVER = ServerSpec()
 _UNSAFE_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -66,6 +67,8 @@ class Settings:
     fixture: Path | None = None
     choice: ServerChoice = field(default_factory=ServerChoice)
     all_failures: bool = False
+    quick_end: bool = False
+    """Servers are ended right after their last answer, instead of being waited for."""
     repeat: Callable[[Numbered], str] = lambda item: ""
     """The command that runs just this test again."""
     should_stop: Callable[[], bool] = lambda: False
@@ -233,6 +236,7 @@ class ServerSession:
         try:
             if self.served is not None:
                 patience = _CLOSING_IN_A_HURRY if hurried else _CLOSING
+                patience = _CLOSING_AT_ONCE if self._settings.quick_end else patience
                 self.served.close(Deadline.after(patience), interrupted=hurried)
                 self._settings.memory.warn(*self.served.troubles())
         except Stopped:

@@ -59,6 +59,8 @@ def run_suite(
     interrupted = stop.is_set()
     notes = [f"warning: {text}" for text in (*settings.memory.warnings,)]
     notes += [f"internal error of mcptest while it took a server down: {e}" for e in pool.defects]
+    if settings.quick_end:
+        notes.append("servers were ended 50 ms after their last answer (--quick-end)")
     notes += _account_for(items, finished, options, interrupted=interrupted)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
