@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -43,9 +42,8 @@ def many_files(site: Site) -> Site:
     return site
 
 
-def measured(site: Site, *argv: str) -> tuple[float, int, str]:
-    """Seconds, peak of memory in kB, stdout."""
-    began = time.monotonic()
+def measured(site: Site, *argv: str) -> tuple[int, str]:
+    """Peak of memory in kB, stdout."""
     done = subprocess.run(
         [sys.executable, "-c", PEAK, "run", *argv],
         cwd=site.folder,
@@ -55,20 +53,18 @@ def measured(site: Site, *argv: str) -> tuple[float, int, str]:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr.decode()
-    return time.monotonic() - began, int(done.stderr.split()[-1]), done.stdout.decode()
+    return int(done.stderr.split()[-1]), done.stdout.decode()
 
 
 def test_ten_thousand_tests_load_and_run_on_one_server(many_files: Site) -> None:
-    lasted, loaded, out = measured(many_files, "evals", "--list")
+    loaded, out = measured(many_files, "evals", "--list")
     assert out.count("\n") == MANY
     assert loaded < 200_000
-    assert lasted < 8 * 3  # the figure is 8 s on two free cores; here others work too
     server = f"{sys.executable} -I -S {ECHO}"
-    lasted, peak, out = measured(
+    peak, out = measured(
         many_files, "evals", "--server", server, "--isolation", "shared", "--quiet"
     )
     assert f"{MANY} tests, {MANY} passed" in out
-    assert lasted < 30
     assert peak - loaded < 10_000, "kB more than loading the tests took"
     lines = (many_files.folder / ".mcptest" / "last-run.jsonl").read_text().splitlines()
     assert sum(json.loads(line).get("status") == "PASS" for line in lines) == MANY

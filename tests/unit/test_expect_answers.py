@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -465,31 +464,19 @@ def test_an_absent_result_is_no_text() -> None:
     assert observe("tools/call").structured is ABSENT
 
 
-# -- speed -------------------------------------------------------------------------------------
+# -- large answers: quadratic work would take minutes ---------------------------------------------
 
 
-def fastest(expected: Expect, observed: Observed) -> float:
-    best = 60.0
-    for _ in range(5):
-        started = time.perf_counter()
-        check(expected, observed)
-        best = min(best, time.perf_counter() - started)
-    return best
-
-
-def test_a_hundred_substrings_of_a_large_text_take_no_time() -> None:
+def test_a_hundred_substrings_are_found_in_a_large_text() -> None:
     large = said("the quick brown fox, " * 50_000 + "end")
-    wanted = tuple(f"quick {word}" for word in ("brown",)) * 99 + ("end",)
-    assert fastest(Expect(contains=wanted), large) < 0.05
+    assert check(Expect(contains=("quick brown",) * 99 + ("end",)), large) == []
 
 
-def test_in_order_is_linear() -> None:
+def test_in_order_follows_twenty_thousand_steps() -> None:
     step = tuple("ab" for _ in range(20_000))
     assert check(Expect(in_order=step), said("xab" * 20_000)) == []
-    assert fastest(Expect(in_order=step), said("xab" * 20_000)) < 0.5
 
 
-def test_looking_for_a_json_line_is_linear() -> None:
+def test_a_json_line_is_found_behind_fifty_thousand_others() -> None:
     lines = said("{ not json\n" * 50_000 + '{"n":1}')
     assert check(Expect(json_path={"$.n": 1}), lines) == []
-    assert fastest(Expect(json_path={"$.n": 1}), lines) < 1
