@@ -303,7 +303,9 @@ def test_an_open_subscription_is_ended_with_a_result_when_the_server_ends(
     demo.process.stdin.close()
     end = demo.receive()
     assert end["id"] == 9
-    assert end["result"] == {"resultType": "complete", "_meta": {PREFIX + "subscriptionId": 9}}
+    assert end["result"]["resultType"] == "complete"
+    assert end["result"]["_meta"][PREFIX + "subscriptionId"] == 9
+    assert end["result"]["_meta"][PREFIX + "serverInfo"]["name"] == "mcptest-demo"
 
 
 @pytest.mark.parametrize(

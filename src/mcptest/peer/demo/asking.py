@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Asking = Generator[Ask, Any, str]
 
+MAX_TURNS = 3
+"""How often a model may use tools before it has to say something."""
 _SAMPLE: Obj = {
     "type": "object",
     "required": ["role", "content", "model"],
@@ -43,6 +45,11 @@ _ELICITED: Obj = {
         "content": {"type": "object", "properties": _FORM["properties"]},
     },
 }
+_ACTION: Obj = {
+    "type": "object",
+    "required": ["action"],
+    "properties": {"action": {"enum": ["accept", "decline", "cancel"]}},
+}
 _ROOTS: Obj = {
     "type": "object",
     "required": ["roots"],
@@ -59,15 +66,24 @@ _ROOTS: Obj = {
 }
 
 
-def sample_from_model(question: str) -> Asking:
-    """The text that the client's model gave."""
-    params = {
-        "messages": [{"role": "user", "content": {"type": "text", "text": question}}],
-        "maxTokens": 100,
-    }
-    answer = yield Ask("model", "sampling/createMessage", params, {"sampling": {}}, _SAMPLE)
-    content = answer["content"]
-    blocks = content if isinstance(content, list) else [content]
+def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
+    """The text that the client's model gave. The tools that it may use answer with a fixed text."""
+    messages: list[Obj] = [{"role": "user", "content": {"type": "text", "text": question}}]
+    params: Obj = {"messages": messages, "maxTokens": 100}
+    if tools:
+        params |= {"tools": list(tools), "toolChoice": {"mode": "auto"}}
+    needs: dict[str, Obj] = {"sampling": {"tools": {}} if tools else {}}
+    blocks: list[Any] = []
+    for turn in range(MAX_TURNS):
+        key = f"model-{turn + 1}" if turn else "model"
+        answer = yield Ask(key, "sampling/createMessage", params, needs, _SAMPLE)
+        content = answer["content"]
+        blocks = content if isinstance(content, list) else [content]
+        uses = [one for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
+        if not tools or not uses:
+            break
+        messages = [*messages, {"role": "assistant", "content": content}, _used(uses)]
+        params = {**params, "messages": messages}
     words = [
         block["text"]
         for block in blocks
@@ -76,6 +92,16 @@ def sample_from_model(question: str) -> Asking:
     if not words:
         raise ToolFailure("The model answered without any text.")
     return "\n".join(words)
+
+
+def _used(uses: list[Obj]) -> Obj:
+    """The message with what the tools gave: results for all uses, and nothing else."""
+    answer = [{"type": "text", "text": "It is noon."}]
+    results = [
+        {"type": "tool_result", "toolUseId": str(one.get("id", "")), "content": answer}
+        for one in uses
+    ]
+    return {"role": "user", "content": results}
 
 
 def confirm_with_user(question: str, with_mode: bool) -> Asking:
@@ -95,6 +121,16 @@ def confirm_with_user(question: str, with_mode: bool) -> Asking:
     return f"The user answered: {content['answer']} (and {certainty})"
 
 
+def send_user_to(url: str, identifier: str | None) -> Asking:
+    """What the user did with the question to open a page, in words."""
+    params: Obj = {"mode": "url", "message": "Please confirm this on our page.", "url": url}
+    if identifier is not None:
+        params["elicitationId"] = identifier
+    needs: dict[str, Obj] = {"elicitation": {"url": {}}}
+    answer = yield Ask("page", "elicitation/create", params, needs, _ACTION)
+    return f"The user said {answer['action']}."
+
+
 def list_client_roots() -> Generator[Ask, Any, list[str]]:
     """The URIs of the client's roots."""
     answer = yield Ask("roots", "roots/list", {}, {"roots": {}}, _ROOTS)
@@ -108,6 +144,8 @@ def missing_capability(ask: Ask, declared: Obj) -> dict[str, Obj] | None:
         if not isinstance(offered, dict):
             return ask.needs
         # An empty elicitation capability means forms; one that names only other modes does not.
-        if modes and offered and not any(mode in offered for mode in modes):
+        if not offered and "form" in modes:
+            continue
+        if modes and not any(mode in offered for mode in modes):
             return ask.needs
     return None

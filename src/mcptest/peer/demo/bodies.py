@@ -104,6 +104,8 @@ def link(arguments: Obj, call: Call) -> Obj:
     if call.knows(versions.V2025_06_18):
         resource = describe_resource(GREETING_URI, call.version)
         return {"content": [{"type": "resource_link", **resource}]}
+    if "resources" in call.world.options.hide:
+        return text(GREETING_URI)
     contents = read_resource(GREETING_URI, call.world)
     return {"content": [{"type": "resource", "resource": contents}]}
 

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 class Call:
     """One request as its handler sees it, whatever the era and the transport."""
 
-    __slots__ = ("_exchange", "_level", "_token", "params", "session", "version", "world")
+    __slots__ = (
+        "_exchange",
+        "_level",
+        "_token",
+        "declared",
+        "params",
+        "session",
+        "version",
+        "world",
+    )
 
     def __init__(
         self,
@@ -30,14 +39,17 @@ class Call:
         params: Obj,
         exchange: Exchange,
         level: str | None,
+        declared: Obj,
         session: Session | None = None,
     ) -> None:
         self.world = world
         self.version = version
         self.params = params
+        self.declared = declared
+        """What the client can do."""
         self.session = session
         self._exchange = exchange
-        self._level = level
+        self._level = None if "logging" in world.options.hide else level
         self._token = progress_token(params)
 
     def knows(self, first: str) -> bool:
@@ -52,6 +64,15 @@ class Call:
         if self.knows(versions.V2025_03_26):
             params["message"] = message
         self._exchange.send(notification("notifications/progress", params))
+
+    def notify(self, method: str, params: Obj) -> None:
+        """Tell something that belongs to this request."""
+        if self._exchange.can_notify:
+            self._exchange.send(notification(method, params))
+
+    def pause_stream(self) -> None:
+        """Let go of the connection, where the transport lets the client come back for the rest."""
+        self._exchange.pause()
 
     def log(self, level: str, data: Any) -> None:
         """Tell something, if the client wants to hear this level."""

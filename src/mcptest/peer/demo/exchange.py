@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Client(Protocol):
         def send(self, message: Obj | list[Obj]) -> None: ...
 
-    Body: TypeAlias = Generator["float | Ask", Any, Obj]
+    Body: TypeAlias = Generator["float | Ask | Until", Any, Obj]
     InFlight: TypeAlias = dict[Any, "Exchange"]
 
 
@@ -56,6 +56,15 @@ class Ask:
         self.answer_schema = answer_schema
 
 
+class Until:
+    """Something to wait for: `begin` is told whom to call, and gives what undoes that."""
+
+    __slots__ = ("begin",)
+
+    def __init__(self, begin: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
+        self.begin = begin
+
+
 class Exchange:
     """A transport's side of one request. It ends with `answer` or with `cancel`, once."""
 
@@ -80,6 +89,9 @@ class Exchange:
     def drop(self) -> None:
         """There will be no response, because the request was cancelled."""
         raise NotImplementedError
+
+    def pause(self) -> None:
+        """Close the connection before the answer; only a stream that can be resumed does."""
 
     def succeed(self, result: Obj) -> None:
         self.answer(result_message(self.identifier, result))
@@ -159,7 +171,7 @@ class Job:
             self.on_cancel()
         self._body.close()
 
-    def _advance(self, move: Callable[[Any], float | Ask], value: Any) -> None:
+    def _advance(self, move: Callable[[Any], float | Ask | Until], value: Any) -> None:
         self.on_cancel = None
         try:
             wait = move(value)
@@ -172,6 +184,8 @@ class Job:
         else:
             if isinstance(wait, Ask):
                 self._ask(self, wait)
+            elif isinstance(wait, Until):
+                self.on_cancel = wait.begin(self.resume)
             else:
                 self._timer = self._loop.after(wait, self.resume)
 

@@ -7,7 +7,7 @@ adds to a result is added by its dispatcher.
 from __future__ import annotations
 
 from mcptest.peer.demo.arguments import problem_with
-from mcptest.peer.demo.prompts import PROMPTS, complete, get_prompt
+from mcptest.peer.demo.prompts import complete, get_prompt, offered_prompts
 from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
 from mcptest.peer.demo.resources import (
     RESOURCES,
@@ -55,22 +55,29 @@ _COMPLETION: Obj = {
 
 
 def list_tools(call: Call) -> Obj:
-    tools = offered_tools(call.version, _has_extra(call))
-    return _page(call, "tools", [tool.describe(call.version) for tool in tools])
+    tools = offered_tools(call.world, call.version, _has_extra(call))
+    return page_of(call, "tools", [tool.describe(call.version) for tool in tools])
 
 
 def run_tool(call: Call) -> Obj | Body:
     _check(call, _CALL)
-    tool = find_tool(call.params["name"], call.version, _has_extra(call))
+    tool = find_tool(call.params["name"], call.world, call.version, _has_extra(call))
+    if "tasks" in call.world.options.offer:
+        from mcptest.peer.demo.tasks import run_as_task
+
+        task = run_as_task(tool, call)
+        if task is not None:
+            return task
     return call_tool(tool, call.params.get("arguments", {}), call)
 
 
 def list_resources(call: Call) -> Obj:
-    return _page(call, "resources", [item.describe(call.version) for item in RESOURCES])
+    offered = (*RESOURCES, *call.world.more.resources)
+    return page_of(call, "resources", [item.describe(call.version) for item in offered])
 
 
 def list_templates(call: Call) -> Obj:
-    return _page(call, "resourceTemplates", [describe_template(call.version)])
+    return page_of(call, "resourceTemplates", [describe_template(call.version)])
 
 
 def read(call: Call) -> Obj:
@@ -79,18 +86,18 @@ def read(call: Call) -> Obj:
 
 
 def list_prompts(call: Call) -> Obj:
-    return _page(call, "prompts", [prompt.describe(call.version) for prompt in PROMPTS])
+    return page_of(call, "prompts", [one.describe(call.version) for one in offered_prompts(call)])
 
 
 def prompt(call: Call) -> Obj:
     _check(call, _PROMPT)
-    return get_prompt(call.params["name"], call.params.get("arguments", {}))
+    return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
 
 
 def completion(call: Call) -> Obj:
     _check(call, _COMPLETION)
     wanted = call.params["argument"]
-    return complete(call.params["ref"], wanted["name"], wanted["value"])
+    return complete(call, call.params["ref"], wanted["name"], wanted["value"])
 
 
 HANDLERS: dict[str, Handler] = {
@@ -109,7 +116,7 @@ def wanted_uri(call: Call) -> str:
     """The `uri` of the params, which must name a resource."""
     _check(call, _RESOURCE)
     uri: str = call.params["uri"]
-    require_resource(uri, call.version)
+    require_resource(uri, call.world, call.version)
     return uri
 
 
@@ -123,7 +130,7 @@ def _has_extra(call: Call) -> bool:
     return call.session is not None and call.session.extra
 
 
-def _page(call: Call, name: str, items: list[Obj]) -> Obj:
+def page_of(call: Call, name: str, items: list[Obj]) -> Obj:
     """One page of a list. A cursor names its list and where to go on, in a form of our own."""
     start = 0
     if "cursor" in call.params:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mcptest.peer.demo.features import Handler
     from mcptest.peer.demo.loop import Timer
     from mcptest.peer.demo.protocol import Obj
+    from mcptest.peer.demo.tasks import Task
     from mcptest.peer.demo.world import World
 
 ASK_SECONDS = 60
@@ -66,11 +67,14 @@ class Session:
         self.version: str | None = None
         self.extra = False
         """Whether the tool `extra` is offered."""
+        self.extra_prompt = False
+        self.tasks: dict[str, Task] = {}
         self._channel = channel
         """Carries what belongs to no request."""
         self._in_flight = in_flight
         self._initialized = False
-        self._capabilities: Obj = {}
+        self.capabilities: Obj = {}
+        """What the client declared."""
         self._level = DEFAULT_LEVEL
         self._subscribed: set[str] = set()
         self._asks: dict[int, tuple[Job, Ask, Timer]] = {}
@@ -85,14 +89,23 @@ class Session:
             self._initialize(params, exchange)
         elif self.version is None:
             exchange.refuse(Refusal(INVALID_REQUEST, "Not initialized: send initialize first"))
-        elif method in _METHODS:
-            self._serve(_METHODS[method], params, exchange, self.version)
+        elif (handler := self._handler(method)) is not None:
+            self._serve(handler, params, exchange, self.version)
         else:
             exchange.refuse(Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}"))
 
+    def _handler(self, method: str) -> Handler | None:
+        if method in self.world.hidden:
+            return None
+        if method.startswith("tasks/") and "tasks" in self.world.declared(self.version or ""):
+            from mcptest.peer.demo.tasks import CORE_METHODS
+
+            return CORE_METHODS.get(method)
+        return _METHODS.get(method)
+
     def _serve(self, handler: Handler, params: Obj, exchange: Exchange, version: str) -> None:
         try:
-            call = Call(self.world, version, params, exchange, self._level, self)
+            call = Call(self.world, version, params, exchange, self._level, self.capabilities, self)
         except Refusal as refusal:
             exchange.refuse(refusal)
             return
@@ -125,8 +138,18 @@ class Session:
 
     def toggle_extra(self) -> bool:
         self.extra = not self.extra
-        self._channel.send(notification("notifications/tools/list_changed"))
+        self.announce("tools")
         return self.extra
+
+    def toggle_extra_prompt(self) -> bool:
+        self.extra_prompt = not self.extra_prompt
+        self.announce("prompts")
+        return self.extra_prompt
+
+    def announce(self, what: str) -> None:
+        """Tell that a list changed, if that was declared."""
+        if "list-changed" not in self.world.options.hide:
+            self._channel.send(notification(f"notifications/{what}/list_changed"))
 
     def subscribe(self, uri: str) -> None:
         self._subscribed.add(uri)
@@ -143,6 +166,8 @@ class Session:
         self.world.unwatch(self)
         for exchange in tuple(self._in_flight.values()):
             exchange.cancel()
+        for task in tuple(self.tasks.values()):
+            task.forget()
 
     @property
     def null_id(self) -> bool:
@@ -159,8 +184,8 @@ class Session:
             spoken = self.world.handshake
             wanted = params["protocolVersion"]
             self.version = wanted if wanted in spoken else spoken[-1]
-            self._capabilities = params["capabilities"]
-            exchange.succeed(_welcome(self.version))
+            self.capabilities = params["capabilities"]
+            exchange.succeed(_welcome(self.version, self.world))
 
     def _updated(self, uri: str) -> None:
         if uri in self._subscribed:
@@ -193,7 +218,7 @@ class Session:
         exchange.send(message)
 
     def _why_not_ask(self, ask: Ask, exchange: Exchange) -> str | None:
-        if missing_capability(ask, self._capabilities):
+        if missing_capability(ask, self.capabilities):
             names = ", ".join(ask.needs)
             return f"This tool needs a client that declares the capability {names}."
         if not self._initialized:
@@ -292,18 +317,10 @@ def cancel_request(in_flight: InFlight, params: Any) -> None:
         exchange.cancel()
 
 
-def _welcome(version: str) -> Obj:
-    capabilities: Obj = {
-        "logging": {},
-        "prompts": {},
-        "resources": {"subscribe": True},
-        "tools": {"listChanged": True},
-    }
-    if versions.since(version, versions.V2025_03_26):
-        capabilities["completions"] = {}
+def _welcome(version: str, world: World) -> Obj:
     return {
         "protocolVersion": version,
-        "capabilities": capabilities,
+        "capabilities": world.declared(version),
         "serverInfo": server_info(version),
         "instructions": INSTRUCTIONS,
     }

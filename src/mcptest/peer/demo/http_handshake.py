@@ -36,6 +36,7 @@ MAX_SESSIONS = 1_000
 MAX_STREAMS = 64
 """Streams of one session that can still be resumed."""
 MAX_KEPT_EVENTS = 256
+RETRY_MS = 20
 MAX_BACKLOG = 64
 
 
@@ -78,6 +79,13 @@ class Stream:
         self._kept.append((self._last, event))
         if self._connection is not None:
             self._connection.stream(event)
+
+    def pause(self) -> None:
+        """Let go of the connection; the client may come back for the rest after this time."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.stream(b"retry: %d\n\n" % RETRY_MS)
+            connection.end_stream()
 
     def finish(self) -> None:
         self.finished = True
@@ -196,6 +204,12 @@ class Post(Exchange):
         stream = self._begin()
         if stream is not None:
             stream.finish()
+
+    def pause(self) -> None:
+        # Without an event that gave an id, the client could not come back.
+        stream = self._begin() if self._mode != "json" and self._http_session.primes else None
+        if stream is not None:
+            stream.pause()
 
     def _begin(self) -> Stream | None:
         if self._stream is None and self._connection is not None:

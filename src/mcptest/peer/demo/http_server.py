@@ -51,9 +51,17 @@ class Site:
     def handle(self, request: Request, connection: HttpConnection) -> None:
         try:
             check_sender(request, self._options.host)
+            token = self._options.token
+            if token is not None and self._turned_away(request, connection, token):
+                return
             self._route(request, connection)
         except Rejected as rejected:
             connection.refuse(rejected.status, rejected.refusal)
+
+    def _turned_away(self, request: Request, connection: HttpConnection, token: str) -> bool:
+        from mcptest.peer.demo.http_auth import is_turned_away
+
+        return is_turned_away(request, connection, token, ENDPOINT)
 
     def _route(self, request: Request, connection: HttpConnection) -> None:
         old = bool(self._world.handshake)

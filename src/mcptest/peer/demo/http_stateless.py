@@ -70,14 +70,14 @@ def serve_post(message: Obj, request: Request, connection: HttpConnection, world
     exchange = StatelessPost(message["id"], connection, world.options.response)
     try:
         if message["method"] != "initialize" or is_stateless(message):
-            check_headers(message, request)
+            check_headers(message, request, world)
     except Refusal as refusal:
         exchange.refuse(refusal)
     else:
         serve(message, world, exchange)
 
 
-def check_headers(message: Obj, request: Request) -> None:
+def check_headers(message: Obj, request: Request, world: World) -> None:
     """Each header says what the body says. Raises Refusal."""
     params = message.get("params", {})
     meta = params.get("_meta")
@@ -88,7 +88,7 @@ def check_headers(message: Obj, request: Request) -> None:
     if named_by is not None and isinstance(params.get(named_by), str):
         _compare("Mcp-Name", request, params[named_by])
     if message["method"] == "tools/call" and isinstance(params.get("arguments", {}), dict):
-        for header, name in _param_headers(params.get("name")):
+        for header, name in _param_headers(params.get("name"), world):
             _compare_param(header, request, params.get("arguments", {}).get(name))
 
 
@@ -109,11 +109,26 @@ def _compare_param(header: str, request: Request, value: Any) -> None:
         _compare(header, request, value)
     elif given is None:
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
+    elif type(value) is int and not _is_number(decode_header(header, given), value):
+        raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} differs from the body")
     # A value of another type is for the check of the arguments to refuse.
 
 
-def _param_headers(tool_name: Any) -> Iterator[tuple[str, str]]:
-    for tool in TOOLS:
+def _is_number(text: str, expected: int) -> bool:
+    """42 and 42.0 are the same number."""
+    whole, _, fraction = text.partition(".")
+    digits = whole.removeprefix("-")
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 20
+        and int(whole) == expected
+        and not fraction.strip("0")
+    )
+
+
+def _param_headers(tool_name: Any, world: World) -> Iterator[tuple[str, str]]:
+    for tool in (*TOOLS, *world.more.tools):
         if tool.name == tool_name:
             for name, header in tool.header.items():
                 yield f"Mcp-Param-{header}", name

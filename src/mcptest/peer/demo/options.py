@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+OFFERS = ("fixtures", "tasks")
+"""What the demo has when it is asked to: things that only a test needs."""
+PARTS = ("tools", "resources", "prompts", "completions", "logging", "subscribe", "list-changed")
+"""What the demo can be told to do without."""
 ERAS = {"both": versions.ALL, "handshake": versions.HANDSHAKE, "stateless": versions.STATELESS}
 
 
@@ -29,6 +33,9 @@ class Options:
         self.era = "both"
         self.response = "auto"
         self.page_size = 10
+        self.offer: frozenset[str] = frozenset()
+        self.hide: frozenset[str] = frozenset()
+        self.token: str | None = None
 
     @property
     def spoken(self) -> tuple[str, ...]:
@@ -52,6 +59,19 @@ def _one_of(*words: str) -> Callable[[str], str]:
         return value
 
     return convert
+
+
+def _some_of(*words: str) -> Callable[[str], frozenset[str]]:
+    def convert(value: str) -> frozenset[str]:
+        return frozenset(_one_of(*words)(one.strip()) for one in value.split(","))
+
+    return convert
+
+
+def _token(value: str) -> str:
+    if not value or not all("!" <= letter <= "~" for letter in value):
+        raise BadOption("must be of visible ASCII characters")
+    return value
 
 
 def _number(least: int, most: int) -> Callable[[str], int]:
@@ -96,6 +116,9 @@ TABLE: dict[str, tuple[Callable[[str], Any], str, str]] = {
         "how http answers a request: json, sse, or auto (default): sse only where it is needed",
     ),
     "page-size": (_number(1, 1000), "N", "items on one page of a list; default 10"),
+    "offer": (_some_of(*OFFERS), "LIST", f"offer more, for tests: {', '.join(OFFERS)}"),
+    "hide": (_some_of(*PARTS), "LIST", f"do without: {', '.join(PARTS)}"),
+    "token": (_token, "TEXT", "over http, serve only who sends this bearer token"),
 }
 
 

@@ -9,7 +9,11 @@ from mcptest.peer.demo.resources import NOTE_TEMPLATE, NOTES
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.peer.demo.call import Call
     from mcptest.peer.demo.protocol import Obj
+    from mcptest.peer.demo.world import World
 
 MAX_COMPLETIONS = 100
 _NAMES = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Margaret")
@@ -46,12 +50,21 @@ class Argument:
 
 class Prompt:
     def __init__(
-        self, name: str, title: str, description: str, arguments: tuple[Argument, ...] = ()
+        self,
+        name: str,
+        title: str,
+        description: str,
+        arguments: tuple[Argument, ...] = (),
+        since: str = versions.V2024_11_05,
+        messages: Callable[[World], list[Obj]] | None = None,
     ) -> None:
         self.name = name
         self.title = title
         self.description = description
         self.arguments = {argument.name: argument for argument in arguments}
+        self.since = since
+        self.messages = messages
+        """What an additional prompt says."""
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"name": self.name}
@@ -81,25 +94,40 @@ PROMPTS: tuple[Prompt, ...] = (
     ),
     Prompt("with_image", "Describe a picture", "Shows a picture and asks for its description."),
 )
-_BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
+EXTRA = Prompt(
+    "extra_prompt",
+    "Additional prompt",
+    "Exists only after test_trigger_prompt_change was called.",
+    messages=lambda world: [_says("user", "Please say something about this additional prompt.")],
+)
 
 
-def find_prompt(name: str) -> Prompt:
-    prompt = _BY_NAME.get(name)
-    if prompt is None:
-        raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
-    return prompt
+def offered_prompts(call: Call) -> list[Prompt]:
+    more = [one for one in call.world.more.prompts if versions.since(call.version, one.since)]
+    extra = [EXTRA] if call.session is not None and call.session.extra_prompt else []
+    return [*PROMPTS, *more, *extra]
 
 
-def get_prompt(name: str, arguments: dict[str, str]) -> Obj:
-    prompt = find_prompt(name)
+def find_prompt(call: Call, name: str) -> Prompt:
+    for prompt in offered_prompts(call):
+        if prompt.name == name:
+            return prompt
+    raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
+
+
+def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj:
+    prompt = find_prompt(call, name)
     for given in arguments:
         if given not in prompt.arguments:
             raise Refusal(INVALID_PARAMS, f"Prompt {name} has no argument {given[:80]!r}")
     for argument in prompt.arguments.values():
         if argument.required and argument.name not in arguments:
             raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
-    return {"description": prompt.description, "messages": _messages(name, arguments)}
+    if prompt.messages is not None:
+        messages = prompt.messages(call.world)
+    else:
+        messages = _messages(name, arguments)
+    return {"description": prompt.description, "messages": messages}
 
 
 def _messages(name: str, arguments: dict[str, str]) -> list[Obj]:
@@ -120,11 +148,11 @@ def _says(role: str, words: str) -> Obj:
     return {"role": role, "content": {"type": "text", "text": words}}
 
 
-def complete(ref: Obj, name: str, value: str) -> Obj:
+def complete(call: Call, ref: Obj, name: str, value: str) -> Obj:
     """The values that begin with `value`, at most a hundred, and how many there are in all."""
     matches = [
         candidate
-        for candidate in _candidates(ref, name)
+        for candidate in _candidates(call, ref, name)
         if candidate.lower().startswith(value.lower())
     ]
     return {
@@ -136,11 +164,11 @@ def complete(ref: Obj, name: str, value: str) -> Obj:
     }
 
 
-def _candidates(ref: Obj, name: str) -> tuple[str, ...]:
+def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
     if ref["type"] == "ref/prompt":
         if not isinstance(ref.get("name"), str):
             raise Refusal(INVALID_PARAMS, "Invalid params: ref.name must be a string")
-        arguments = find_prompt(ref["name"]).arguments
+        arguments = find_prompt(call, ref["name"]).arguments
         if name in arguments:
             return arguments[name].values
         raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.peer.demo import versions
 from mcptest.peer.demo.pictures import PNG_BASE64, PNG_BYTES
-from mcptest.peer.demo.protocol import INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal
+from mcptest.peer.demo.protocol import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
@@ -26,7 +26,14 @@ class Resource:
     """One fixed resource, as `resources/list` shows it."""
 
     def __init__(
-        self, uri: str, name: str, title: str, description: str, kind: str, size: int | None = None
+        self,
+        uri: str,
+        name: str,
+        title: str,
+        description: str,
+        kind: str,
+        size: int | None = None,
+        annotations: Obj | None = None,
     ) -> None:
         self.uri = uri
         self.name = name
@@ -34,6 +41,7 @@ class Resource:
         self.description = description
         self.kind = kind
         self.size = size
+        self.annotations = annotations
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"uri": self.uri, "name": self.name}
@@ -42,6 +50,8 @@ class Resource:
         shown |= {"description": self.description, "mimeType": self.kind}
         if self.size is not None:
             shown["size"] = self.size
+        if self.annotations is not None:
+            shown["annotations"] = self.annotations
         return shown
 
 
@@ -57,6 +67,7 @@ RESOURCES: tuple[Resource, ...] = (
         "A friendly line of text.",
         "text/plain",
         len(_GREETING),
+        {"audience": ["user"], "priority": 0.5},
     ),
     Resource(LOGO_URI, "logo", "Logo", "A small red square as a picture.", "image/png", PNG_BYTES),
     Resource(
@@ -93,15 +104,19 @@ def describe_template(version: str) -> Obj:
     return {**shown, "description": description, "mimeType": "text/plain"}
 
 
-def exists(uri: str) -> bool:
-    return uri in _BY_URI or _note_number(uri) is not None
+def exists(uri: str, world: World) -> bool:
+    return uri in _BY_URI or _note_number(uri) is not None or _is_more(uri, world)
 
 
-def require_resource(uri: str, version: str) -> None:
+def _is_more(uri: str, world: World) -> bool:
+    return any(one.uri == uri for one in world.more.resources)
+
+
+def require_resource(uri: str, world: World, version: str) -> None:
     """Refuse a URI that is none, or that names nothing here."""
     if not _is_a_uri(uri):
         raise Refusal(INVALID_PARAMS, "Invalid params: uri is not a valid URI", {"uri": uri[:500]})
-    if not exists(uri):
+    if not exists(uri, world):
         # 2026-07-28 gave the old code up: there a missing resource is a wrong parameter.
         stateless = versions.since(version, versions.V2026_07_28)
         code = INVALID_PARAMS if stateless else RESOURCE_NOT_FOUND
@@ -112,6 +127,8 @@ def read_resource(uri: str, world: World) -> Obj:
     """The contents of a resource that exists."""
     if uri == LOGO_URI:
         return {"uri": uri, "mimeType": "image/png", "blob": PNG_BASE64}
+    if _is_more(uri, world):  # the only one that is offered beyond the usual is there to fail
+        raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
     return {"uri": uri, "mimeType": "text/plain", "text": _text_of(uri, world)}
 
 

@@ -7,9 +7,6 @@ its own request.
 
 from __future__ import annotations
 
-import json
-import time
-
 from mcptest.peer.demo.arguments import problem_with
 from mcptest.peer.demo.asking import missing_capability
 from mcptest.peer.demo.call import Call
@@ -23,6 +20,7 @@ from mcptest.peer.demo.protocol import (
     Refusal,
     notification,
 )
+from mcptest.peer.demo.request_state import new_state, read_state
 from mcptest.peer.demo.resources import COUNTER_URI, exists
 from mcptest.peer.demo.world import INSTRUCTIONS, LEVELS, server_info
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.peer.demo.exchange import Ask, Job
+    from mcptest.peer.demo.features import Handler
     from mcptest.peer.demo.protocol import Obj
     from mcptest.peer.demo.world import World
 
@@ -42,7 +41,7 @@ LOG_LEVEL = PREFIX + "logLevel"
 SERVER_INFO = PREFIX + "serverInfo"
 SUBSCRIPTION = PREFIX + "subscriptionId"
 
-STATE_SECONDS = 600
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _TTL_MS = {
@@ -116,11 +115,13 @@ def serve(message: Obj, world: World, exchange: Exchange) -> None:
     try:
         meta = _check_meta(method, params, world)
         version = meta[VERSION]
-        call = Call(world, version, params, exchange, meta.get(LOG_LEVEL))
+        declared = meta[CAPABILITIES]
+        call = Call(world, version, params, exchange, meta.get(LOG_LEVEL), declared)
         if method == "subscriptions/listen":
             _listen(call, exchange)
             return
-        if method not in _METHODS:
+        handler = _handler(method, world)
+        if handler is None:
             raise Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}")
         answers = _check_answers(method, params, world) if method in _MAY_ASK else {}
     except Refusal as refusal:
@@ -128,12 +129,22 @@ def serve(message: Obj, world: World, exchange: Exchange) -> None:
         return
 
     def ask(job: Job, question: Ask) -> None:
-        _answer_or_ask(job, question, call, meta[CAPABILITIES], answers)
+        _answer_or_ask(job, question, call, answers)
 
     def finish(result: Obj) -> Obj:
         return _complete(result, method, params, version)
 
-    perform(_METHODS[method], call, exchange, ask, finish)
+    perform(handler, call, exchange, ask, finish)
+
+
+def _handler(method: str, world: World) -> Handler | None:
+    if method in world.hidden:
+        return None
+    if method.startswith("tasks/") and "tasks" in world.options.offer:
+        from mcptest.peer.demo.tasks import EXTENSION_METHODS
+
+        return EXTENSION_METHODS.get(method)
+    return _METHODS.get(method)
 
 
 def _check_meta(method: str, params: Obj, world: World) -> Obj:
@@ -169,35 +180,32 @@ def _complete(result: Obj, method: str, params: Obj, version: str) -> Obj:
     if ttl is not None:
         whole["ttlMs"] = 0 if params.get("uri") == COUNTER_URI else ttl
         whole["cacheScope"] = "public"
-    whole["_meta"] = {SERVER_INFO: server_info(version)}
+    whole["_meta"] = {SERVER_INFO: server_info(version), **result.get("_meta", {})}
     return whole
 
 
 def _discover(call: Call) -> Obj:
-    return {
+    found: Obj = {
         "supportedVersions": list(call.world.stateless),
-        "capabilities": {
-            "completions": {},
-            "logging": {},
-            "prompts": {},
-            "resources": {"subscribe": True},
-            "tools": {},
-        },
+        "capabilities": call.world.declared(call.version),
         "instructions": INSTRUCTIONS,
     }
+    if "fixtures" in call.world.options.offer:
+        found["_meta"] = {"traceparent": TRACE}
+    return found
 
 
 # input_required
 
 
-def _answer_or_ask(job: Job, ask: Ask, call: Call, declared: Obj, answers: Obj) -> None:
-    needs = missing_capability(ask, declared)
+def _answer_or_ask(job: Job, ask: Ask, call: Call, answers: Obj) -> None:
+    needs = missing_capability(ask, call.declared)
     if needs is not None:
         names = ", ".join(needs)
         message = f"Server requires the {names} capability for this request"
         job.fail(Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs}))
     elif ask.key not in answers:
-        job.end_with(_input_required(ask, call))
+        job.end_with(_input_required(ask, call, answers))
     else:
         problem = problem_with(
             answers[ask.key], ask.answer_schema, f"params.inputResponses.{ask.key}"
@@ -208,15 +216,14 @@ def _answer_or_ask(job: Job, ask: Ask, call: Call, declared: Obj, answers: Obj) 
             job.resume(answers[ask.key])
 
 
-def _input_required(ask: Ask, call: Call) -> Obj:
+def _input_required(ask: Ask, call: Call, answers: Obj) -> Obj:
     request: Obj = {"method": ask.method}
     if ask.params:
         request["params"] = ask.params
-    expires = int(time.time()) + STATE_SECONDS
     return {
         "resultType": "input_required",
         "inputRequests": {ask.key: request},
-        "requestState": _sign("tools/call", call.params, expires, call.world.secret),
+        "requestState": new_state("tools/call", call.params, answers, call.world.secret),
         "_meta": {SERVER_INFO: server_info(call.version)},
     }
 
@@ -228,36 +235,10 @@ def _check_answers(method: str, params: Obj, world: World) -> Obj:
         raise Refusal(INVALID_PARAMS, "Invalid params: inputResponses must be an object")
     if "requestState" not in params:
         return {}
-    state = params["requestState"]
-    if not isinstance(state, str) or not _is_ours(state, method, params, world.secret):
+    earlier = read_state(params["requestState"], method, params, world.secret)
+    if earlier is None:
         raise Refusal(INVALID_PARAMS, "Invalid params: requestState was not given for this request")
-    return answers
-
-
-def _is_ours(state: str, method: str, params: Obj, secret: bytes) -> bool:
-    import hmac
-
-    digits = state.partition(".")[0]
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        return False
-    try:
-        expected = _sign(method, params, int(digits), secret)
-    except RecursionError:
-        return False  # read, but too deep to be written: we never signed it
-    return hmac.compare_digest(expected.encode(), state.encode()) and time.time() < int(digits)
-
-
-def _sign(method: str, params: Obj, expires: int, secret: bytes) -> str:
-    """A state holds nothing but its end; the signature binds it to the method and its params."""
-    import hmac
-
-    fixed = {
-        name: value
-        for name, value in params.items()
-        if name not in {"_meta", "inputResponses", "requestState"}
-    }
-    signed = json.dumps([expires, method, fixed], sort_keys=True)
-    return f"{expires}.{hmac.digest(secret, signed.encode(), 'sha256').hex()}"
+    return {**earlier, **answers}
 
 
 # subscriptions/listen
@@ -266,14 +247,15 @@ def _sign(method: str, params: Obj, expires: int, secret: bytes) -> str:
 class Listening:
     """One open subscription: it acknowledges, tells of updates, and ends with its request."""
 
-    def __init__(self, exchange: Exchange, world: World, uris: list[str]) -> None:
+    def __init__(self, exchange: Exchange, world: World, version: str, uris: list[str]) -> None:
         self._exchange = exchange
+        self._version = version
         self._world = world
         self._uris = frozenset(uris)
         self._meta = {SUBSCRIPTION: exchange.identifier}
         exchange.running = self
         world.listening[self] = None
-        world.watch(self, self._updated)
+        world.watch(self, self.updated)
 
     def acknowledge(self, accepted: Obj) -> None:
         params = {"_meta": self._meta, "notifications": accepted}
@@ -286,9 +268,10 @@ class Listening:
     def end(self) -> None:
         """The server ends it, with the result that says so."""
         self.cancel()
-        self._exchange.succeed({"resultType": "complete", "_meta": self._meta})
+        meta = {**self._meta, SERVER_INFO: server_info(self._version)}
+        self._exchange.succeed({"resultType": "complete", "_meta": meta})
 
-    def _updated(self, uri: str) -> None:
+    def updated(self, uri: str) -> None:
         if uri in self._uris:
             params = {"_meta": self._meta, "uri": uri}
             self._exchange.send(notification("notifications/resources/updated", params))
@@ -299,10 +282,16 @@ def _listen(call: Call, exchange: Exchange) -> None:
     if problem is not None:
         raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
     wanted = call.params["notifications"].get("resourceSubscriptions", [])
-    uris = [uri for uri in dict.fromkeys(wanted) if exists(uri)]
+    uris = [uri for uri in dict.fromkeys(wanted) if exists(uri, call.world)]
+    if "subscribe" not in call.world.declared(call.version).get("resources", {}):
+        uris = []
     # No list of this era ever changes, so of all the kinds only updates are agreed to.
     accepted: dict[str, Any] = {"resourceSubscriptions": uris} if uris else {}
-    Listening(exchange, call.world, uris).acknowledge(accepted)
+    listening = Listening(exchange, call.world, call.version, uris)
+    listening.acknowledge(accepted)
+    if uris and call.world.more.resources:
+        # So that whoever tests subscriptions sees a change without having to make one.
+        listening.updated(uris[0])
 
 
 _METHODS = {**HANDLERS, "server/discover": _discover}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcptest.peer.demo.call import Call
     from mcptest.peer.demo.exchange import Body
     from mcptest.peer.demo.protocol import Obj
+    from mcptest.peer.demo.world import World
 
 PARAM_HEADER = "x-mcp-header"
 READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -44,6 +45,8 @@ class Tool:
         until: str | None = None,
         header: dict[str, str] | None = None,
         icon: str | None = None,
+        tasks: str | None = None,
+        schema: Obj | None = None,
     ) -> None:
         self.name = run.__name__
         self.run = run
@@ -59,6 +62,10 @@ class Tool:
         self.until = until
         self.header = header or {}
         self.icon = icon
+        self.tasks = tasks
+        """`optional` or `required`, where a call may or must become a task."""
+        self.more_schema = schema or {}
+        """Keywords of the listed schema that no argument needs."""
 
     def offered_in(self, version: str) -> bool:
         return versions.since(version, self.since) and not (
@@ -78,9 +85,13 @@ class Tool:
             shown["annotations"] = {"title": self.title, **self.hints}
         if self.icon is not None and versions.since(version, versions.V2025_11_25):
             shown["icons"] = [{"src": self.icon, "mimeType": "image/png", "sizes": ["8x8"]}]
+        if self.tasks is not None and version == versions.V2025_11_25:
+            shown["execution"] = {"taskSupport": self.tasks}
         return shown
 
     def _input_schema(self, version: str) -> Obj:
+        if self.more_schema and versions.since(version, versions.V2025_11_25):
+            return {**self.more_schema, **self.input}
         if not self.header or not versions.since(version, versions.V2026_07_28):
             return self.input
         properties = dict(self.input["properties"])
@@ -327,13 +338,13 @@ EXTRA = Tool(
 )
 
 
-def offered_tools(version: str, with_extra: bool) -> list[Tool]:
-    tools = [tool for tool in TOOLS if tool.offered_in(version)]
+def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
+    tools = [tool for tool in (*TOOLS, *world.more.tools) if tool.offered_in(version)]
     return [*tools, EXTRA] if with_extra else tools
 
 
-def find_tool(name: str, version: str, with_extra: bool) -> Tool:
-    tool = _BY_NAME.get(name)
+def find_tool(name: str, world: World, version: str, with_extra: bool) -> Tool:
+    tool = _BY_NAME.get(name) or next((t for t in world.more.tools if t.name == name), None)
     if tool is None or not tool.offered_in(version) or (tool is EXTRA and not with_extra):
         raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
     return tool

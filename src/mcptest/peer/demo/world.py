@@ -14,15 +14,51 @@ if TYPE_CHECKING:
 
     from mcptest.peer.demo.loop import Loop
     from mcptest.peer.demo.options import Options
+    from mcptest.peer.demo.prompts import Prompt
     from mcptest.peer.demo.protocol import Obj
+    from mcptest.peer.demo.resources import Resource
     from mcptest.peer.demo.stateless import Listening
+    from mcptest.peer.demo.tasks import Task
+    from mcptest.peer.demo.tools import Tool
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+LIST_CHANGED: Obj = {"listChanged": True}
+TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
+CORE_TASKS: Obj = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+_SUBSCRIPTIONS = ("resources/subscribe", "resources/unsubscribe")
+_METHODS_OF = {
+    "tools": ("tools/list", "tools/call"),
+    "resources": ("resources/list", "resources/templates/list", "resources/read", *_SUBSCRIPTIONS),
+    "prompts": ("prompts/list", "prompts/get"),
+    "completions": ("completion/complete",),
+    "logging": ("logging/setLevel",),
+    "subscribe": _SUBSCRIPTIONS,
+}
 
 INSTRUCTIONS = (
     "This server demonstrates every feature of MCP. Start with the tools add and echo; "
     "bump changes the resource demo://counter, which can be subscribed to."
 )
+
+
+class Offer:
+    """What there is beyond the usual."""
+
+    def __init__(
+        self,
+        tools: tuple[Tool, ...] = (),
+        prompts: tuple[Prompt, ...] = (),
+        resources: tuple[Resource, ...] = (),
+    ) -> None:
+        self.tools = tools
+        self.prompts = prompts
+        self.resources = resources
+
+
+def hidden_methods(parts: frozenset[str]) -> frozenset[str]:
+    """The methods of the parts that the server does without."""
+    return frozenset(method for part in parts for method in _METHODS_OF.get(part, ()))
 
 
 class World:
@@ -36,8 +72,17 @@ class World:
         self.loop = loop
         self.folder = Folder(options.root)
         self.counter = 0
+        self._last_number = 0
         self.secret = os.urandom(32)
         """Signs `requestState`; a state of another process is refused like a forged one."""
+        self.tasks: dict[str, Task] = {}
+        """Those of the stateless era, which belong to nobody's session."""
+        self.hidden = hidden_methods(options.hide)
+        self.more = Offer()
+        if options.offer:
+            from mcptest.peer.demo.offers import offer_of
+
+            self.more = offer_of(options.offer)
         self.listening: dict[Listening, None] = {}
         self._watchers: dict[object, Callable[[str], None]] = {}
 
@@ -46,6 +91,31 @@ class World:
 
     def unwatch(self, watcher: object) -> None:
         self._watchers.pop(watcher, None)
+
+    def declared(self, version: str) -> Obj:
+        """The capabilities that are told to a client of this revision."""
+        stateless = versions.since(version, versions.V2026_07_28)
+        changes: Obj = {} if stateless or "list-changed" in self.options.hide else LIST_CHANGED
+        some: Obj = {
+            "completions": {} if versions.since(version, versions.V2025_03_26) else None,
+            "logging": {},
+            "prompts": changes if self.more.prompts else {},
+            "resources": {} if "subscribe" in self.options.hide else {"subscribe": True},
+            "tools": changes,
+        }
+        if "tasks" in self.options.offer:
+            some["tasks"] = CORE_TASKS if version == versions.V2025_11_25 else None
+            some["extensions"] = {TASKS_EXTENSION: {}} if stateless else None
+        return {
+            name: value
+            for name, value in some.items()
+            if value is not None and name not in self.options.hide
+        }
+
+    def next_number(self) -> int:
+        """A number that nobody else gets."""
+        self._last_number += 1
+        return self._last_number
 
     def bump(self) -> int:
         self.counter += 1
