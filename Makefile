@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NPM_PEERS := tests/peers/npm
 
-.PHONY: demo test lint format docs docs-check bench clean
+.PHONY: demo test lint format docs docs-check precision bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -43,10 +43,15 @@ format: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance
+	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md
 
 docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance --check
+	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md --check
+
+precision: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.mutants.precision
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py

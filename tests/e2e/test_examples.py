@@ -17,7 +17,8 @@ EXAMPLES = ROOT / "examples"
 README = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```console\n(.*?)\n```$", README, re.MULTILINE | re.DOTALL)
 FILESYSTEM = NPM / "server-filesystem" / "dist" / "index.js"
-ON_THE_DEMO = [line for line in COMMANDS if not re.search(r"failing|filesystem|DEMO_URL", line)]
+ELSEWHERE = r"failing|filesystem|DEMO_URL|--from-suite|mcptest doctor"
+ON_THE_DEMO = [line for line in COMMANDS if not re.search(ELSEWHERE, line)]
 
 
 def run_line(line: str, folder: Path, *more: str, **variables: str) -> Done:
@@ -35,8 +36,9 @@ def the_line_with(word: str) -> str:
 
 
 def test_every_example_stands_in_one_command_of_the_page() -> None:
-    named = [path for line in COMMANDS for path in re.findall(r"mcptest run examples/(\S+)", line)]
-    there = {path.name for path in EXAMPLES.glob("*.yaml")} | {"filesystem"}
+    suite = r"mcptest (?:run|run --config|compliance run --from-suite) examples/(\S+)"
+    named = [path for line in COMMANDS for path in re.findall(suite, line)]
+    there = {path.name for path in EXAMPLES.glob("*.y*ml")} | {"filesystem"}
     assert sorted(named) == sorted(there)
 
 
@@ -46,6 +48,14 @@ def test_examples_on_the_demo_pass(line: str, tmp_path: Path) -> None:
 
     assert done.code == 0, done.said
     assert re.search(r"^\d+ tests, (\d+) passed in ", done.out, re.MULTILINE), done.out
+
+
+def test_the_pinned_example_conforms_and_its_gate_is_clean(tmp_path: Path) -> None:
+    done = run_line(the_line_with("--from-suite"), tmp_path)
+
+    assert done.code == 0, done.said
+    assert "spec_version_check: PASS (v2026-07-28 -> draft: 0 changed" in done.out
+    assert "4 rules: 0 failed, 4 passed" in done.out
 
 
 def test_the_failing_example_shows_its_proof(tmp_path: Path) -> None:

@@ -60,11 +60,12 @@ def test_ten_thousand_tests_load_and_run_on_one_server(many_files: Site) -> None
     loaded, out = measured(many_files, "evals", "--list")
     assert out.count("\n") == MANY
     assert loaded < 200_000
-    server = f"{sys.executable} -I -S {ECHO}"
-    peak, out = measured(
-        many_files, "evals", "--server", server, "--isolation", "shared", "--quiet"
-    )
+    running = ("--server", f"{sys.executable} -I -S {ECHO}", "--isolation", "shared", "--quiet")
+    # what talks to servers is not imported to list tests, and takes its room once
+    one = "evals/00000.yaml"
+    code = measured(many_files, one, *running)[0] - measured(many_files, one, "--list")[0]
+    peak, out = measured(many_files, "evals", *running)
     assert f"{MANY} tests, {MANY} passed" in out
-    assert peak - loaded < 10_000, "kB more than loading the tests took"
+    assert peak - loaded - code < 10_000, "kB more than loading the tests took"
     lines = (many_files.folder / ".mcptest" / "last-run.jsonl").read_text().splitlines()
     assert sum(json.loads(line).get("status") == "PASS" for line in lines) == MANY

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mcptest.suite.declarations import BLOCKS, EXPECT
+from mcptest.suite.declarations import BLOCKS
+from mcptest.suite.declared_expectations import EXPECT
 from tests.e2e.driving import BOUND, listening, mcptest, wait_until
 
 SUITES = Path(__file__).parent / "suites"

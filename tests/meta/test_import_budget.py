@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,57 @@ def imported_by(*argv: str) -> frozenset[str]:
     return frozenset(json.loads(done.stderr.splitlines()[-1]))
 
 
+# The same, up to the moment in which a run starts its first server.
+COUNT_TO_THE_FIRST_SERVER = """
+import json, os, sys
+for name in ("json", "json.decoder", "json.encoder", "json.scanner"):
+    del sys.modules[name]
+before = set(sys.modules)
+def stop_at_the_first_server(event, arguments):
+    if event == "subprocess.Popen":
+        os.write(2, json.dumps(sorted(set(sys.modules) - before)).encode())
+        os._exit(0)
+sys.addaudithook(stop_at_the_first_server)
+from mcptest.__main__ import main
+sys.argv = ["mcptest", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+SUITE = """
+server: {command: never-started, args: ["{{fixture}}"]}
+assert: {tool: t, args: {p: "{{fixture}}/f"}, expect: {not_error: true, contains: [x]}}
+"""
+
+
+@pytest.mark.parametrize("isolation", ["fresh", "shared"])
+def test_little_is_imported_before_the_first_server_is_started(
+    tmp_path: Path, isolation: str
+) -> None:
+    suite, data = tmp_path / "s.yaml", tmp_path / "data"
+    suite.write_text(SUITE)
+    data.mkdir()
+    argv = ["run", str(suite), "--fixture", str(data), "--isolation", isolation]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_TO_THE_FIRST_SERVER, *argv],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    imported = frozenset(json.loads(done.stderr))
+    assert "yaml" in imported  # the suite was read before anything was started
+    unwanted = {"asyncio", "dataclasses", "inspect", "json", "random", "shutil", "tempfile"}
+    assert not imported & (unwanted | {"typing_extensions", "jsonschema_rs", "re2", "email"})
+    ours = {name for name in imported if name.startswith("mcptest.")}
+    for later in ("peer", "wire", "schema", "report", "rules"):
+        assert not {name for name in ours if name.startswith(f"mcptest.{later}")}
+    assert len(ours) <= 48
+    assert len(imported) <= 135
+
+
 def test_the_version_costs_two_modules() -> None:
     assert imported_by("--version") == {"mcptest", "mcptest.__main__"}
 
@@ -70,7 +123,7 @@ def test_help_costs_little_more_than_argparse() -> None:
 def test_help_for_record_needs_no_transport() -> None:
     imported = imported_by("record", "--help")
     assert not imported & (HEAVY | {"socket", "subprocess", "select", "selectors", "threading"})
-    assert len(imported) <= 150
+    assert len(imported) <= 110
 
 
 @pytest.mark.parametrize("command", ["compliance", "explain", "serve", "schema"])

@@ -21,7 +21,7 @@ from mcptest.rules.corpus.placeholders import (
 )
 from mcptest.rules.corpus.probes import PROBES
 from mcptest.rules.corpus.registry import UNTESTED_FILE, load_untested
-from mcptest.rules.corpus.rows import CorpusRule, Row
+from mcptest.rules.corpus.rows import CorpusRule, Row, unmet
 from mcptest.rules.corpus.version_corpus import VersionCorpus, corpus_of
 from mcptest.rules.corpus.version_diff import diff_versions
 from mcptest.rules.declare import RULES
@@ -187,9 +187,15 @@ def test_silence_satisfies_no_rule() -> None:
     passed = {
         (revision.label, rule.id)
         for revision, rule, row in rows()
-        if judge_exchange(row.expect, Exchange()).passed
+        if unmet(row.when, Exchange()) is None and judge_exchange(row.expect, Exchange()).passed
     }
     assert passed == set()
+
+
+def test_a_condition_says_in_words_why_nothing_can_be_expected() -> None:
+    for revision, rule, row in rows():
+        for one in row.when:
+            assert one.otherwise.startswith(("the ", "no ")), (revision.label, rule.id)
 
 
 def test_an_error_of_another_code_satisfies_no_rule_about_a_code() -> None:

@@ -205,7 +205,8 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_a_step_or_a_fact_is_one_of_the_probe(tmp_path: Path) -> None:
     text = row("AAA-001").replace("ping", "{probe: cursor_twice}")
     folder = write(tmp_path / "v2024-11-05", rules=text.replace("answer", "steps.third.answer"))
-    assert "names no step of the check: there are first, second" in only_problem(folder).message
+    told = only_problem(folder).message
+    assert "names no step of the check: there are page, first, second" in told
     write(folder, rules=text.replace("answer", "probe.nothing"))
     assert "names no fact of the check: there are same_items" in only_problem(folder).message
     write(folder, rules=text.replace("answer", "steps.first.answer"))

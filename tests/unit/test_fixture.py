@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from mcptest.model.errors import UsageError
+from mcptest.run import fixture
 from mcptest.run.fixture import (
     FixtureError,
     checked_fixture,
@@ -24,7 +23,7 @@ from mcptest.run.fixture import (
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tmp"
     folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
     return folder
 
 
@@ -118,7 +117,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(
     def full(*args: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(fixture, "_copy_file", full)
     with pytest.raises(FixtureError, match="No space left"):
         isolate_fixture(source)
     assert list(temporary.iterdir()) == []

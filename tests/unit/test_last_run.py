@@ -59,7 +59,8 @@ def test_a_torn_last_line_costs_nothing_else() -> None:
 
 def test_a_run_that_was_killed_at_once_forgets_nothing() -> None:
     ran(("a", Status.FAIL))
-    LastRun().close()
+    with LastRun():
+        pass
     assert failed_last_time() == {"s.yaml::a"}
 
 

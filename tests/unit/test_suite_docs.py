@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from mcptest.suite import declarations as d
+from mcptest.suite.all_declarations import ALL
 from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
+    Elsewhere,
     Expectations,
     Field,
     Flag,
@@ -55,7 +57,12 @@ def takes(kind: Kind) -> str:
     if isinstance(kind, Choice):
         return " or ".join(f"`{value}`" for value in kind.values)
     if isinstance(kind, ObjectOf):
-        return f"[{kind.declaration.name}](#{anchor(kind.declaration)})"
+        short = "text, or " if kind.short_for else ""
+        return f"{short}[{kind.declaration.name}](#{anchor(kind.declaration)})"
+    if isinstance(kind, Elsewhere):
+        whole = f"[{kind.declaration.name}](#{anchor(kind.declaration)})"
+        listed = kind.declaration.by_name.get(kind.list_of)
+        return whole if listed is None else f"{whole}, or {takes(listed.kind)}"
     if isinstance(kind, ListOf):
         return f"list of [{kind.declaration.name}](#{anchor(kind.declaration)})"
     if isinstance(kind, Expectations):
@@ -86,7 +93,7 @@ def table(declaration: Declaration) -> Iterator[str]:
 
 
 def tables() -> str:
-    return "\n" + "\n".join(line for one in d.ALL for line in table(one)) + "\n"
+    return "\n" + "\n".join(line for one in ALL for line in table(one)) + "\n"
 
 
 def test_the_tables_of_fields_are_fresh() -> None:

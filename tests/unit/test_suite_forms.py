@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mcptest.suite import declarations, model
+from mcptest.suite import declarations, declared_expectations, declared_server, model
 from mcptest.suite.fields import Declaration, Reserved
 from mcptest.suite.file_forms import Given
 from mcptest.suite.model import (
@@ -439,13 +439,13 @@ def _declared(declaration: Declaration) -> set[str]:
 @pytest.mark.parametrize(
     ("declaration", "value", "elsewhere"),
     [
-        (declarations.EXPECT, Expect, set()),
-        (declarations.LOGGING_EXPECT, LoggingExpect, set()),
-        (declarations.NOTIFICATIONS_EXPECT, NotificationExpect, set()),
-        (declarations.SERVER, ServerSpec, set()),
-        (declarations.CLIENT_CAPABILITIES, ClientCapabilities, set()),
-        (declarations.SAMPLING_ANSWER, SamplingMock, set()),
-        (declarations.ROW, TargetCheck, set()),
+        (declared_expectations.EXPECT, Expect, set()),
+        (declared_expectations.LOGGING_EXPECT, LoggingExpect, set()),
+        (declared_expectations.NOTIFICATIONS_EXPECT, NotificationExpect, set()),
+        (declared_server.SERVER, ServerSpec, set()),
+        (declared_server.CLIENT_CAPABILITIES, ClientCapabilities, set()),
+        (declared_server.SAMPLING_ANSWER, SamplingMock, set()),
+        (declared_expectations.ROW, TargetCheck, set()),
         (declarations.TRAJECTORY_CHECK, TrajectoryCheck, set()),
         (declarations.TRACE_ENTRY, TraceEntry, set()),
         (declarations.TOOL_BLOCK, ToolBlock, set()),

@@ -214,3 +214,15 @@ def test_a_thousand_bad_files_are_counted_and_not_all_kept(tmp_path: Path) -> No
 
     assert len(messages) == 1_001
     assert messages[-1] == "100 more problems in this and other files"
+
+
+def test_the_command_of_a_server_that_is_replaced_may_name_a_fixture(tmp_path: Path) -> None:
+    put(tmp_path, a=GOOD.replace("command: s", "command: s, args: ['{{fixture}}']"))
+    assert names(load_suites([str(tmp_path)], server_given=True)) == ["a.yaml"]
+    assert "{{fixture}}" in refused(tmp_path)[0]
+
+
+def test_the_environment_of_a_server_that_is_replaced_is_still_used(tmp_path: Path) -> None:
+    put(tmp_path, a=GOOD.replace("command: s", "command: s, env: {A: '{{fixture}}'}"))
+    with pytest.raises(SuiteError, match="fixture"):
+        load_suites([str(tmp_path)], server_given=True)

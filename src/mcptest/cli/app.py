@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import functools
 import importlib
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import NoReturn, Protocol, cast
 
 from mcptest.model.errors import ExitCode, McptestError, UsageError
@@ -24,17 +25,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("mcptest.cli.run", "run suites: call servers and check their answers"),
     "ci": ("mcptest.cli.ci", "run suites with the manners of continuous integration"),
     "matrix": ("mcptest.cli.matrix", "run one suite over several servers, as a table"),
+    "audit": ("mcptest.cli.audit", "zero configuration: call every safe tool, classify, score"),
+    "lint": ("mcptest.cli.lint", "can a model use these tools? names, words, schemas, costs"),
+    "fuzz": ("mcptest.cli.fuzz", "almost valid inputs for each tool: crashes, hangs, leaks"),
+    "generate": ("mcptest.cli.generate", "a starter test for each tool, prompt and resource"),
+    "init": ("mcptest.cli.init", "a first suite; with a server, one that passes at once"),
+    "coverage": ("mcptest.cli.coverage", "which items of a live server a suite asserts on"),
     "record": ("mcptest.cli.record", "record a session with a server, or between a client and one"),
     "compliance": ("mcptest.cli.compliance", "judge captures and servers by the specification"),
     "explain": ("mcptest.cli.explain", "one rule in full: what it demands, why, and where from"),
+    "doctor": ("mcptest.cli.doctor", "what will break when a server moves to another revision"),
     "serve": ("mcptest.cli.serve", "be a server: the demo that ships with mcptest"),
     "schema": ("mcptest.cli.schema", "print the JSON Schema of a file format"),
 }
 
 EPILOG = """\
 examples:
+  mcptest run evals/ --fixture evals/fixtures
+  mcptest compliance run --server "npx -y my-server /data"
+  mcptest doctor --server http://127.0.0.1:3001/mcp --to 2026-07-28
   mcptest record --server demo --out session.jsonl
-  mcptest record --server "npx -y my-server /data" --out session.jsonl
   mcptest compliance invariants --capture session.jsonl
   mcptest explain INV-003
 
@@ -52,11 +62,28 @@ class CommandModule(Protocol):
     def run(self, arguments: argparse.Namespace) -> int: ...
 
 
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal. argparse makes one for each option: it has to be cheap."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_help_width())
+
+
+@functools.cache
+def _help_width() -> int:
+    with contextlib.suppress(ValueError):
+        return max(20, int(os.environ.get("COLUMNS", "")) - 2)
+    try:
+        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]  # None is an AttributeError
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return 78
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, with our way of saying what is wrong."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", HelpText)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed through unchanged
 
@@ -157,6 +184,7 @@ def _dispatch(argv: Sequence[str]) -> int:
         kind = "option" if name.startswith("-") else "command"
         raise UsageError(f"unknown {kind}: {name}", hint=hint)
     module_name, summary = COMMANDS[name]
+    _import_msgspec_alone()
     module = cast("CommandModule", importlib.import_module(module_name))
     parser = Parser(prog=f"mcptest {name}", description=summary[0].upper() + summary[1:] + ".")
     module.configure(parser)
@@ -164,6 +192,21 @@ def _dispatch(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(own)
     arguments.server_command = command
     return module.run(arguments)
+
+
+def _import_msgspec_alone() -> None:
+    """Without typing_extensions, of which it needs nothing that our Python lacks.
+
+    msgspec takes it where it is installed, and it takes 15 modules with it: a tenth of the time
+    until the first server of a run is started.
+    """
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = cast("ModuleType", None)  # how to say: it can't be imported
+    try:
+        importlib.import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], list[str]]:

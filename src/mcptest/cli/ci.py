@@ -51,12 +51,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     loaded, tests = suite_run.chosen_tests(arguments)
+    lanes = suite_run.chosen_lanes(arguments, loaded)
     if arguments.list:
-        return suite_run.show_list(tests, as_data=arguments.json)
+        return suite_run.show_list(tests, lanes, as_data=arguments.json)
     stored = suite_run.baseline_of(arguments)
     settings, options = suite_run.settings_of(arguments, loaded), suite_run.run_options(arguments)
     with stopping_on_signals() as stop:
-        report = suite_run.carry_out(arguments, tests, settings, options, stop)
+        report = suite_run.carry_out(arguments, tests, settings, options, stop, lanes)
         suggested = suite_run.suggestions(arguments, tests, report, settings, stop)
         report, unwritten = suite_run.publish(
             arguments, report, stored, elsewhere=lambda done: step_summary(done, os.environ)

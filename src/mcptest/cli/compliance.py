@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcptest.cli.compliance_options import DESCRIPTION, configure_run
 from mcptest.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ revisions: v2024-11-05, v2025-03-26, v2025-06-18, v2025-11-25, v2026-07-28, draf
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    configure_run(commands.add_parser("run", help="judge a server", description=DESCRIPTION))
     _configure_invariants(
         commands.add_parser("invariants", help="judge captures", description=_INVARIANTS)
     )
@@ -86,6 +88,10 @@ def _configure_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "run":
+        from mcptest.cli.compliance_run import judge_live
+
+        return judge_live(arguments)
     if arguments.action == "rules":
         return _list_rules(arguments)
     if arguments.action == "diff":
@@ -171,18 +177,13 @@ def _print_text(
 
 def _list_rules(arguments: argparse.Namespace) -> int:
     from mcptest.model.revision import parse_revision
+    from mcptest.report.corpus_rules import all_listed_rules
     from mcptest.report.rules_list import rules_as_json, rules_as_lines
     from mcptest.report.terminal import Style, say, say_json
-    from mcptest.rules.catalogue import all_rules
     from mcptest.rules.composition import COMPOSITION_RULES
 
     revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
-    rules = [
-        rule
-        for rule in all_rules()
-        if (revision is None or revision in rule.window)
-        and (arguments.side is None or rule.side.value in {arguments.side, "both"})
-    ]
+    rules = all_listed_rules(revision, arguments.side)
     together: list[CompositionRule] = [] if arguments.side else list(COMPOSITION_RULES.values())
     if arguments.json or arguments.format == "json":
         say_json(sys.stdout, rules_as_json(rules, together, revision))

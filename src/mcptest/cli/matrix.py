@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from mcptest.cli import run as suite_run
 from mcptest.cli import suite_options
@@ -15,8 +17,8 @@ from mcptest.model.results import RunReport
 from mcptest.model.show import show
 from mcptest.report import matrix
 from mcptest.report.terminal import Style
+from mcptest.run.choosing import ServerChoice, chosen_target
 from mcptest.run.interrupt import stopping_on_signals
-from mcptest.run.serving import ServerChoice, chosen_target
 
 EPILOG = """\
 Each server is NAME:SERVER, where SERVER is whatever --server of `mcptest run` takes: a command, a
@@ -63,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     languages = servers_of(arguments)
     arguments.server = ""  # the suite need not name any
     loaded, tests = suite_run.chosen_tests(arguments)
+    if loaded.lanes:
+        sys.stderr.write("mcptest: note: a matrix runs tests; the lanes of the suite are not run\n")
     if arguments.list:
         return suite_run.show_list(tests, as_data=arguments.json)
     stored = suite_run.baseline_of(arguments)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -28,29 +27,29 @@ from mcptest.cli.suite_options import (
     add_suite_options,
 )
 from mcptest.model.errors import ExitCode, UsageError
-from mcptest.model.results import RunReport, Suggestion, TestResult
 from mcptest.model.show import show
-from mcptest.report.terminal import Style
+from mcptest.run.choosing import ServerChoice, chosen_target
 from mcptest.run.fixture import checked_fixture
 from mcptest.run.interrupt import Stop, stopping_on_signals
-from mcptest.run.last_run import failed_last_time
 from mcptest.run.selection import Selection, only_this, parse_shard, select
-from mcptest.run.server_session import Numbered, Settings
-from mcptest.run.serving import ServerChoice, chosen_target
-from mcptest.run.suite_run import RunOptions, run_suite
+from mcptest.run.settings import Numbered, RunOptions, Settings
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
+    from mcptest.model.results import RunReport, Suggestion, TestResult
     from mcptest.report.baseline import Baseline
     from mcptest.report.progress import Progress
+    from mcptest.report.terminal import Style
     from mcptest.report.write import Wanted
+    from mcptest.suite.lanes import Lanes
 
 EPILOG = """\
 examples:
   mcptest run evals/
   mcptest run --suite evals/ --fixture evals/fixtures --junit results.xml
+  mcptest run --config evals/compliance.yml --junit results.xml
   mcptest run evals/ -k "read and not slow" --trials 5
   mcptest run evals/ --isolation shared --in-flight 32
   mcptest run evals/read_file.yaml --server "node dist/index.js {{fixture}}" --fixture data
@@ -77,13 +76,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     loaded, tests = chosen_tests(arguments)
+    lanes = chosen_lanes(arguments, loaded)
     if arguments.list:
-        return show_list(tests, as_data=arguments.json)
+        return show_list(tests, lanes, as_data=arguments.json)
     stored = baseline_of(arguments)
     settings, options = settings_of(arguments, loaded), run_options(arguments)
     # Until the reports are written: a signal must not cost them.
     with stopping_on_signals() as stop:
-        report = carry_out(arguments, tests, settings, options, stop)
+        report = carry_out(arguments, tests, settings, options, stop, lanes)
         suggested = suggestions(arguments, tests, report, settings, stop)
         report, unwritten = publish(arguments, report, stored)
         tell_suggestions(arguments, suggested)
@@ -125,26 +125,45 @@ def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]
         pattern=arguments.pattern,
         tags=tuple(arguments.tag),
         shard=parse_shard(arguments.shard) if arguments.shard else None,
-        only=failed_last_time() if arguments.last_failed else None,
+        only=_failed_last_time() if arguments.last_failed else None,
     )
     return loaded, select(loaded.suite.tests, selection)
+
+
+def _failed_last_time() -> set[str]:
+    from mcptest.run.last_run import failed_last_time
+
+    return failed_last_time()
+
+
+def chosen_lanes(arguments: argparse.Namespace, loaded: LoadedSuite) -> tuple[Lanes, ...]:
+    """What the files ask for besides their tests."""
+    if not loaded.lanes:
+        return ()
+    from mcptest.cli.run_lanes import lanes_to_run
+
+    return lanes_to_run(arguments, loaded.lanes)
 
 
 def names_a_server(arguments: argparse.Namespace) -> bool:
     return arguments.server is not None or bool(arguments.server_command)
 
 
-def show_list(tests: Sequence[Test], *, as_data: bool) -> int:
+def show_list(tests: Sequence[Test], lanes: Sequence[Lanes] = (), *, as_data: bool) -> int:
+    places = [(test.name, test.place.file, test.place.line) for test in tests]
+    if lanes:
+        from mcptest.cli.run_lanes import lane_places
+
+        places += lane_places(lanes)
     if as_data:
         from mcptest.report.results_json import as_json
 
-        places = [{"name": t.name, "file": t.place.file, "line": t.place.line} for t in tests]
-        sys.stdout.buffer.write(as_json(places))
+        named = [{"name": name, "file": file, "line": line} for name, file, line in places]
+        sys.stdout.buffer.write(as_json(named))
     else:
-        for test in tests:
-            place = show(f"{test.place.file}:{test.place.line}", 500)
-            sys.stdout.write(f"{place}: {show(test.name, 300)}\n")
-    return ExitCode.OK if tests else _nothing_selected()
+        for name, file, line in places:
+            sys.stdout.write(f"{show(f'{file}:{line}', 500)}: {show(name, 300)}\n")
+    return ExitCode.OK if places else _nothing_selected()
 
 
 def choice_of(
@@ -202,7 +221,34 @@ def carry_out(
     settings: Settings,
     options: RunOptions,
     stop: Stop,
+    lanes: Sequence[Lanes] = (),
 ) -> RunReport:
+    if lanes:
+        from mcptest.cli.run_lanes import with_lanes
+
+        def run_tests(settings: Settings) -> RunReport:
+            return carry_out(arguments, tests, settings, options, stop)
+
+        return with_lanes(arguments, lanes, tests, settings, options, stop, run_tests)
+    from mcptest.run.head_start import with_a_head_start
+
+    with with_a_head_start(tests, settings, options) as begun:
+        return _carry_out(arguments, tests, begun, options, stop)
+
+
+def _carry_out(
+    arguments: argparse.Namespace,
+    tests: Sequence[Test],
+    settings: Settings,
+    options: RunOptions,
+    stop: Stop,
+) -> RunReport:
+    import shutil
+
+    from mcptest.model.results import RunReport
+    from mcptest.report.terminal import Style
+    from mcptest.run.suite_run import run_suite
+
     if not tests:
         return RunReport()
     style = Style.of(sys.stderr, no_color=arguments.no_color)
@@ -223,10 +269,23 @@ def carry_out(
         progress.finish(result)
 
     try:
-        return run_suite(tests, settings, options, stop, tell)
+        return run_suite(tests, settings, options, stop, tell, _import_the_rest)
     finally:
         if progress is not None:
             progress.close()
+
+
+def _import_the_rest() -> None:
+    """What checks answers and writes reports, in the time that the servers take to start."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 10)  # whoever has an answer to read goes first
+    try:
+        import jsonschema_rs  # noqa: F401 - for the one that compiles output schemas
+
+        from mcptest.report import results_json, results_text, write  # noqa: F401 - for `publish`
+        from mcptest.schema import json_schema  # noqa: F401 - for the check of structured content
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
@@ -290,7 +349,7 @@ def wanted_reports(arguments: argparse.Namespace) -> Wanted:
     )
 
 
-Renderer = Callable[[RunReport, Style, int], str]
+Renderer: TypeAlias = "Callable[[RunReport, Style, int], str]"
 
 
 def publish(
@@ -305,8 +364,11 @@ def publish(
 
     `elsewhere` writes further ones, and says what it could not write.
     """
+    import shutil
+
     from mcptest.report.results_json import mcp_assert_json
     from mcptest.report.results_text import summary
+    from mcptest.report.terminal import Style
     from mcptest.report.write import with_regressions, write_reports
 
     wanted = wanted_reports(arguments)

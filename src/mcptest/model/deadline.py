@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from mcptest.model.errors import UsageError
 
@@ -14,8 +15,7 @@ _DURATION = re.compile(rf"(?:{_PART.pattern})+")
 _BARE = re.compile(r"[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(msgspec.Struct, frozen=True):
     """A point on the monotonic clock. `limit` is the length it was made with, for messages."""
 
     at: float

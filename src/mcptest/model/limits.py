@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     message_bytes: int = 16 * MEBIBYTE
     """One stdio line, one SSE event or one decoded HTTP body."""
     header_bytes: int = 64 * 1024

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -48,8 +47,7 @@ class Flaw(enum.Enum):
     ERROR_TYPE = "error-type"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """A flaw with its reason in words; `pointer` is a JSON pointer into the message."""
 
     flaw: Flaw

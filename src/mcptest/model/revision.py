@@ -7,7 +7,8 @@ and a date is only a name.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+import msgspec
 
 from mcptest.model.errors import UsageError
 
@@ -73,8 +74,7 @@ NEWEST_HANDSHAKE = HANDSHAKE_REVISIONS[-1]
 NEWEST_STATELESS = Revision.V2026_07_28
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """Half-open: holds from `since` up to, but not including, `until`."""
 
     since: Revision = Revision.V2024_11_05

@@ -6,15 +6,22 @@ bidirectional overrides and invisible characters become visible, and the text is
 
 from __future__ import annotations
 
+import functools
 import re
 
-_UNSAFE = re.compile(
+_UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 # Workflow commands of CI systems: `::` at the start of a line, the others anywhere in it.
 _COMMAND = re.compile(r"^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[))", re.IGNORECASE)
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@functools.cache
+def _unsafe() -> re.Pattern[str]:
+    """Compiled when it is needed: most texts are plain, and this takes its time."""
+    return re.compile(_UNSAFE)
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -33,7 +40,7 @@ def show(text: str | bytes, limit: int = 200) -> str:
     if isinstance(text, bytes):
         text = text[: limit * 4 + 4].decode("utf-8", "backslashreplace")
     cut = text[: limit + 1]
-    safe = _UNSAFE.sub(_escape, cut)
+    safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(_escape, cut)
     if "::" in safe or "##" in safe:
         safe = _COMMAND.sub(r"\g<0>\\", safe)
     return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"

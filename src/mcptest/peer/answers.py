@@ -6,8 +6,9 @@ A client that answers must declare it, so the declared capabilities are derived 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
@@ -17,8 +18,7 @@ INVALID_PARAMS = -32602
 _LONGEST_TEXT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(msgspec.Struct, frozen=True):
     """What the client says when it is asked; None means that it does not offer the feature."""
 
     roots: tuple[Mapping[str, str], ...] | None = ()
@@ -27,7 +27,7 @@ class Answers:
     stop_reason: str = "endTurn"
     elicitation: str | None = "accept"
     """The action: accept, decline or cancel. An accepted form is filled in from its schema."""
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: Mapping[str, Any] = {}
     """Values for form fields by name; the others are made up from the schema."""
     content: Mapping[str, Any] | None = None
     """The whole content of an accepted form, instead of one that is made up."""

@@ -7,8 +7,9 @@ stateless era is a method here; nothing else in the code asks which era it is in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.message import Message
@@ -16,12 +17,11 @@ from mcptest.model.revision import Revision
 from mcptest.peer.pending import Pending
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
+class ServerFacts(msgspec.Struct, frozen=True):
     """What the server said about itself when the session began."""
 
-    capabilities: Mapping[str, Any] = field(default_factory=dict)
-    info: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any] = {}
+    info: Mapping[str, Any] = {}
     instructions: str | None = None
     versions: tuple[str, ...] = ()
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from mcptest.model.revision import TIMELINE
+from mcptest.report.corpus_pages import stale_corpus_pages, write_corpus_pages
 from mcptest.report.version_diff import plain, severity_in_words, summary_in_words
 from mcptest.rules.corpus.load import SHIPPED, shipped_registry
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS, WELL_KNOWN
@@ -203,13 +204,15 @@ def refreshed(page: str, text: str) -> str:
 def stale_pages(folder: Path) -> list[str]:
     """Names of the pages that are not as the corpora say."""
     texts = {page: (folder / page).read_text(encoding="utf-8") for page in PARTS}
-    return [page for page, text in texts.items() if refreshed(page, text) != text]
+    changed = [page for page, text in texts.items() if refreshed(page, text) != text]
+    return [*changed, *stale_corpus_pages(folder)]
 
 
 def write_pages(folder: Path) -> None:
     for page in PARTS:
         path = folder / page
         path.write_text(refreshed(page, path.read_text(encoding="utf-8")), encoding="utf-8")
+    write_corpus_pages(folder)
 
 
 def main(arguments: list[str]) -> int:

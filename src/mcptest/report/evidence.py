@@ -6,7 +6,8 @@ The words are the peer's. No line that leaves this module can steer a terminal o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from mcptest.model.results import FailedCheck, TestResult
 from mcptest.model.show import show
@@ -15,8 +16,7 @@ _COMMAND = 4_000
 """A command that was cut would not run; this is longer than any that a person writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """How much of a failure is shown."""
 
     lines: int

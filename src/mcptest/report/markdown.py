@@ -76,7 +76,7 @@ def _table(report: RunReport, titles: dict[Identity, str]) -> Iterator[str]:
     rows = (_row(result, titles, report.trials > 1) for result in report.results)
     yield "| Status | Test | Duration |"
     yield "|---|---|---|"
-    yield from _within(rows, ROOM_FOR_ROWS, len(report.results), "| | and {} more | |")
+    yield from within(rows, ROOM_FOR_ROWS, len(report.results), "| | and {} more | |")
     yield ""
 
 
@@ -95,7 +95,7 @@ def _details(report: RunReport, titles: dict[Identity, str]) -> Iterator[str]:
         return
     yield from ("<details><summary>Failure details</summary>", "")
     blocks = (_detail(result, titles, report.trials > 1) for result in failed)
-    yield from _within(blocks, ROOM_FOR_DETAILS, len(failed), "and {} more failures\n")
+    yield from within(blocks, ROOM_FOR_DETAILS, len(failed), "and {} more failures\n")
     yield from ("</details>", "")
 
 
@@ -107,7 +107,7 @@ def _detail(result: TestResult, titles: dict[Identity, str], with_trial: bool) -
     return "\n".join([title, "", *fenced(lines), ""])
 
 
-def _within(parts: Iterable[str], room: int, total: int, rest: str) -> Iterator[str]:
+def within(parts: Iterable[str], room: int, total: int, rest: str) -> Iterator[str]:
     """As many as there is room for, and how many more there are."""
     for number, part in enumerate(parts):
         room -= len(part.encode("utf-8"))
@@ -127,7 +127,7 @@ def _reliability(report: RunReport) -> Iterator[str]:
     yield from ("### Reliability", "")
     yield "| Test | Trials | Passed | pass@k | pass^k |"
     yield "|---|---|---|---|---|"
-    yield from _within(rows, ROOM_FOR_ROWS // 4, len(measured.tests), "| and {} more | | | | |")
+    yield from within(rows, ROOM_FOR_ROWS // 4, len(measured.tests), "| and {} more | | | | |")
     yield from ("", f"**{measured}**", "")
 
 
@@ -140,5 +140,5 @@ def _regressions(report: RunReport) -> Iterator[str]:
         for each in report.regressions
     )
     yield from (f"### Regressions ({len(report.regressions)})", "")
-    yield from _within(rows, ROOM_FOR_ROWS // 8, len(report.regressions), "- and {} more")
+    yield from within(rows, ROOM_FOR_ROWS // 8, len(report.regressions), "- and {} more")
     yield ""

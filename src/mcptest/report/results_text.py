@@ -7,7 +7,8 @@ names and whole lines, so that they can be searched.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from mcptest.model.results import RunReport, Status, TestResult
 from mcptest.model.show import show
@@ -32,8 +33,7 @@ _LABEL = 10
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(msgspec.Struct, frozen=True):
     """What is being written, and for whom."""
 
     report: RunReport

@@ -48,6 +48,12 @@ def _run() -> dict[str, Any]:
     return run_json_schema()
 
 
+def _compliance() -> dict[str, Any]:
+    from mcptest.report.compliance_json import compliance_json_schema
+
+    return compliance_json_schema()
+
+
 def _suite() -> dict[str, Any]:
     from mcptest.suite.json_schema_of_suite import suite_json_schema
 
@@ -58,6 +64,7 @@ _FORMATS = {
     "suite": ("a suite of tests", _suite),
     "run": ("a saved run, `mcptest run --json-file`", _run),
     "report": ("the JSON report of `mcptest compliance invariants --json`", _report),
+    "compliance": ("a judged server, `mcptest compliance run --json`", _compliance),
     "capture": ("one line of a full capture", _capture),
     "exchanges": ("a capture of the public form", _exchanges),
 }

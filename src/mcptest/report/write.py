@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.model.results import RunReport
-from mcptest.report import badge, junit, markdown
-from mcptest.report.baseline import (
-    Baseline,
-    baseline_of,
-    compare,
-    notes_of,
-    read_baseline,
-    write_baseline,
-)
-from mcptest.report.results_json import run_json
 from mcptest.transport.files import replace_file
 
-RENDERERS: Mapping[str, Callable[[RunReport], bytes]] = {
-    "json_file": run_json,
-    "junit": junit.render,
-    "markdown": lambda report: markdown.render(report).encode(),
-    "badge": badge.render,
-}
+if TYPE_CHECKING:
+    from mcptest.report.baseline import Baseline
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which files were asked for, by the name of their option."""
 
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Path] = {}
     baseline: Path | None = None
     save_baseline: Path | None = None
     partial: bool = False
     """Only a part of the tests was run: what is missing is not stale."""
+
+
+def rendered(name: str, report: RunReport) -> bytes:
+    """The content of one file. Most runs want none, so each form is imported when it is wanted."""
+    if name == "junit":
+        from mcptest.report import junit
+
+        return junit.render(report)
+    if name == "markdown":
+        from mcptest.report import markdown
+
+        return markdown.render(report).encode()
+    if name == "badge":
+        from mcptest.report import badge
+
+        return badge.render(report)
+    from mcptest.report.results_json import run_json
+
+    return run_json(report)
 
 
 def stored_baseline(wanted: Wanted) -> Baseline | None:
@@ -49,12 +53,16 @@ def stored_baseline(wanted: Wanted) -> Baseline | None:
         data = wanted.baseline.read_bytes()
     except OSError as error:
         raise UsageError(f"can't read the baseline {wanted.baseline}: {error.strerror}") from None
+    from mcptest.report.baseline import read_baseline
+
     return read_baseline(data, str(wanted.baseline))
 
 
 def with_regressions(report: RunReport, stored: Baseline | None, wanted: Wanted) -> RunReport:
     if stored is None:
         return report
+    from mcptest.report.baseline import compare, notes_of
+
     found = compare(report, stored, partial=wanted.partial)
     return msgspec.structs.replace(
         report, regressions=tuple(found.regressions), notes=(*report.notes, *notes_of(found))
@@ -65,8 +73,10 @@ def write_reports(report: RunReport, stored: Baseline | None, wanted: Wanted) ->
     """Write every file; gives a sentence for each that could not be written."""
     failures: list[str] = []
     for name, path in wanted.files.items():
-        _write(path, RENDERERS[name](report), failures)
+        _write(path, rendered(name, report), failures)
     if wanted.save_baseline is not None:
+        from mcptest.report.baseline import baseline_of, write_baseline
+
         previous = stored if wanted.partial or report.interrupted else None
         if previous is None and (wanted.partial or report.interrupted):
             previous = _earlier(wanted.save_baseline)
@@ -76,6 +86,8 @@ def write_reports(report: RunReport, stored: Baseline | None, wanted: Wanted) ->
 
 def _earlier(path: Path) -> Baseline | None:
     """What is there already: tests that were not run now are not forgotten."""
+    from mcptest.report.baseline import read_baseline
+
     try:
         return read_baseline(path.read_bytes(), str(path)) if path.is_file() else None
     except (OSError, UsageError):

@@ -242,6 +242,17 @@ def tool_names_are_plain(check: Check) -> Watching:
                 )
 
 
+_WALKS_KEPT = 64
+
+
+def _remember_walk(walks: dict[str, dict[str, Any]], cursor: Any, walk: dict[str, Any]) -> None:
+    """Where a walk goes on; of very many at a time the oldest are forgotten."""
+    if isinstance(cursor, str):
+        walks[cursor] = walk
+        if len(walks) > _WALKS_KEPT:
+            del walks[next(iter(walks))]
+
+
 @session_rule(
     "TOOL-005",
     "tool names are unique within the server",
@@ -259,20 +270,25 @@ def tool_names_are_unique(check: Check) -> Watching:
 
     A tool is called by its name alone, so the second one can't be reached.
     """
-    seen: set[str] = set()
+    walks: dict[str, dict[str, Any]] = {}
     while step := (yield):
-        if step.request is None or "cursor" not in step.request.params:
-            seen = set()
+        cursor = step.request.params.get("cursor") if step.request is not None else None
+        # A page may be asked for again, and two walks at a time: each goes on from its cursor.
+        walk = walks.pop(cursor, {}) if isinstance(cursor, str) else {}
+        here: set[str] = set()
         for place, tool in _tools(step):
             name = tool.get("name")
             if not isinstance(name, str):
                 continue
             check.saw(step)
-            if name in seen:
+            if name in here or walk.setdefault(name, cursor) != cursor:
                 check.violated(
                     step,
                     f"the tool {name!r} is listed twice",
                     expected="each name once",
                     pointer=f"/result/tools/{place}/name",
                 )
-            seen.add(name)
+            here.add(name)
+        _remember_walk(walks, cursor, walk)
+        if isinstance(step.result, dict):
+            _remember_walk(walks, step.result.get("nextCursor"), walk)

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.masking import Masker
 from mcptest.model.results import FailedCheck, Proof, Status, TestResult
 from mcptest.model.show import show
 from mcptest.peer.connection import NOTHING_CAME
+from mcptest.run.blocks import CallUnderWay, Stage, begin_call, perform, run_setup
 from mcptest.run.call_failed import CallFailed
 from mcptest.run.disk import open_file
-from mcptest.run.server_session import Numbered, ServerSession, Settings
+from mcptest.run.server_session import ServerSession
+from mcptest.run.settings import Numbered, Settings
 from mcptest.suite.failure import Evaluation
-from mcptest.suite.model import Test, ToolBlock, TrajectoryBlock
+from mcptest.suite.model import ToolBlock, TrajectoryBlock
 from mcptest.suite.templates import fill_block, variables_of
-
-if TYPE_CHECKING:
-    from mcptest.run.blocks import CallUnderWay, Stage
 
 _SHOWN = 600
 _LOOKED_AT = 64 * 1024
 """How much of a peer's text is searched for secrets before it is cut to what is shown."""
-
-
-def skip_reason(test: Test) -> str | None:
-    if test.skip:
-        return "skip: true"
-    if test.skip_unless_env and not os.environ.get(test.skip_unless_env):
-        return f"skipped: env var {test.skip_unless_env} not set"
-    return None
 
 
 def skipped(item: Numbered, reason: str) -> TestResult:
@@ -68,8 +58,6 @@ class Attempt:
 
     def begin(self) -> Self:
         """Send a plain call, so that others can be sent before it is answered."""
-        from mcptest.run.blocks import begin_call
-
         try:
             block = fill_block(self.item.test.block, variables_of(self.session.fixture, {}))
             assert isinstance(block, ToolBlock)
@@ -91,8 +79,6 @@ class Attempt:
         return self._failure(detail, "check", _checks(evaluation, self.session.masker))
 
     def _take_stage(self) -> Stage:
-        from mcptest.run.blocks import Stage
-
         served = self.session.connect(self._deadline)
         self._stage = Stage(
             served.client,
@@ -104,9 +90,6 @@ class Attempt:
         return self._stage
 
     def _evaluate(self) -> Evaluation:
-        # Imported here: the server is starting meanwhile.
-        from mcptest.run.blocks import perform, run_setup
-
         if self._failed is not None:
             raise self._failed
         if self._under_way is not None:

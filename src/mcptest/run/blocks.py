@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
+
+import msgspec
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import PeerError
@@ -47,16 +48,15 @@ _NOTIFICATIONS_KEPT = 10_000
 _NOTIFICATION_BYTES_KEPT = 8 * 1024 * 1024
 
 
-@dataclass(slots=True)
-class Stage:
+class Stage(msgspec.Struct):
     """A running session, as one test uses it."""
 
     client: Client
     deadline: Deadline
     all_failures: bool = False
-    output_schemas: dict[str, Any] = field(default_factory=dict)
+    output_schemas: dict[str, Any] = {}
     """By tool, once they were listed; shared by all tests of a server."""
-    notifications: list[Mapping[str, Any]] = field(default_factory=list)
+    notifications: list[Mapping[str, Any]] = []
     exchange: tuple[Any, bytes] | None = None
     """The id of the last request and the answer to it, if it came, for the proof of a failure."""
     _bytes_left: int = _NOTIFICATION_BYTES_KEPT
@@ -137,8 +137,7 @@ def _(block: SamplingBlock, stage: Stage) -> Evaluation:
     return begin_call(ToolBlock(block.tool, block.args, block.expect), stage).finish()
 
 
-@dataclass(frozen=True, slots=True)
-class CallUnderWay:
+class CallUnderWay(msgspec.Struct, frozen=True):
     """A tool call that was sent; several may be on their way at once."""
 
     block: ToolBlock

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
@@ -19,7 +19,8 @@ from mcptest.model.results import RunReport, Status, Suggestion
 from mcptest.peer.connection import Stopped
 from mcptest.run.attempt import Attempt
 from mcptest.run.disk import open_file
-from mcptest.run.server_session import Numbered, ServerSession, Settings
+from mcptest.run.server_session import ServerSession
+from mcptest.run.settings import Numbered, Settings
 from mcptest.suite.model import Test, ToolBlock
 from mcptest.suite.yaml_nodes import Listing, Mapping, Node, Scalar, YamlError, decode, read_nodes
 
@@ -63,8 +64,8 @@ def find_positions(
 ) -> Iterator[Suggestion]:
     """For each failing test that has a position: the nearest one at which it passes."""
     failed = {(r.file, r.line, r.name) for r in report.results if r.status is Status.FAIL}
-    settings = replace(
-        settings, should_stop=should_stop, choice=replace(settings.choice, captures=None)
+    settings = structs.replace(
+        settings, should_stop=should_stop, choice=structs.replace(settings.choice, captures=None)
     )
     tried = 0
     for test in tests:

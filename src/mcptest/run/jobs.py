@@ -6,9 +6,10 @@ from collections.abc import Generator, Iterator, Sequence
 
 from mcptest.model.results import TestResult
 from mcptest.peer.connection import Stopped
-from mcptest.run.attempt import Attempt, broken, check_trace, skip_reason, skipped
+from mcptest.run.attempt import Attempt, broken, check_trace, skipped
 from mcptest.run.pool import Found
-from mcptest.run.server_session import Numbered, ServerSession, Settings
+from mcptest.run.server_session import ServerSession
+from mcptest.run.settings import Numbered, Settings, skip_reason
 
 
 class Tests:

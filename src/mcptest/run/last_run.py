@@ -28,6 +28,9 @@ class LastRun:
 
     def __init__(self) -> None:
         self._file: int | None = None
+
+    def begin(self) -> None:
+        """Mark the beginning of a run. This waits for the disk, so servers may start meanwhile."""
         try:
             FOLDER.mkdir(exist_ok=True)
             if not (FOLDER / ".gitignore").exists():
@@ -53,6 +56,7 @@ class LastRun:
             self._file = None
 
     def __enter__(self) -> LastRun:
+        self.begin()
         return self
 
     def __exit__(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
@@ -22,16 +23,15 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWords:
+class ServerWords(msgspec.Struct, frozen=True):
     """What a command line said about the server, before it is understood."""
 
     server: str | None = None
     command: Sequence[str] = ()
     """The words after a bare `--`."""
     way: Way | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
+    env: Mapping[str, str] = {}
     cwd: str | None = None
     config: Path | None = None
 
@@ -129,6 +129,8 @@ def _configured(name: str, words: ServerWords) -> Target | None:
 
 
 def _servers_in(path: Path) -> Mapping[str, Any]:
+    import json
+
     try:
         document = json.loads(path.read_bytes())
     except OSError as error:

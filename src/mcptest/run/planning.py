@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcptest.model.errors import UsageError
-from mcptest.run.attempt import skip_reason
+from mcptest.run.choosing import is_remote
 from mcptest.run.jobs import FreshJob, SerialJob, SkipJob, TraceJob
 from mcptest.run.pool import Job
-from mcptest.run.server_session import Numbered, Settings, server_key
-from mcptest.run.serving import is_remote
+from mcptest.run.settings import Numbered, Settings, server_key, skip_reason
 from mcptest.run.sharing import SharedJob
 from mcptest.suite.model import SamplingBlock, ServerSpec, TrajectoryBlock
 

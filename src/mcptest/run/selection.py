@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.suite.model import Test
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """What was asked for. Everything that is set must hold."""
 
     pattern: str = ""
@@ -64,6 +63,8 @@ def _term(test: Test, term: str) -> bool:
     wanted = term.strip().lower()
     name = test.name.lower()
     if any(character in wanted for character in "*?["):
+        import fnmatch
+
         return fnmatch.fnmatchcase(name, wanted)
     return wanted in name
 

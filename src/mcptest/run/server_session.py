@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
+
+from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import McptestError, PeerError
@@ -16,80 +16,21 @@ from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
 from mcptest.run.call_failed import CallFailed, kind_of
-from mcptest.run.fixture import FixtureCopy, FixtureError, isolate_fixture
-from mcptest.run.serving import Served, ServerChoice, answers_for, masker_for, serve, target_for
-from mcptest.suite.environment import resolve
-from mcptest.suite.model import SamplingBlock, ServerSpec, Test
-from mcptest.suite.templates import fill_server, variables_of
+from mcptest.run.fixture import FixtureError
+from mcptest.run.serving import Served, answers_for, masker_for, serve
+from mcptest.run.settings import Memory, Numbered, Settings, server_key
+from mcptest.run.starting import Ground, Understood, prepare_ground, understand
+from mcptest.suite.model import SamplingBlock, ServerSpec
+from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import Target
+
+__all__ = ["Memory", "Numbered", "ServerSession", "Settings", "server_key"]
 
 _CLOSING = 5.0
 _CLOSING_IN_A_HURRY = 2.0
 _CLOSING_AT_ONCE = 0.1
 _NO_SERVER = ServerSpec()
 _UNSAFE_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-
-ServerKey: TypeAlias = tuple[object, ...]
-
-
-@dataclass(slots=True)
-class Memory:
-    """What is learned about servers during a run and holds for all of their tests.
-
-    Workers write it at the same time. Each entry is written whole and never changed, so the worst
-    that happens is that two find out the same thing.
-    """
-
-    eras: dict[ServerKey, Revision] = field(default_factory=dict)
-    output_schemas: dict[ServerKey, dict[str, Any]] = field(default_factory=dict)
-    warnings: dict[str, None] = field(default_factory=dict)
-
-    def warn(self, *sentences: str) -> None:
-        self.warnings.update(dict.fromkeys(sentences))
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A test with its place in the report and its trial."""
-
-    number: int
-    test: Test
-    trial: int = 1
-    language: str = ""
-    choice: ServerChoice | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How tests are run, whatever they test."""
-
-    timeout: float = 30.0
-    fixture: Path | None = None
-    choice: ServerChoice = field(default_factory=ServerChoice)
-    all_failures: bool = False
-    quick_end: bool = False
-    """Servers are ended right after their last answer, instead of being waited for."""
-    repeat: Callable[[Numbered], str] = lambda item: ""
-    """The command that runs just this test again."""
-    should_stop: Callable[[], bool] = lambda: False
-    memory: Memory = field(default_factory=Memory)
-
-
-def server_key(spec: ServerSpec, choice: ServerChoice) -> ServerKey:
-    """The same for all tests whose server is started in the same way, wherever its fixture is."""
-    return (
-        choice,
-        spec.command,
-        spec.args,
-        tuple(sorted(spec.env.items())),
-        spec.cwd,
-        spec.transport,
-        spec.url,
-        tuple(sorted(spec.headers.items())),
-        spec.docker,
-        repr(spec.client_capabilities),
-        spec.spec_version,
-    )
 
 
 class ServerSession:
@@ -99,8 +40,6 @@ class ServerSession:
         """`attempt` counts the sessions that were begun for the same tests."""
         self.problem: McptestError | None = None
         self.served: Served | None = None
-        self.fixture = ""
-        self.note = ""
         self.label = ""
         self.masker = Masker()
         self._settings = settings
@@ -109,7 +48,7 @@ class ServerSession:
         self._choice = item.choice or settings.choice
         self._spec = item.test.server or _NO_SERVER
         self._key = server_key(self._spec, self._choice)
-        self._copy: FixtureCopy | None = None
+        self._ground = Ground()
         self._connected = False
         self._refusal: CallFailed | None = None
 
@@ -126,41 +65,43 @@ class ServerSession:
 
     def _launch(self) -> None:
         settings, test = self._settings, self._item.test
-        if settings.fixture is not None:
-            self._isolate(settings.fixture, in_docker=bool(self._choice.docker))
-        resolved = resolve(self._spec, os.environ)
-        self.masker = Masker(resolved.secrets)
-        settings.memory.warn(*resolved.warnings)
-        filled = fill_server(resolved.server, variables_of(self.fixture, {}))
-        target = target_for(filled, self._choice, self.fixture)
-        self.masker = masker_for(target, resolved.secrets)
+        understood, process = self._begin()
+        settings.memory.warn(*understood.warnings)
+        target = understood.target
+        self.masker = masker_for(target, understood.secrets)
         self.label = _label(target, self.masker)
         target = replace(target, label=self.label)
         mock = test.block.mock if isinstance(test.block, SamplingBlock) else None
         limit = test.timeout or settings.timeout
         served = serve(
             target,
-            answers_for(filled.client_capabilities, mock),
+            answers_for(understood.server.client_capabilities, mock),
             revision=self._revision(),
             timeout=limit,
             masker=self.masker,
             capture=self._capture_file(),
             should_stop=settings.should_stop,
+            process=process,
         )
         self.served = served
         served.client.launch(Deadline.after(limit))
 
-    def _isolate(self, source: Path, *, in_docker: bool) -> None:
-        if in_docker:  # a container of its own is isolation enough
-            self.fixture = str(source)
-            return
-        self._copy = isolate_fixture(source)
-        self.fixture = str(self._copy.path)
-        left_out = self._copy.left_out
-        if left_out:
-            more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-            names = ", ".join(left_out[:5])
-            self.note = f"left out of the fixture copy: {show(names, 200)}{more}"
+    def _begin(self) -> tuple[Understood, ServerProcess | None]:
+        """The ground and the command; and the process, where it was started ahead of everything."""
+        head_start = self._settings.head_start
+        if head_start is not None and head_start.is_taken_by(self._item, self._attempt):
+            self._ground = head_start.ground
+            return head_start.understood, head_start.process
+        self._ground = prepare_ground(self._settings.fixture, self._choice)
+        return understand(self._spec, self._choice, self._ground.path), None
+
+    @property
+    def fixture(self) -> str:
+        return self._ground.path
+
+    @property
+    def note(self) -> str:
+        return self._ground.note
 
     def _revision(self) -> Revision | None:
         """As was asked for; else as an earlier test of the same server found out."""
@@ -214,6 +155,10 @@ class ServerSession:
         return self._settings.memory.output_schemas.setdefault(self._key, {})
 
     @property
+    def has_begun(self) -> bool:
+        return self._connected
+
+    @property
     def could_not_begin(self) -> bool:
         return self._refusal is not None
 
@@ -242,8 +187,9 @@ class ServerSession:
         except Stopped:
             pass  # a farewell over HTTP was cut short; the connection is closed all the same
         finally:
-            if self._copy is not None and not self._copy.remove():
-                self._settings.memory.warn(f"can't remove the fixture copy {self._copy.path}")
+            copy = self._ground.copy
+            if copy is not None and not copy.remove():
+                self._settings.memory.warn(f"can't remove the fixture copy {copy.path}")
 
 
 def _label(target: Target, masker: Masker) -> str:

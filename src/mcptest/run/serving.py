@@ -4,51 +4,42 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from mcptest.model.capture import AnyRecord, Exited, Frame, Stderr, TransportName
 from mcptest.model.deadline import Deadline
-from mcptest.model.errors import UsageError
 from mcptest.model.masking import Masker
 from mcptest.model.message import id_key
 from mcptest.model.revision import Revision
 from mcptest.peer.answers import NO_ANSWERS, Answers
 from mcptest.peer.client import Client
-from mcptest.run.naming import ServerWords, target_of
-from mcptest.suite.model import ClientCapabilities, SamplingMock, ServerSpec
-from mcptest.suite.templates import fill_in
+from mcptest.run.choosing import ServerChoice, chosen_target, is_remote, target_for
+from mcptest.suite.model import ClientCapabilities, SamplingMock
 from mcptest.transport.base import Transport
+from mcptest.transport.process import ServerProcess
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, transport_for
 from mcptest.wire.envelope import decode
+
+__all__ = [
+    "Served",
+    "ServerChoice",
+    "Witness",
+    "answers_for",
+    "chosen_target",
+    "is_remote",
+    "masker_for",
+    "serve",
+    "target_for",
+]
 
 _REQUESTS_KEPT = 1_000
 _STDERR_KEPT = 20
 _HEAD = 80
 """Where the method stands in a message of ours."""
 _SHOWN_OF_AN_ANSWER = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class ServerChoice:
-    """What the command line says about servers, over what the suite says."""
-
-    server: str | None = None
-    command: tuple[str, ...] = ()
-    """The words after a bare `--`: they are the command, whatever they look like."""
-    docker: str = ""
-    captures: Path | None = None
-    """The folder in which to keep what went over the wire."""
-    env: tuple[tuple[str, str], ...] = ()
-    headers: tuple[tuple[str, str], ...] = ()
-    cwd: str | None = None
-    spec_version: str = ""
-    """Empty: as the suite says."""
-
-    @property
-    def is_given(self) -> bool:
-        return self.server is not None or bool(self.command)
 
 
 class Witness:
@@ -97,8 +88,7 @@ class Witness:
         return self._requests[-1] if self._requests else b""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """A client that is being brought up, with everything that has to be taken down again."""
 
     client: Client
@@ -121,49 +111,6 @@ class Served:
             yield f"the capture {recorder.written_to} is not complete: {reason}"
         elif recorder is not None and recorder.dropped:
             yield f"the capture {recorder.path} lacks {recorder.dropped} records: it is full"
-
-
-def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
-    """How to reach a server whose templates and environment are filled in. May raise UsageError."""
-    if spec.transport != "stdio":
-        headers = {**spec.headers, **dict(choice.headers)}
-        return target_of(ServerWords(server=spec.url, way=spec.transport, headers=headers))
-    if choice.is_given:
-        target = chosen_target(choice, fixture)
-        if target.way != "stdio":
-            return replace(target, headers={**target.headers, **dict(choice.headers)})
-        target = replace(target, env={**target.env, **spec.env}, cwd=spec.cwd or target.cwd)
-    elif spec.command:
-        command = (spec.command, *spec.args)
-        target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
-    else:
-        raise UsageError(f"{spec.place}: the server has no command")
-    target = replace(target, env={**target.env, **dict(choice.env)}, cwd=choice.cwd or target.cwd)
-    return _in_docker(target, spec.docker or choice.docker, fixture)
-
-
-def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
-    """The server that the command line names. May raise UsageError."""
-    if choice.command:
-        words = tuple(fill_in(word, fixture, {}) for word in choice.command)
-        return target_of(ServerWords(command=words))
-    return target_of(ServerWords(server=fill_in(choice.server or "", fixture, {})))
-
-
-def is_remote(spec: ServerSpec, choice: ServerChoice) -> bool:
-    """Whether the server is one that runs elsewhere, for everybody."""
-    if spec.transport != "stdio":
-        return True
-    return choice.is_given and chosen_target(choice).way != "stdio"
-
-
-def _in_docker(target: Target, image: str, fixture: str) -> Target:
-    if not image:
-        return target
-    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
-    passed = tuple(word for key, value in target.env.items() for word in ("-e", f"{key}={value}"))
-    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
-    return replace(target, command=command, label=f"{image}: {target.label}")
 
 
 def answers_for(declared: ClientCapabilities | None, mock: SamplingMock | None) -> Answers:
@@ -196,8 +143,9 @@ def serve(
     masker: Masker,
     capture: Path | None,
     should_stop: Callable[[], bool],
+    process: ServerProcess | None = None,
 ) -> Served:
-    """A client for the target, not launched yet."""
+    """A client for the target, not launched yet. `process` is its server, if it runs already."""
     recorder = Recorder(capture, masker=masker) if capture is not None else None
     witness = Witness(recorder)
 
@@ -214,7 +162,7 @@ def serve(
 
     begin_capture(target.way)
     client = Client(
-        transport_for(target, witness),
+        transport_for(target, witness, process=process),
         revision=revision,
         answers=answers,
         timeout=timeout,

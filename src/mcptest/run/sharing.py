@@ -11,7 +11,8 @@ from mcptest.model.results import TestResult
 from mcptest.run.attempt import Attempt
 from mcptest.run.jobs import Tests
 from mcptest.run.pool import Found
-from mcptest.run.server_session import Numbered, ServerSession, Settings
+from mcptest.run.server_session import ServerSession
+from mcptest.run.settings import Numbered, Settings
 from mcptest.suite.model import Test, ToolBlock
 
 _FAILED_STARTS = 2
@@ -107,7 +108,9 @@ class SharedJob(Tests):
     def _server(self) -> ServerSession:
         """The shared server, started anew if the last one was lost."""
         given_up = self._failed_starts >= _FAILED_STARTS
-        if self._shared is not None and self._shared.is_gone and not given_up:
+        shared = self._shared
+        # one that ended before it was ever used has not been lost: its first test tells why
+        if shared is not None and shared.has_begun and shared.is_gone and not given_up:
             self._drop()
         if self._shared is None:
             self._sessions += 1

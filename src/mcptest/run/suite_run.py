@@ -7,7 +7,8 @@ import datetime
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.model.results import RunReport, Status, TestResult
@@ -16,25 +17,12 @@ from mcptest.run.interrupt import Stop, end_everything
 from mcptest.run.last_run import LastRun
 from mcptest.run.planning import plan
 from mcptest.run.pool import Found, Pool
-from mcptest.run.server_session import Memory, Numbered, Settings
-from mcptest.run.serving import ServerChoice
+from mcptest.run.settings import Memory, Numbered, RunOptions, Settings
 from mcptest.suite.model import Test
 
+__all__ = ["RunOptions", "run_suite"]
+
 _LAST_PATIENCE = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a suite is run, beside how each test is."""
-
-    trials: int = 1
-    jobs: int | None = None
-    """None chooses: the number of cores, and one at a time for a URL."""
-    shared: bool = False
-    in_flight: int = 1
-    fail_fast: bool = False
-    languages: tuple[tuple[str, ServerChoice], ...] = field(default=())
-    """For a matrix: each test is run once for every one of these servers."""
 
 
 def run_suite(
@@ -43,15 +31,28 @@ def run_suite(
     options: RunOptions,
     stop: Stop,
     on_result: Callable[[TestResult], None] = lambda result: None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> RunReport:
-    """Run everything and give the report. A stop gives what was finished, marked as such."""
+    """Run everything and give the report. A stop gives what was finished, marked as such.
+
+    `meanwhile` is called once the first servers are starting.
+    """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     settings = replace(settings, should_stop=stop.is_set, memory=Memory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
     pool = _pool(items, settings, options)
-    with LastRun() as last_run, contextlib.closing(_carried_out(pool, stop)) as results:
+    last_run = LastRun()
+
+    def while_servers_start() -> None:
+        last_run.begin()
+        meanwhile()
+
+    with (
+        contextlib.closing(last_run),
+        contextlib.closing(_carried_out(pool, stop, while_servers_start)) as results,
+    ):
         for number, result in results:
             finished[number] = result
             last_run.add(items[number].test, result.status)
@@ -73,13 +74,17 @@ def run_suite(
     )
 
 
-def _carried_out(pool: Pool, stop: Stop) -> Generator[Found, None, None]:
+def _carried_out(
+    pool: Pool, stop: Stop, meanwhile: Callable[[], None]
+) -> Generator[Found, None, None]:
     """All results. However this ends, no server and no folder is left."""
     stop.on_set = pool.interrupt
     if stop.is_set():  # it came before anyone could be told
         pool.interrupt()
     try:
-        yield from pool.results()
+        results = pool.results()
+        meanwhile()
+        yield from results
     finally:
         if not pool.is_at_rest:
             stop.set()

@@ -6,8 +6,9 @@ regular expression may cost is bounded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from mcptest.model.show import show
 
@@ -29,8 +30,7 @@ class SchemaDepthError(SchemaError):
     """The schema may be valid, but nests deeper than the validator goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(msgspec.Struct, frozen=True):
     """Why a value does not fit, and where in the value."""
 
     reason: str

@@ -11,6 +11,7 @@ from mcptest.model.show import show
 from mcptest.suite.fields import Choice, Declaration, Field, JsonTable, ObjectOf, Text, Texts
 from mcptest.suite.problems import did_you_mean
 from mcptest.suite.reading import Reading
+from mcptest.suite.scalars import is_nothing
 from mcptest.suite.yaml_nodes import Listing, Node, Scalar
 from mcptest.suite.yaml_nodes import Mapping as MappingNode
 
@@ -67,7 +68,7 @@ HTTP = Declaration(
     ),
 )
 CHECK = Declaration(
-    "check",
+    "a check",
     "What is sent. A bare text is a method.",
     (
         Field("method", Text(), "The method of a request."),
@@ -78,7 +79,9 @@ CHECK = Declaration(
         Field("declare", Texts(), "Client capabilities under which it is sent: `elicitation.url`."),
         Field("raw", Text(), "Bytes that are sent as they stand, as one message."),
         Field("http", ObjectOf(HTTP), HTTP.doc),
-        Field("probe", Text(), "A named sequence of messages."),
+        Field(
+            "probe", Text(), "A named sequence of messages; not for suites, which name the rule."
+        ),
     ),
 )
 
@@ -86,7 +89,7 @@ CHECK = Declaration(
 def with_method_spelled_out(node: MappingNode) -> MappingNode:
     """`check: ping` is short for `check: {method: ping}`."""
     entry = node.entries.get("check")
-    if entry is None or not isinstance(entry[1], Scalar):
+    if entry is None or not isinstance(entry[1], Scalar) or is_nothing(entry[1]):
         return node
     key, name = entry[0], entry[1]
     spelled = MappingNode({"method": (name, name)}, name.line, name.column)

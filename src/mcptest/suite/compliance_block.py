@@ -18,7 +18,7 @@ from mcptest.suite.check_forms import CHECK, Check, check_of, spelled_out_items
 from mcptest.suite.declared_expectations import ROW
 from mcptest.suite.exchange_targets import Expectation, exchange_target_problem, failure_of
 from mcptest.suite.failure import Evaluation, evaluation_of
-from mcptest.suite.fields import Declaration, Field, ListOf, ObjectOf, Text
+from mcptest.suite.fields import Declaration, Field, ListOf, ObjectOf, Text, TextTable
 from mcptest.suite.model import Place
 from mcptest.suite.problems import Source, SuiteError, did_you_mean
 from mcptest.suite.reading import Reading, describe, read_object
@@ -43,6 +43,7 @@ GRADE_DEFAULTS: Final = (
     Expectation("grade_regressed", {"exact": False}),
     Expectation("regressed_sections", _EMPTY),
 )
+_LABELS: Final = {"enum": [*(one.label for one in TIMELINE), "", None]}
 _RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
 
 
@@ -88,7 +89,15 @@ class ComplianceBlock:
     grade_delta: GradeDelta | None = None
     tests: tuple[ComplianceTest, ...] | None = None
     """None: the whole corpus. Empty: the gates alone."""
+    fixtures: Mapping[str, str] = field(default_factory=dict)
+    """What the server has for tests: names of fixtures, each with its tool, prompt or resource."""
+    fixture_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
     place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether anything is asked of a server; a gate over corpora asks nothing."""
+        return self.tests is None or bool(self.tests) or self.grade_delta is not None
 
 
 SPEC_VERSION_CHECK = Declaration(
@@ -112,10 +121,24 @@ TEST = Declaration(
     "A rule of the corpus by its id, or a check with expectations of its own.",
     (
         Field("name", Text(), "A rule's id, or any name.", required=True),
-        Field("server", Text(), "The server, where the suite has several."),
-        Field("check", ObjectOf(CHECK), CHECK.doc),
+        Field("server", Text(), "Its name. A suite has one server, so the name is not used."),
+        Field("check", ObjectOf(CHECK, short_for="method"), CHECK.doc),
         Field("expect", ListOf(ROW), "What must hold of the answer."),
     ),
+    rules={
+        "anyOf": [
+            {
+                "required": ["check", "expect"],
+                "properties": {"check": {"not": {"type": "null"}}, "expect": {"type": "array"}},
+            },
+            {
+                "properties": {
+                    "name": {"type": "string", "pattern": f"^{_RULE_ID.pattern}$"},
+                    "expect": {"type": "null"},
+                }
+            },
+        ]
+    },
 )
 BLOCK = Declaration(
     "compliance",
@@ -129,7 +152,24 @@ BLOCK = Declaration(
         ),
         Field("grade_delta", ObjectOf(GRADE_DELTA, nothing_is_empty=True), GRADE_DELTA.doc),
         Field("tests", ListOf(TEST, may_be_empty=True), "The tests; the whole corpus without."),
+        Field(
+            "fixtures",
+            TextTable(),
+            "Names of fixtures, each with the tool, prompt or resource of the server that is it.",
+        ),
     ),
+    rules={
+        "allOf": [
+            {"properties": {"spec_version": _LABELS}},
+            {
+                "if": {
+                    "required": ["spec_version_check"],
+                    "properties": {"spec_version_check": {"type": ["object", "null"]}},
+                },
+                "then": {"required": ["spec_version"]},
+            },
+        ],
+    },
 )
 
 
@@ -162,6 +202,8 @@ def compliance_of(node: Node, source: Source) -> ComplianceBlock | None:
         spec_version_check=_spec_version_check(read),
         grade_delta=_grade_delta(read),
         tests=None if tests is None else tuple(map(_test, tests)),
+        fixtures=read.get("fixtures", {}),
+        fixture_places=_places_in(read, "fixtures"),
         place=read.place,
     )
     return block if source.errors == before else None
@@ -179,6 +221,14 @@ def _with_spelled_out_tests(node: MappingNode) -> MappingNode:
     key, tests = node.entries["tests"]
     entries = {**node.entries, "tests": (key, spelled_out_items(tests))}
     return MappingNode(entries, node.line, node.column)
+
+
+def _places_in(read: Reading, name: str) -> dict[str, Place]:
+    if name not in read:
+        return {}
+    node = read.node_of(name)
+    keys = node.entries if isinstance(node, MappingNode) else {}
+    return {text: read.source.place(key.line, key.column) for text, (key, _) in keys.items()}
 
 
 def _revision(read: Reading, name: str) -> Revision | None:
@@ -201,7 +251,7 @@ def _spec_version_check(read: Reading) -> SpecVersionCheck | None:
     gate: Reading | None = read.get("spec_version_check")
     if gate is None:
         return None
-    if "spec_version" not in read.node_entries:
+    if "spec_version" not in read and "spec_version" not in read.faulty:
         read.complain(
             "spec_version_check needs compliance.spec_version",
             "spec_version_check",
@@ -249,6 +299,8 @@ def _test(read: Reading) -> ComplianceTest:
 
 
 def _check_test(test: ComplianceTest, read: Reading) -> None:
+    if test.server:
+        read.complain("a suite has one server: the name is not used", "server", warning=True)
     if check := test.check:
         if check.probe:
             read.complain("a test of a suite can't name a probe", "check", hint="name the rule")

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from mcptest.suite.declared_expectations import (
-    EXPECT,
     EXPECT_DOC,
     EXPECTATION,
     LOGGING_EXPECT,
     NOTIFICATIONS_EXPECT,
-    ROW,
 )
-from mcptest.suite.declared_server import CLIENT_CAPABILITIES, SAMPLING_ANSWER, SERVER
+from mcptest.suite.declared_server import SERVER
 from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
+    Elsewhere,
     Field,
     Flag,
     JsonTable,
@@ -38,7 +37,9 @@ BLOCKS = (
     "assert_notifications",
     "assert",
 )
-RESERVED = ("compliance", "properties", "lint", "fuzz")
+LANES = ("compliance", "invariants")
+"""What a file may ask for besides its tests."""
+RESERVED = ("properties", "lint", "fuzz")
 
 
 def each_required(*names: str) -> list[dict[str, Any]]:
@@ -357,6 +358,22 @@ _RESERVED_FIELDS = tuple(
     Field(name, Reserved(), "Reserved for a later version.", ours=True, nothing_allowed=False)
     for name in RESERVED
 )
+_LANE_FIELDS = (
+    Field(
+        "compliance",
+        Elsewhere("mcptest.suite.compliance_block", list_of="tests"),
+        "Judge the server by a revision of the specification; a bare list is its tests.",
+        ours=True,
+        nothing_allowed=False,
+    ),
+    Field(
+        "invariants",
+        Elsewhere("mcptest.suite.invariants_block", nothing_is_empty=True),
+        "Judge what the tests record by the rules for whole sessions.",
+        ours=True,
+        nothing_allowed=False,
+    ),
+)
 
 SINGLE = Declaration(
     "a test file",
@@ -364,6 +381,7 @@ SINGLE = Declaration(
     (
         Field("name", Text(), "The test's name; the file's name by default."),
         *_TEST_FIELDS,
+        *_LANE_FIELDS,
         *_RESERVED_FIELDS,
     ),
     rules=_ONE_BLOCK,
@@ -399,13 +417,15 @@ SUITE = Declaration(
         Field(
             "tests",
             ListOf(TEST),
-            "The tests, in the order in which they are reported.",
-            required=True,
+            "The tests, in the order of the report. Needed unless there is compliance.",
+            nothing_allowed=False,
             ours=True,
         ),
+        *_LANE_FIELDS,
         *_RESERVED_FIELDS,
     ),
     rules={
+        "anyOf": each_required("tests", "compliance"),
         "not": {
             "required": ["isolation", "defaults"],
             "properties": {
@@ -416,35 +436,6 @@ SUITE = Declaration(
                     "properties": {"isolation": {"type": "string"}},
                 },
             },
-        }
+        },
     },
 )
-
-ALL = (
-    SINGLE,
-    SUITE,
-    DEFAULTS,
-    TEST,
-    SERVER,
-    CLIENT_CAPABILITIES,
-    SAMPLING_ANSWER,
-    SETUP_STEP,
-    TOOL_BLOCK,
-    RESOURCES_BLOCK,
-    PROMPTS_BLOCK,
-    COMPLETION_BLOCK,
-    SAMPLING_BLOCK,
-    LOGGING_BLOCK,
-    NOTIFICATIONS_BLOCK,
-    TRAJECTORY_CHECK,
-    TRACE_ENTRY,
-    PAGE,
-    PROMPT,
-    REFERENCE,
-    ARGUMENT,
-    EXPECT,
-    ROW,
-    LOGGING_EXPECT,
-    NOTIFICATIONS_EXPECT,
-)
-"""Every object, in the order in which the reference page shows them."""

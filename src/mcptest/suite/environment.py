@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
-from mcptest.model.masking import secrets_of_header
 from mcptest.model.show import show
 from mcptest.suite.model import ServerSpec
 
@@ -64,8 +63,7 @@ class Expansion:
         return value or default or ""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedServer:
+class ResolvedServer(msgspec.Struct, frozen=True):
     """A server as it is started or reached, and what must be hidden and said about it."""
 
     server: ServerSpec
@@ -96,6 +94,8 @@ def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
         cwd=None if server.cwd is None else expand.braced(server.cwd, "server.cwd"),
     )
     secrets = {*expand.used}
-    for value in headers.values():
-        secrets.update(secrets_of_header(value))
+    if headers:
+        from mcptest.model.masking import secrets_of_header
+
+        secrets.update(part for value in headers.values() for part in secrets_of_header(value))
     return ResolvedServer(resolved, frozenset(secrets), expand.warnings)

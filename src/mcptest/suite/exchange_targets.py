@@ -57,7 +57,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
         """As one object, for a schema that allows one thing or another."""
         parts = {"result": self.result, "error": self.error, "http": self.http or ABSENT}
         seen = {name: part for name, part in parts.items() if part is not ABSENT}
-        return {"answer": self.answer, "asked": list(self.asked), **seen}
+        transport = self.transport.get("transport", "")
+        return {"answer": self.answer, "asked": list(self.asked), "transport": transport, **seen}
 
 
 class ExchangeTarget(msgspec.Struct, frozen=True):
@@ -79,8 +80,8 @@ EXCHANGE_TARGETS: Mapping[str, ExchangeTarget] = {
         True,
     ),
     "exchange": ExchangeTarget(
-        "all of it as one object (`answer`, `result`, `error`, `http`, `asked`), for a schema "
-        "with alternatives",
+        "all of it as one object (`answer`, `result`, `error`, `http`, `asked`, `transport`), for "
+        "a schema with alternatives",
         lambda e: (e.whole, ""),
         True,
     ),

@@ -7,7 +7,6 @@ can't disagree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -66,6 +65,8 @@ class ObjectOf(msgspec.Struct, frozen=True):
     declaration: Declaration
     nothing_is_empty: bool = False
     """`list:` with nothing after it is the empty object."""
+    short_for: str = ""
+    """The field that a bare text in place of the object stands for."""
 
 
 class ListOf(msgspec.Struct, frozen=True):
@@ -80,6 +81,23 @@ class Expectations(msgspec.Struct, frozen=True):
 
     declaration: Declaration
     row: Declaration
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """A block with a module of its own, which is imported for a suite that has the block."""
+
+    module: str
+    """Where its declaration stands, under the name BLOCK."""
+    list_of: str = ""
+    """The field of it that a bare list in place of the object stands for."""
+    nothing_is_empty: bool = False
+
+    @property
+    def declaration(self) -> Declaration:
+        import importlib
+
+        declared: Declaration = importlib.import_module(self.module).BLOCK
+        return declared
 
 
 class Reserved(msgspec.Struct, frozen=True):
@@ -100,6 +118,7 @@ Kind: TypeAlias = (
     | ObjectOf
     | ListOf
     | Expectations
+    | Elsewhere
     | Reserved
 )
 
@@ -129,8 +148,7 @@ class Field(msgspec.Struct, frozen=True):
         return optional and isinstance(self.kind, Choice | Duration)
 
 
-@dataclass(frozen=True, eq=False)
-class Declaration:
+class Declaration(msgspec.Struct, frozen=True, eq=False):
     """One object of the format: what it is called, what it is for, and its fields."""
 
     name: str
@@ -138,14 +156,16 @@ class Declaration:
     fields: tuple[Field, ...]
     must_ask: bool = False
     """An object that asks for nothing would make a test that can't fail."""
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any] = {}
     """JSON Schema keywords for what single fields can't say."""
-    by_name: Mapping[str, Field] = field(init=False, repr=False, compare=False)
-    required: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    by_name: Mapping[str, Field] = {}
+    """The fields again; and below, the names of those that must be there."""
+    required: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {one.name: one for one in self.fields})
-        object.__setattr__(self, "required", tuple(o.name for o in self.fields if o.required))
+        set_once = msgspec.structs.force_setattr
+        set_once(self, "by_name", {one.name: one for one in self.fields})
+        set_once(self, "required", tuple(one.name for one in self.fields if one.required))
 
     @property
     def names(self) -> tuple[str, ...]:

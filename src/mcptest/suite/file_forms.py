@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from mcptest.suite.block_forms import block_of, trajectory_of
-from mcptest.suite.declarations import BLOCKS, SINGLE, SUITE
+from mcptest.suite.declarations import BLOCKS, LANES, SINGLE, SUITE
 from mcptest.suite.model import Block, Isolation, ServerSpec, SetupStep, Test
 from mcptest.suite.problems import Source
 from mcptest.suite.reading import Reading, describe, read_object
@@ -14,11 +15,13 @@ from mcptest.suite.server_form import server_of
 from mcptest.suite.template_checks import check_server_templates, check_templates
 from mcptest.suite.yaml_nodes import Mapping, Node
 
+if TYPE_CHECKING:
+    from mcptest.suite.lanes import Lanes
+
 _NO_SERVER = "name one under server, or pass --server"
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(msgspec.Struct, frozen=True):
     """What the command line provides, so that a file need not."""
 
     fixture: bool = False
@@ -26,8 +29,7 @@ class Given:
     trace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
+class _Shared(msgspec.Struct, frozen=True):
     """What the tests of a file have in common."""
 
     sound: bool = True
@@ -42,8 +44,13 @@ class _Shared:
     skip_unless_env: str = ""
 
 
-def tests_of(root: Node, source: Source, name: str, given: Given) -> list[Test]:
-    """All tests of a file that could be understood; everything else is reported."""
+class FileContent(msgspec.Struct, frozen=True):
+    tests: tuple[Test, ...] = ()
+    lanes: Lanes | None = None
+
+
+def content_of(root: Node, source: Source, name: str, given: Given) -> FileContent:
+    """All of a file that could be understood; everything else is reported."""
     if not isinstance(root, Mapping):
         source.report(
             f"a suite must be a mapping, not {describe(root)}",
@@ -51,19 +58,38 @@ def tests_of(root: Node, source: Source, name: str, given: Given) -> list[Test]:
             root.column,
             hint=f"start with server: and one of {', '.join(BLOCKS)}, or tests",
         )
-        return []
-    if "tests" in root.entries or "defaults" in root.entries:
+        return FileContent()
+    if "tests" in root.entries or "defaults" in root.entries or _has_only_lanes(root):
         return _suite(read_object(SUITE, root, source), given)
-    test = _test(read_object(SINGLE, root, source), name, _Shared(), given)
-    return [test] if test is not None else []
+    read = read_object(SINGLE, root, source)
+    test = _test(read, name, _Shared(), given)
+    server = test.server if test is not None else None
+    lanes = _lanes(read, server, has_server="server" in read.node_entries or given.server)
+    return FileContent((test,) if test is not None else (), lanes)
 
 
-def _suite(read: Reading, given: Given) -> list[Test]:
+def _has_only_lanes(root: Mapping) -> bool:
+    asked = root.entries.keys()
+    return any(name in asked for name in LANES) and not any(name in asked for name in BLOCKS)
+
+
+def _suite(read: Reading, given: Given) -> FileContent:
     shared = _shared(read, given)
+    if "tests" not in read.node_entries and "compliance" not in read.node_entries:
+        read.complain("tests is missing from a suite")
     found = [_test(one, "", shared, given) for one in read.get("tests", ())]
     if not shared.sound:
-        return []
-    return [test for test in found if test is not None]
+        return FileContent()
+    lanes = _lanes(read, shared.server, has_server=shared.has_server or given.server)
+    return FileContent(tuple(test for test in found if test is not None), lanes)
+
+
+def _lanes(read: Reading, server: ServerSpec | None, *, has_server: bool) -> Lanes | None:
+    if not any(name in read for name in LANES):
+        return None
+    from mcptest.suite.lanes import lanes_of
+
+    return lanes_of(read, server, has_server=has_server)
 
 
 def _shared(read: Reading, given: Given) -> _Shared:
@@ -91,7 +117,7 @@ def _server(read: Reading, given: Given) -> ServerSpec | None:
         return None
     if "command" not in read and "url" not in read and not given.server:
         read.complain("server needs a command or a url")
-    check_server_templates(read, read.source, has_fixture=given.fixture)
+    check_server_templates(read, read.source, has_fixture=given.fixture, overridden=given.server)
     return server_of(read, overridden=given.server)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcptest.suite.declarations import SINGLE, SUITE
+from mcptest.suite.declarations import BLOCKS, LANES, SINGLE, SUITE
 from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
+    Elsewhere,
     Expectations,
     Field,
     Flag,
@@ -33,15 +34,18 @@ _SCALAR = ["string", "number", "boolean"]
 """A text may be written as any scalar."""
 _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _LENGTH_OF_TIME = rf"^({_NUMBER}(ms|us|µs|ns|s|m|h))+$|^{_NUMBER}$"
+_ONLY_LANES: Schema = {
+    "anyOf": [{"required": [name]} for name in LANES],
+    "not": {"anyOf": [{"required": [name]} for name in BLOCKS]},
+}
+"""A file that judges a server and tests nothing else."""
 
 
 def suite_json_schema() -> Schema:
     """One schema for both forms of a suite file."""
     definitions: dict[str, Schema] = {}
     forms = {
-        "if": {
-            "anyOf": [{"required": ["tests"]}, {"required": ["defaults"]}],
-        },
+        "if": {"anyOf": [{"required": ["tests"]}, {"required": ["defaults"]}, _ONLY_LANES]},
         "then": _reference(SUITE, definitions),
         "else": _reference(SINGLE, definitions),
     }
@@ -92,7 +96,7 @@ def _field(field: Field, definitions: dict[str, Schema]) -> Schema:
 
 
 def _may_be_nothing(field: Field) -> bool:
-    if isinstance(field.kind, ObjectOf) and field.kind.nothing_is_empty:
+    if isinstance(field.kind, ObjectOf | Elsewhere) and field.kind.nothing_is_empty:
         return True
     return field.nothing_allowed and not field.required
 
@@ -185,7 +189,18 @@ def _reserved(_kind: Reserved, _definitions: dict[str, Schema]) -> Schema:
 
 
 def _object_of(kind: ObjectOf, definitions: dict[str, Schema]) -> Schema:
-    return _reference(kind.declaration, definitions)
+    whole = _reference(kind.declaration, definitions)
+    if not kind.short_for:
+        return whole
+    return {"anyOf": [whole, _text(Text(), definitions)]}
+
+
+def _elsewhere(kind: Elsewhere, definitions: dict[str, Schema]) -> Schema:
+    whole = _reference(kind.declaration, definitions)
+    if not kind.list_of:
+        return whole
+    items = kind.declaration.by_name[kind.list_of].kind
+    return {"anyOf": [whole, _KINDS[type(items)](items, definitions)]}
 
 
 def _list_of(kind: ListOf, definitions: dict[str, Schema]) -> Schema:
@@ -212,5 +227,6 @@ _KINDS: dict[type[Kind], Callable[[Any, dict[str, Schema]], Schema]] = {
     ObjectOf: _object_of,
     ListOf: _list_of,
     Expectations: _expectations,
+    Elsewhere: _elsewhere,
     Reserved: _reserved,
 }

@@ -5,27 +5,33 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from mcptest.model.show import show
 from mcptest.suite.discover import discover
-from mcptest.suite.file_forms import Given, tests_of
+from mcptest.suite.file_forms import FileContent, Given, content_of
 from mcptest.suite.model import Place, Suite, Test
 from mcptest.suite.problems import Problem, Source, SuiteError
 from mcptest.suite.yaml_nodes import LARGEST_FILE, Scalar, YamlError, decode, read_nodes
 
+if TYPE_CHECKING:
+    from mcptest.suite.lanes import Lanes
+
 PROBLEMS_KEPT = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSuite:
+class LoadedSuite(msgspec.Struct, frozen=True):
     """The tests that can be run; with `keep_going` also the problems of those that can't."""
 
     suite: Suite
     problems: tuple[Problem, ...] = ()
     """What makes the run fail, whatever the tests say."""
     warnings: tuple[Problem, ...] = ()
+    lanes: tuple[Lanes, ...] = ()
+    """What files ask for besides their tests."""
 
 
 def load_suites(
@@ -53,22 +59,28 @@ def load_suites(
 
 def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], Source]:
     """The tests of one file's bytes, and the source with its problems."""
+    content, source = load_content(data, file, given or Given())
+    return list(content.tests), source
+
+
+def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, Source]:
+    """Everything that one file's bytes say, and the source with its problems."""
     try:
         text = decode(data)
     except YamlError as error:
         source = Source(file, "" if error.whole_file else data.decode("utf-8", "replace"))
         _report(source, error)
-        return [], source
+        return FileContent(), source
     source = Source(file, text)
     try:
         root = read_nodes(text)
     except YamlError as error:
         _report(source, error)
-        return [], source
+        return FileContent(), source
     if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
         source.report("the file is empty" if not text.strip() else "the file holds no test", 1, 1)
-        return [], source
-    return tests_of(root, source, Path(file).name, given or Given()), source
+        return FileContent(), source
+    return content_of(root, source, Path(file).name, given), source
 
 
 def _report(source: Source, error: YamlError) -> None:
@@ -78,6 +90,7 @@ def _report(source: Source, error: YamlError) -> None:
 class _Collected:
     def __init__(self) -> None:
         self.tests: list[Test] = []
+        self.lanes: list[Lanes] = []
         self.files: list[str] = []
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
@@ -99,8 +112,10 @@ class _Collected:
             self.add([Problem(Place(path), f"can't be read: {reason}")])
             return
         self.files.append(path)
-        tests, source = load_text(data, path, given)
-        self.tests.extend(tests)
+        content, source = load_content(data, path, given)
+        self.tests.extend(content.tests)
+        if content.lanes is not None:
+            self.lanes.append(content.lanes)
         if source.problems:
             self.add(source.finish())
 
@@ -109,10 +124,10 @@ class _Collected:
         if self.left_out:
             more = f"{self.left_out} more problems in this and other files"
             self.problems.append(Problem(self.problems[-1].place, more))
-        if self.problems and not (keep_going and self.tests):
+        if self.problems and not (keep_going and (self.tests or self.lanes)):
             raise SuiteError(self.problems)
         suite = Suite(tuple(self.tests), tuple(self.files))
-        return LoadedSuite(suite, tuple(self.problems), tuple(self.warnings))
+        return LoadedSuite(suite, tuple(self.problems), tuple(self.warnings), tuple(self.lanes))
 
     def _warn_of_equal_names(self) -> None:
         """Allowed, as in mcp-assert; but baselines and reports know tests by their names."""

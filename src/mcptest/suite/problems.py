@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
@@ -25,8 +25,7 @@ _TEMPLATE = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong, where it stands, and what was expected there."""
 
     place: Place
@@ -151,6 +150,8 @@ def _cells(text: str) -> int:
     """How many cells of a terminal a text takes."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text

@@ -12,6 +12,7 @@ from mcptest.suite.fields import (
     Choice,
     Declaration,
     Duration,
+    Elsewhere,
     Expectations,
     Field,
     Flag,
@@ -297,9 +298,11 @@ def _matcher(_kind: Matcher, node: Node, name: str, source: Source) -> dict[str,
     from mcptest.suite.matchers import MATCHERS, matcher_problem
 
     known = tuple(MATCHERS)
-    if not isinstance(node, Mapping) or len(node.entries) != 1:
+    if not isinstance(node, Mapping) or not node.entries:
         expected = "a mapping of one matcher to its argument"
         return _misfit(name, expected, node, source, f"matchers: {', '.join(known)}")
+    if len(node.entries) > 1:
+        return _several_matchers(node, source)
     chosen, (key, _) = next(iter(node.entries.items()))
     if chosen not in known:
         hint = did_you_mean(chosen, known)
@@ -311,6 +314,14 @@ def _matcher(_kind: Matcher, node: Node, name: str, source: Source) -> dict[str,
         source.report(problem, key.line, key.column, width=key.width)
         return INVALID
     return table
+
+
+def _several_matchers(node: Mapping, source: Source) -> _Invalid:
+    first, second = list(node.entries.values())[:2]
+    names = f"{show(first[0].text, 60)} and {show(second[0].text, 60)}"
+    key, hint = second[0], "write a row for each, with the same target"
+    source.report(f"{names} in one row", key.line, key.column, width=key.width, hint=hint)
+    return INVALID
 
 
 def _object(kind: ObjectOf, node: Node, name: str, source: Source) -> Reading | _Invalid:
@@ -350,6 +361,11 @@ def _expectations(
     return read_object(kind.declaration, node, source)
 
 
+def _elsewhere(_kind: Elsewhere, node: Node, _name: str, _source: Source) -> Node:
+    """As it stands: whoever asks for the block understands it."""
+    return node
+
+
 def _reserved(_kind: Reserved, node: Node, name: str, source: Source) -> _Invalid:
     message = f"{name} is not available in this version"
     source.report(message, node.line, node.column)
@@ -370,5 +386,6 @@ _READERS: dict[type[Kind], Callable[[Any, Node, str, Source], Any]] = {
     ObjectOf: _object,
     ListOf: _list,
     Expectations: _expectations,
+    Elsewhere: _elsewhere,
     Reserved: _reserved,
 }

@@ -6,8 +6,6 @@ They are YAML 1.2 with some of 1.1: `yes` and `on` are texts unless a truth valu
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 from collections.abc import Callable
@@ -134,9 +132,11 @@ def _shown(scalar: Scalar) -> str:
 
 
 def _binary(text: str) -> str:
+    import base64
+
     try:
         raw = base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise ScalarError("!!binary holds no base64") from None
     try:
         return raw.decode("utf-8")

@@ -31,10 +31,16 @@ def check_templates(
         _check(part, known, source)
 
 
-def check_server_templates(server: Reading, source: Source, *, has_fixture: bool) -> None:
-    """A server is started before anything can be captured."""
+def check_server_templates(
+    server: Reading, source: Source, *, has_fixture: bool, overridden: bool = False
+) -> None:
+    """A server is started before anything can be captured.
+
+    `overridden`: --server takes the place of its command, so nothing in that matters.
+    """
     if source.templates:
-        _check(server, {FIXTURE} if has_fixture else set(), source)
+        unused = frozenset({"command", "args"}) if overridden else frozenset()
+        _check(server, {FIXTURE} if has_fixture else set(), source, unused)
 
 
 def _check_capture(step: Reading, name: str) -> None:
@@ -52,11 +58,13 @@ def _check_capture(step: Reading, name: str) -> None:
         step.complain(f"capture {show(name, 60)}: {problem}", "capture")
 
 
-def _check(read: Reading, known: set[str], source: Source) -> None:
+def _check(
+    read: Reading, known: set[str], source: Source, unused: frozenset[str] = frozenset()
+) -> None:
     if source.tidy and source.templates <= known:
         return  # nothing in the whole file could be wrong
     for name, value in read.values.items():
-        where = read.declaration.by_name[name].templates
+        where = "none" if name in unused else read.declaration.by_name[name].templates
         if where == "keys":
             node = read.node_of(name)
             if isinstance(node, Mapping):

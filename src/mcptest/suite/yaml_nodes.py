@@ -21,7 +21,7 @@ MOST_NODES = 100_000
 LARGEST_FILE = 16 * MEBIBYTE
 TAGS = "tag:yaml.org,2002:"
 _QUOTE_BRACES = "a text that starts with {{ needs quotes"
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Scalar(msgspec.Struct, frozen=True, gc=False):
@@ -77,9 +77,9 @@ def decode(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise YamlError("the file is not UTF-8 but UTF-16", hint="save it as UTF-8")
     try:
-        return data.decode("utf-8-sig")
+        return data.removeprefix(_BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
-        good = data[: error.start].decode("utf-8-sig", "replace")
+        good = error.object[: error.start].decode("utf-8", "replace")
         line, column = _place_at(good, len(good))
         message = f"the file is not UTF-8: byte 0x{error.object[error.start]:02x}"
         raise YamlError(message, line, column, hint="save it as UTF-8") from None
@@ -132,7 +132,8 @@ def _place_at(text: str, offset: int) -> tuple[int, int]:
 
 def lines_of(text: str) -> list[str]:
     """The lines as the parser counts them."""
-    return _LINE_BREAK.split(text)
+    # compiled when something is wrong: that takes longer than reading a file in which nothing is
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
 
 
 _Event: TypeAlias = Any

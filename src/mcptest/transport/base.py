@@ -88,6 +88,16 @@ class HttpStreams(Protocol):
     def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
         """Tell the server that the session is over."""
 
+    def request(
+        self,
+        method: str,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes | None = None,
+        path: str = "",
+    ) -> int:
+        """Make any HTTP request, to the endpoint or to another path of the same server."""
+
     def abandon(self, stream: int) -> None:
         """Close one stream at once; in the stateless era that cancels its request."""
 

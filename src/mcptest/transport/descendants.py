@@ -14,8 +14,9 @@ import select
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from mcptest.model.deadline import Deadline
 
@@ -42,8 +43,7 @@ def become_subreaper() -> bool:
     return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """One process as /proc showed it. The start time tells it from a later one with its id."""
 
     pid: int
@@ -92,8 +92,7 @@ def _children_of(pid: int) -> list[int]:
     return children
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """How to recognise the descendants of one server."""
 
     leader: int

@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
 from mcptest.transport.descendants import (
@@ -29,8 +31,7 @@ REAP_SECONDS = 1.0
 """How long the dead may take to be counted, even when the deadline has passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExitStatus:
+class ExitStatus(msgspec.Struct, frozen=True):
     """How a process ended: by itself with a code, or by a signal."""
 
     code: int | None = None

@@ -47,7 +47,7 @@ _yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: time.s
 
 
 class Stdio:
-    """A transport over the pipes of a process that it starts and ends."""
+    """A transport over the pipes of a process that it starts, unless it is given one, and ends."""
 
     name: TransportName = "stdio"
 
@@ -60,6 +60,7 @@ class Stdio:
         cwd: str | None = None,
         limits: Limits = DEFAULT_LIMITS,
         clock: Callable[[], float] | None = None,
+        process: ServerProcess | None = None,
     ) -> None:
         self._command = tuple(command)
         self._env = env
@@ -67,7 +68,7 @@ class Stdio:
         self._limits = limits
         self._sink = sink
         self._clock = clock or Clock()
-        self._process: ServerProcess | None = None
+        self._process = process
         self._stdin: int | None = None
         self._stdout: int | None = None
         self._stderr: int | None = None
@@ -102,7 +103,8 @@ class Stdio:
 
     def open(self, deadline: Deadline) -> None:
         """Start the process. Whether it speaks is found out by talking to it."""
-        self._process = process = ServerProcess(self._command, self._env, self._cwd)
+        process = self._process or ServerProcess(self._command, self._env, self._cwd)
+        self._process = process
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._poll.register(self._stdout, select.POLLIN)
         self._poll.register(self._stderr, select.POLLIN)
@@ -379,11 +381,9 @@ class Stdio:
     def close(self, deadline: Deadline) -> None:
         """Close its stdin, then SIGTERM, then SIGKILL; then end whatever it left behind."""
         process = self._process
-        if self._closed or process is None:
-            self._closed = True
+        was_closed, self._closed, self._stdin = self._closed, True, None
+        if was_closed or process is None:
             return
-        self._closed = True
-        self._stdin = None
         try:
             process.note_descendants()
             self._meet_exit()

@@ -63,6 +63,18 @@ class StreamableHttp:
     def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
         return self._channel.send("DELETE", self._url, deadline, headers)
 
+    def request(
+        self,
+        method: str,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes | None = None,
+        path: str = "",
+    ) -> int:
+        """Make any request, to the endpoint or to another path of the same server."""
+        url = self._url.join(path) if path else self._url
+        return self._channel.send(method, url, deadline, headers, body)
+
     def abandon(self, stream: int) -> None:
         self._channel.abandon(stream)
 

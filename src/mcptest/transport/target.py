@@ -5,28 +5,30 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from mcptest.model.capture import TransportName
+import msgspec
+
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.model.masking import secrets_of_environment, secrets_of_header
-from mcptest.transport.base import Sink, Transport
+
+if TYPE_CHECKING:
+    from mcptest.model.capture import TransportName
+    from mcptest.transport.base import Sink, Transport
+    from mcptest.transport.process import ServerProcess
 
 Way: TypeAlias = Literal["stdio", "http", "sse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """One server: a command for stdio, a URL for the others."""
 
     way: Way
     label: str
     command: tuple[str, ...] = ()
     url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     cwd: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     referenced: tuple[str, ...] = ()
     """Values of our environment that a configuration put into the command or URL."""
 
@@ -37,6 +39,8 @@ class Target:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be written anywhere."""
+        from mcptest.model.masking import secrets_of_environment, secrets_of_header
+
         headers = (part for value in self.headers.values() for part in secrets_of_header(value))
         return (*secrets_of_environment(self.env), *headers, *self.referenced)
 
@@ -49,13 +53,24 @@ def transport_for(
     sink: Sink,
     limits: Limits = DEFAULT_LIMITS,
     way: TransportName | None = None,
+    process: ServerProcess | None = None,
 ) -> Transport:
-    """A transport to the target, not opened yet. `way` overrides the target's own."""
+    """A transport to the target, not opened yet.
+
+    `way` overrides the target's own; `process` is its server, if it runs already.
+    """
     chosen = way or target.way
     if chosen == "stdio":
         from mcptest.transport.stdio import Stdio
 
-        return Stdio(target.command, sink=sink, env=target.env, cwd=target.cwd, limits=limits)
+        return Stdio(
+            target.command,
+            sink=sink,
+            env=target.env,
+            cwd=target.cwd,
+            limits=limits,
+            process=process,
+        )
     if chosen == "sse":
         from mcptest.transport.legacy_sse import LegacySse
 

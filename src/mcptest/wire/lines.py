@@ -6,14 +6,14 @@ the limit is refused as soon as that is known, and reading goes on after its new
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 HEAD_BYTES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class LineTooLong:
+class LineTooLong(msgspec.Struct, frozen=True):
     """Stands where a refused line would have been."""
 
     size: int

@@ -15,7 +15,7 @@ from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.placeholders import FIXTURES, PLACEHOLDERS, placeholders_in
 from mcptest.rules.corpus.probes import PROBES
 from mcptest.rules.corpus.registry import REGISTRY_FILE, Entry, load_registry
-from mcptest.rules.corpus.rows import CorpusRule, Needs, Row
+from mcptest.rules.corpus.rows import Condition, CorpusRule, Needs, Row
 from mcptest.suite.check_forms import CHECK, Check, check_of, spelled_out_items
 from mcptest.suite.declared_expectations import ROW as EXPECT_ROW
 from mcptest.suite.exchange_targets import Expectation, exchange_target_problem
@@ -35,6 +35,7 @@ NEEDS = Declaration(
     "Without these the rule is not asked.",
     (
         Field("capability", Texts(), "What the server must declare."),
+        Field("any_capability", Texts(), "Of these the server must declare at least one."),
         Field("undeclared", Texts(), "What the server must not declare."),
         Field("transport", Texts(), "Where it can be seen."),
         Field("fixture", Text(), "What the server must have been given for tests."),
@@ -43,12 +44,21 @@ NEEDS = Declaration(
         Field("extension", Text(), "The extension that the server must declare."),
     ),
 )
+WHEN_ROW = Declaration(
+    "a condition",
+    "What must hold of the exchange so that anything can be expected of it.",
+    (
+        *EXPECT_ROW.fields,
+        Field("otherwise", Text(), "Why nothing can be where it does not hold.", required=True),
+    ),
+)
 CORPUS_ROW = Declaration(
     "a rule",
     "One rule of a revision.",
     (
         Field("rule_id", Text(), "Its id in the registry.", required=True),
         Field("check", ObjectOf(CHECK), CHECK.doc, required=True),
+        Field("when", ListOf(WHEN_ROW), WHEN_ROW.doc),
         Field("expect", ListOf(EXPECT_ROW), "What must hold of the answer.", required=True),
         Field("says", Text(), "What is expected, in words, where the matchers are hard to read."),
         Field("needs", ObjectOf(NEEDS), NEEDS.doc),
@@ -189,12 +199,18 @@ def _row(read: Reading, known: Collection[str] | None) -> Row | None:
         )
     check = check_of(read.get("check"))
     expect = expectations_of(read.get("expect"), check)
+    when = _conditions(read.get("when", ()), check)
     needs = _needs(read.get("needs"))
     if check is None or not read.sound:
         return None
-    _check_names(read, check, expect)
+    _check_names(read, check, (*expect, *(one.expectation for one in when)))
     says = " ".join(read.get("says", "").split())
-    return Row(name, check, expect, needs, says, read.get("safe", ""), read.place)
+    return Row(name, check, expect, needs, says, read.get("safe", ""), when, read.place)
+
+
+def _conditions(rows: tuple[Reading, ...], check: Check | None) -> tuple[Condition, ...]:
+    words = (" ".join(one.get("otherwise").split()) for one in rows if one.sound)
+    return tuple(map(Condition, expectations_of(rows, check), words))
 
 
 def expectations_of(rows: tuple[Reading, ...], check: Check | None) -> tuple[Expectation, ...]:
@@ -231,6 +247,7 @@ def _needs(read: Reading | None) -> Needs:
         read.complain(f"unknown fixture {show(fixture, 60)}", "fixture", hint=hint)
     return Needs(
         capability=read.get("capability", ()),
+        any_capability=read.get("any_capability", ()),
         undeclared=read.get("undeclared", ()),
         transport=read.get("transport", ()),
         fixture=fixture,

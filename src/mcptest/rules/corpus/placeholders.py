@@ -67,8 +67,14 @@ PLACEHOLDERS: Final[Mapping[str, Placeholder]] = {
     # -- tools that may be called
     "safe_tool": Placeholder("a tool that may be called", _READ_ONLY),
     "safe_arguments": Placeholder("arguments that its inputSchema accepts", _READ_ONLY),
+    "working_tool": Placeholder(
+        "a safe tool without tasks that gave a result when it was tried",
+        f"{_READ_ONLY}, that works with made-up arguments",
+    ),
+    "working_arguments": Placeholder("the arguments it was tried with", _READ_ONLY),
     "tool_without_arguments": Placeholder(
-        "a safe tool that requires no argument", f"{_READ_ONLY}, without a required argument"
+        "a safe tool that requires no argument, one that works where there is one",
+        f"{_READ_ONLY}, without a required argument",
     ),
     "tool_with_required_argument": Placeholder(
         "a safe tool that requires an argument", f"{_READ_ONLY}, with a required argument"
@@ -134,7 +140,7 @@ PLACEHOLDERS: Final[Mapping[str, Placeholder]] = {
 
 WELL_KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "erroring_tool": ("test_error_handling",),
-    "slow_tool": ("test_tool_with_progress",),
+    "slow_tool": ("slow_tool", "test_tool_with_progress"),
     "logging_tool": ("test_tool_with_logging", "test_logging_tool"),
     "sampling_tool": ("test_sampling",),
     "eliciting_tool": ("test_elicitation",),
@@ -145,9 +151,18 @@ WELL_KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "reconnecting_tool": ("test_reconnection",),
     "dialect_tool": ("json_schema_2020_12_tool",),
     "image_prompt": ("test_prompt_with_image",),
+    "audio_prompt": ("audio_prompt",),
     "embedding_prompt": ("test_prompt_with_embedded_resource",),
+    "failing_prompt": ("failing_prompt",),
+    "failing_resource": ("test://failing-resource",),
+    "header_tool": ("header_tool",),
+    "roots_tool": ("roots_tool",),
+    "task_only_tool": ("task_only_tool",),
+    "task_tool": ("task_tool",),
+    "url_eliciting_tool": ("url_eliciting_tool",),
 }
-"""Names of the official suite's fixtures: a server that has one of them means it that way."""
+"""Names of the official suite's fixtures, and ours where it has none: a server that has one of
+them means it that way. A resource is known by its URI."""
 
 FIXTURES: Final = frozenset(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,7 @@ from mcptest.model.verdict import Severity
 from mcptest.rules.corpus.registry import Entry
 from mcptest.rules.declare import Rule
 from mcptest.suite.check_forms import Check
-from mcptest.suite.exchange_targets import Expectation
+from mcptest.suite.exchange_targets import Exchange, Expectation, judge_exchange
 from mcptest.suite.json_equality import json_equal
 from mcptest.suite.model import Place
 
@@ -21,6 +22,8 @@ class Needs:
 
     capability: tuple[str, ...] = ()
     """What the server must declare; a dot leads inside: `resources.subscribe`."""
+    any_capability: tuple[str, ...] = ()
+    """Of these it must declare at least one."""
     undeclared: tuple[str, ...] = ()
     """What it must not declare."""
     transport: tuple[str, ...] = ()
@@ -30,6 +33,24 @@ class Needs:
     authorization: bool = False
     """The server asks for a token."""
     extension: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of the exchange before anything can be expected of it.
+
+    A tool that answered with an error shows nothing about its structured content, an empty list
+    nothing about what is in it: where a condition does not hold, the rule was not observed.
+    """
+
+    expectation: Expectation
+    otherwise: str
+    """Why nothing can be expected where it does not hold, in words."""
+
+
+def unmet(when: Sequence[Condition], seen: Exchange) -> Condition | None:
+    """The first condition that does not hold of what was seen."""
+    return next((one for one in when if not judge_exchange([one.expectation], seen).passed), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +65,7 @@ class Row:
     """What is expected, in words, where the matchers are hard to read."""
     safe: str = ""
     """Why asking this of a server in production does no harm, where it is not obvious."""
+    when: tuple[Condition, ...] = ()
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
 

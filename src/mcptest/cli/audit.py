@@ -1,0 +1,185 @@
+"""`mcptest audit`: discover what a server offers, call what is safe, classify, score."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcptest.cli.explored import Explored, add_fixture_option, exploring, repeat_command
+from mcptest.cli.options import add_common_options, add_server_options, duration
+from mcptest.model.errors import ExitCode, McptestError, UsageError
+
+if TYPE_CHECKING:
+    from mcptest.model.audit import AuditReport
+    from mcptest.run.exploring.auditing import Audit, AuditOrder
+
+_EPILOG = """\
+examples:
+  mcptest audit --server "npx -y my-server"
+  mcptest audit --server "npx -y my-server {{fixture}}" --fixture ./data --include-writes
+  mcptest audit --server http://127.0.0.1:3001/mcp --output evals --min-score 90
+
+Tools that do not say that they only read are skipped and listed; --include-writes calls them too,
+and so does --docker IMAGE, which puts the server into a container first.
+
+exit codes: 0 in health, 1 something crashed, hung, lied or scored too low, 2 bad options,
+            3 the server is unreachable, 4 there was nothing to test
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("--include-writes", action="store_true", help="call tools that may write, too")
+    add("--docker", default="", metavar="IMAGE", help="run the server in a container of this image")
+    add_fixture_option(parser)
+    add("--tool", action="append", default=[], metavar="NAME", help="only this tool; may repeat")
+    add(
+        "--min-score",
+        type=int,
+        metavar="N",
+        help="fail below this share of healthy items, in percent, and only then; "
+        "without it anything that is broken fails",
+    )
+    add("--no-verify", action="store_true", help="don't call tools again to verify their hints")
+    add("--output", type=Path, metavar="DIR", help="write a starter test for each item")
+    add("--overwrite", action="store_true", help="replace starter tests that exist")
+    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
+    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_server_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(timeout="15s", startup_timeout="30s", command_name="audit")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from mcptest.run.interrupt import stopping_on_signals
+
+    if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
+        raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        try:
+            audit = _audited(arguments, explored)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+        report = audit.report()
+        placed = _write_starters(arguments, explored, report)
+    _print(report, arguments)
+    if not arguments.json:
+        sys.stdout.writelines(placed)
+    return max(_code(report), _write_files(report, arguments))
+
+
+def _audited(arguments: argparse.Namespace, explored: Explored) -> Audit:
+    from mcptest.report.progress import StatusLine
+    from mcptest.report.terminal import Style
+    from mcptest.run.exploring.auditing import Audit
+
+    audit = Audit(explored.subject, _order(arguments, explored))
+    total = audit.meet()
+    _check_names(arguments, audit)
+    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
+    try:
+        for number, item in enumerate(audit.items(), 1):
+            if not arguments.quiet:
+                line.draw(f"[{number}/{total}]", item.name)
+    finally:
+        line.clear()
+    return audit
+
+
+def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
+    from mcptest.run.exploring.auditing import AuditOrder
+
+    options = ["--include-writes"] if arguments.include_writes else []
+    options += ["--docker", arguments.docker] if arguments.docker else []
+    mask = explored.subject.masker.text
+    return AuditOrder(
+        include_writes=arguments.include_writes or bool(arguments.docker),
+        tools=tuple(arguments.tool),
+        verify=not arguments.no_verify,
+        fixture=explored.fixture,
+        ground=explored.ground(),
+        min_score=arguments.min_score,
+        timeout=duration(arguments.timeout, "--timeout"),
+        repeat=mask(repeat_command(arguments, *options)),
+    )
+
+
+def _check_names(arguments: argparse.Namespace, audit: Audit) -> None:
+    offered = [tool.get("name") for tool in audit.offer.tools if isinstance(tool, dict)]
+    for name in arguments.tool:
+        if name not in offered and "tools/list" not in audit.offer.problems:
+            import difflib
+
+            names = [one for one in offered if isinstance(one, str)]
+            near = difflib.get_close_matches(name, names[:1_000], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
+            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
+
+
+def _write_starters(
+    arguments: argparse.Namespace, explored: Explored, report: AuditReport
+) -> list[str]:
+    if arguments.output is None:
+        return []
+    from mcptest.report.placed import placed_lines
+    from mcptest.run.exploring.placing import place_starters
+    from mcptest.run.exploring.starters import starters_of_audit
+    from mcptest.run.exploring.written_server import written_server
+
+    server = written_server(
+        explored.target, spec_version=arguments.spec_version, docker=arguments.docker
+    )
+    folder = str(explored.fixture) if explored.fixture is not None else ""
+    ground = explored.ground(as_variable=True)
+    starters = starters_of_audit(report, ground=ground, fixture=folder)
+    placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
+    return [f"{line}\n" for line in placed_lines(placed, str(arguments.output))]
+
+
+def _print(report: AuditReport, arguments: argparse.Namespace) -> None:
+    from mcptest.report.audit_json import audit_as_json
+    from mcptest.report.audit_text import audit_lines, summary_in_words
+    from mcptest.report.terminal import Style, say, say_json
+
+    if arguments.json:
+        say_json(sys.stdout, audit_as_json(report))
+    elif arguments.quiet and not report.failed:
+        say(sys.stdout, summary_in_words(report) + "\n")
+    else:
+        style = Style.of(sys.stdout, no_color=arguments.no_color)
+        for line in audit_lines(report, style, verbose=arguments.verbose, quiet=arguments.quiet):
+            say(sys.stdout, line + "\n")
+
+
+def _code(report: AuditReport) -> int:
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    if report.failed and (report.tested or report.problems):
+        return ExitCode.FAILED
+    if not report.tested:
+        hint = "" if not report.items else ": --include-writes calls tools that may write"
+        sys.stderr.write(f"mcptest: nothing was tested{hint}\n")
+        return ExitCode.NOTHING_MATCHED
+    return ExitCode.OK
+
+
+def _write_files(report: AuditReport, arguments: argparse.Namespace) -> int:
+    """A report that can't be written is said, and is no success."""
+    from mcptest.report import junit
+    from mcptest.report.audit_json import audit_as_json
+    from mcptest.report.audit_markdown import audit_as_markdown
+    from mcptest.report.audit_run import audit_as_run
+    from mcptest.report.placed import write_all
+
+    wanted = {
+        arguments.json_file: lambda: audit_as_json(report),
+        arguments.junit: lambda: junit.render(audit_as_run(report)),
+        arguments.markdown: lambda: audit_as_markdown(report).encode(),
+    }
+    return write_all(wanted, sys.stderr)

@@ -1,0 +1,131 @@
+"""Printing and writing what `compliance run` found: one path that is bad costs one report."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from mcptest.model.compliance import ComplianceReport
+from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.results import RunReport
+from mcptest.model.show import show
+from mcptest.report.terminal import Style, say, say_json
+from mcptest.run.lanes_results import COMPLIANCE, result_of_gate, results_of_judgement
+from mcptest.suite.model import Place
+from mcptest.transport.files import replace_file
+
+
+def publish(arguments: argparse.Namespace, report: ComplianceReport) -> list[str]:
+    """A sentence for each file that could not be written."""
+    unwritten = list(_write_files(arguments, report))
+    _print(arguments, report)
+    return unwritten
+
+
+def _write_files(arguments: argparse.Namespace, report: ComplianceReport) -> Iterator[str]:
+    for name, render in _RENDERERS.items():
+        path: Path | None = getattr(arguments, name)
+        if path is None:
+            continue
+        try:
+            replace_file(path, render(report, arguments))
+        except (UsageError, OSError) as error:
+            yield f"report not written: {error}"
+
+
+def _print(arguments: argparse.Namespace, report: ComplianceReport) -> None:
+    form = "json" if arguments.json else arguments.format
+    if form == "text":
+        _print_text(arguments, report)
+    else:
+        name = {"json": "json_file", "md": "markdown"}.get(form, form)
+        say_json(sys.stdout, _RENDERERS[name](report, arguments))
+    sys.stdout.flush()
+
+
+def _print_text(arguments: argparse.Namespace, report: ComplianceReport) -> None:
+    from mcptest.report.compliance_text import compliance_lines
+
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    width = shutil.get_terminal_size((100, 24)).columns
+    lines = (
+        _brief_lines(report)
+        if arguments.quiet
+        else compliance_lines(report, style, verbose=arguments.verbose, width=width)
+    )
+    for line in lines:
+        say(sys.stdout, line + "\n")
+
+
+def _brief_lines(report: ComplianceReport) -> Iterator[str]:
+    """With --quiet: the grade, what is broken, the gates."""
+    from mcptest.report.compliance_facts import counted, gate_line, letter_of
+
+    for judgement in report.judgements:
+        letter = f"{letter_of(judgement.grade)}, " if judgement.grade is not None else ""
+        broken = [result.id for result in judgement.failures]
+        told = f": {', '.join(broken)}" if broken else ""
+        yield f"{judgement.revision.label}: {letter}{counted(len(broken), 'rule')} failed{told}"
+        for cause in filter(lambda one: one.kept_from_judging, judgement.causes):
+            yield f"{show(cause.id, 60)}: {show(cause.message, 300)}"
+    yield from map(gate_line, report.gates)
+
+
+def _as_json(report: ComplianceReport, _arguments: argparse.Namespace) -> bytes:
+    from mcptest.report.compliance_json import compliance_as_json
+
+    return compliance_as_json(report)
+
+
+def _as_markdown(report: ComplianceReport, _arguments: argparse.Namespace) -> bytes:
+    from mcptest.report.compliance_markdown import compliance_as_markdown
+
+    return compliance_as_markdown(report).encode("utf-8", "backslashreplace")
+
+
+def _as_html(report: ComplianceReport, _arguments: argparse.Namespace) -> bytes:
+    from mcptest.report.compliance_html import compliance_as_html
+
+    return compliance_as_html(report).encode("utf-8", "backslashreplace")
+
+
+def _as_junit(report: ComplianceReport, arguments: argparse.Namespace) -> bytes:
+    from mcptest.report import junit
+
+    return junit.render(as_run(report, str(arguments.from_suite or ""), strict=arguments.strict))
+
+
+def as_run(report: ComplianceReport, file: str, *, strict: bool) -> RunReport:
+    """The same verdicts as results of tests."""
+    several = len(report.judgements) > 1
+    results = [
+        result
+        for one in report.judgements
+        for result in results_of_judgement(
+            one,
+            Place(file),
+            lane=f"{COMPLIANCE} {one.revision.label}" if several else COMPLIANCE,
+            strict=strict,
+            server=report.server,
+        )
+    ]
+    results += [result_of_gate(gate, Place(file)) for gate in report.gates]
+    return RunReport(
+        results=tuple(results),
+        tool=report.tool,
+        started=report.started,
+        duration_ms=report.duration_ms,
+        interrupted=report.exit_code == ExitCode.INTERRUPTED,
+        notes=report.notes,
+    )
+
+
+_RENDERERS: Mapping[str, Callable[[ComplianceReport, argparse.Namespace], bytes]] = {
+    "json_file": _as_json,
+    "markdown": _as_markdown,
+    "html": _as_html,
+    "junit": _as_junit,
+}

@@ -1,0 +1,134 @@
+"""What the commands that explore a server share: its fixture, docker around it, its subject."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.cli.options import duration, server_words, wanted_revision
+from mcptest.model.errors import UsageError
+from mcptest.peer.connection import Stopped
+from mcptest.run.naming import target_of
+from mcptest.transport.target import Target
+
+if TYPE_CHECKING:
+    from mcptest.explore.audit import Ground
+    from mcptest.peer.answers import Answers
+    from mcptest.run.exploring.subject import Subject
+    from mcptest.run.interrupt import Stop
+
+VARIABLE = "{{fixture}}"
+
+
+class Explored(msgspec.Struct, frozen=True):
+    """A server on its ground."""
+
+    target: Target
+    """As the command line names it: `{{fixture}}` still stands in it."""
+    subject: Subject
+    fixture: Path | None = None
+    """The copy that the server works on."""
+
+    def ground(self, *, as_variable: bool = False) -> Ground | None:
+        """Where a made-up path may lead: in the copy, or as a suite names it."""
+        from mcptest.explore.audit import Ground
+
+        if self.fixture is None:
+            return None
+        file = next((one for one in sorted(self.fixture.rglob("*")) if one.is_file()), None)
+        folder = VARIABLE if as_variable else str(self.fixture)
+        if file is None:
+            return Ground(folder)
+        return Ground(folder, f"{folder}/{file.relative_to(self.fixture).as_posix()}")
+
+
+def add_fixture_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--fixture",
+        metavar="DIR",
+        help="a folder of which the server gets a copy; {{fixture}} in --server is its path",
+    )
+
+
+@contextlib.contextmanager
+def exploring(
+    arguments: argparse.Namespace, stop: Stop, answers: Answers | None = None
+) -> Iterator[Explored]:
+    """The server that was named, on a copy of the fixture. Everything is taken down at the end."""
+    from mcptest.run.exploring.subject import Subject
+    from mcptest.run.fixture import checked_fixture, isolate_fixture
+
+    source = checked_fixture(arguments.fixture)
+    named = target_of(server_words(arguments))
+    timeout = duration(arguments.timeout, "--timeout")
+    startup = duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout")
+    copy = isolate_fixture(source) if source is not None else None
+    try:
+        target = _on(named, str(copy.path) if copy is not None else "")
+        target = in_docker(target, getattr(arguments, "docker", ""), copy.path if copy else None)
+        subject = Subject(
+            target,
+            revision=wanted_revision(arguments.spec_version),
+            timeout=timeout,
+            startup=startup,
+            answers=answers,
+            captures=getattr(arguments, "capture", None),
+            should_stop=stop.is_set,
+        )
+        with subject:
+            yield Explored(named, subject, copy.path if copy is not None else None)
+    except Stopped:
+        raise KeyboardInterrupt from None
+    finally:
+        if copy is not None:
+            copy.remove()
+
+
+def _on(target: Target, fixture: str) -> Target:
+    if not fixture:
+        if any(VARIABLE in word for word in (*target.command, target.url)):
+            raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
+        return target
+    command = tuple(word.replace(VARIABLE, fixture) for word in target.command)
+    return replace(target, command=command)
+
+
+def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
+    """The same server in a container of its own."""
+    if not image:
+        return target
+    if target.way != "stdio":
+        raise UsageError("--docker is for a server that is started here, not for a URL")
+    from mcptest.run.choosing import ServerChoice, target_for
+    from mcptest.suite.model import ServerSpec
+
+    spec = ServerSpec(
+        command=target.command[0], args=target.command[1:], env=target.env, cwd=target.cwd
+    )
+    wrapped = target_for(spec, ServerChoice(docker=image), str(fixture) if fixture else "")
+    return replace(wrapped, referenced=target.referenced)
+
+
+def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
+    """This command line again. It may hold secrets."""
+    words = ["mcptest", arguments.command_name, *options]
+    if arguments.server_command:
+        # Quoted, the first word is never taken for a name or a URL.
+        words += ["--server", shlex.join(arguments.server_command)]
+    for option in ("server", "transport", "headers", "cwd", "mcp_config", "fixture"):
+        value = getattr(arguments, option, None)
+        if value:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    for option in ("header", "env"):
+        for value in getattr(arguments, option):
+            words += [f"--{option}", value]
+    if arguments.spec_version != "auto":
+        words += ["--spec-version", arguments.spec_version]
+    return shlex.join(words)

@@ -1,0 +1,82 @@
+"""`mcptest generate`: a starter test for each tool, prompt and resource, without calling any."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from mcptest.cli.explored import Explored, add_fixture_option, exploring
+from mcptest.cli.options import add_common_options, add_server_options
+from mcptest.model.errors import ExitCode, McptestError
+from mcptest.peer.answers import NO_ANSWERS
+
+_EPILOG = """\
+examples:
+  mcptest generate --server "npx -y my-server" --output evals
+  mcptest generate --server "npx -y my-server {{fixture}}" --fixture ./data --output evals
+
+Nothing is called: the inputs come from the schemas. Tools that do not say that they only read are
+marked skip: true; --include-writes leaves that out. Files that exist are kept unless --overwrite.
+
+exit codes: 0 written, 1 something could not be written down, 2 bad options, 3 unreachable,
+            4 the server offers nothing
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where the files are written")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    add("--include-writes", action="store_true", help="no skip: true for tools that may write")
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_fixture_option(parser)
+    add_server_options(parser)
+    add_common_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from mcptest.run.interrupt import stopping_on_signals
+
+    # As a suite does that declares nothing: it would not be shown the others either.
+    with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
+        try:
+            return _generate(arguments, explored)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+
+
+def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
+    from mcptest.report.placed import placed_lines
+    from mcptest.run.exploring.placing import place_starters
+    from mcptest.run.exploring.starters import starters_of_offer
+    from mcptest.run.exploring.written_server import written_server
+
+    offer = explored.subject.offer()
+    starters = starters_of_offer(
+        offer, include_writes=arguments.include_writes, ground=explored.ground(as_variable=True)
+    )
+    server = written_server(explored.target, spec_version=arguments.spec_version)
+    placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
+    sys.stdout.writelines(f"{line}\n" for line in placed_lines(placed, str(arguments.output)))
+    for method, reason in offer.problems.items():
+        mask = explored.subject.masker.text
+        sys.stderr.write(f"mcptest: {method} could not be read: {mask(reason)}\n")
+    if not placed:
+        sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
+        return ExitCode.FAILED if offer.problems else ExitCode.NOTHING_MATCHED
+    if not arguments.quiet:
+        sys.stdout.writelines(f"{line}\n" for line in next_steps(arguments))
+    lost = offer.problems or any(one.how == "left out" for one in placed)
+    return ExitCode.FAILED if lost else ExitCode.OK
+
+
+def next_steps(arguments: argparse.Namespace) -> list[str]:
+    fixture = f" --fixture {arguments.fixture}" if arguments.fixture else ""
+    return [
+        "",
+        "Next steps:",
+        "  1. Put real values in place of the made-up ones, and say what you expect.",
+        f"  2. mcptest run {arguments.output}{fixture}",
+    ]

@@ -1,0 +1,166 @@
+"""`mcptest init`: a first suite. With a server: one that calls it, and passes at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcptest.cli.explored import Explored, add_fixture_option, exploring
+from mcptest.cli.options import add_common_options, add_server_options, duration
+from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.peer.answers import NO_ANSWERS
+
+if TYPE_CHECKING:
+    from mcptest.model.audit import AuditReport
+
+_EPILOG = """\
+examples:
+  mcptest init
+  mcptest init evals --server "npx -y my-server"
+  mcptest init evals --server "npx -y my-server {{fixture}}" --fixture ./data
+
+Without --server a small example is written, on the server that ships with mcptest. With it each
+tool that says that it only reads is called once, and the tests expect what was seen; the others
+are marked skip: true. Files that exist are never touched.
+
+exit codes: 0 written, 1 something could not be written down, 2 bad options or files in the way,
+            3 the server is unreachable, 4 it offers nothing
+"""
+_FIRST = "read_file.yaml"
+_HELLO = Path("fixtures", "hello.txt")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add(
+        "folder", nargs="?", type=Path, default=Path("evals"), metavar="DIR", help="evals (default)"
+    )
+    add("--include-writes", action="store_true", help="call tools that may write, too")
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_fixture_option(parser)
+    add_server_options(parser)
+    add_common_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.server is None and not arguments.server_command:
+        return _write_example(arguments.folder)
+    from mcptest.run.interrupt import stopping_on_signals
+
+    # As a suite does that declares nothing: else its tests would see another server.
+    with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
+        try:
+            return _init(arguments, explored)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+
+
+def _init(arguments: argparse.Namespace, explored: Explored) -> int:
+    from mcptest.report.placed import placed_lines
+    from mcptest.run.exploring.placing import place_starters
+    from mcptest.run.exploring.starters import starters_of_audit
+    from mcptest.run.exploring.written_server import written_server
+
+    _check_free(arguments.folder)
+    report = _called(arguments, explored)
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    fixture = str(explored.fixture) if explored.fixture is not None else ""
+    starters = starters_of_audit(report, ground=explored.ground(as_variable=True), fixture=fixture)
+    server = written_server(explored.target, spec_version=arguments.spec_version)
+    placed = place_starters(arguments.folder, starters, server)
+    for method, reason in report.problems.items():
+        sys.stderr.write(f"mcptest: {method} could not be read: {reason}\n")
+    if not placed:
+        sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
+        return ExitCode.FAILED if report.problems else ExitCode.NOTHING_MATCHED
+    sys.stdout.writelines(f"{line}\n" for line in placed_lines(placed, str(arguments.folder)))
+    for item in report.items:
+        if item.is_bad:
+            sys.stdout.write(f"  {item.kind} {item.name!r} is broken: its test will fail\n")
+    _say_next(arguments.folder, arguments.fixture)
+    lost = report.problems or any(one.how == "left out" for one in placed)
+    return ExitCode.FAILED if lost else ExitCode.OK
+
+
+def _called(arguments: argparse.Namespace, explored: Explored) -> AuditReport:
+    from mcptest.run.exploring.auditing import Audit, AuditOrder
+
+    order = AuditOrder(
+        include_writes=arguments.include_writes,
+        verify=False,
+        ground=explored.ground(),
+        timeout=duration(arguments.timeout, "--timeout"),
+    )
+    audit = Audit(explored.subject, order)
+    audit.meet()
+    for _ in audit.items():
+        pass
+    return audit.report()
+
+
+def _check_free(folder: Path) -> None:
+    """Two suites in one folder would be one suite that nobody wrote."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder")
+    taken = next((one for one in sorted(folder.glob("*.y*ml"))), None) if folder.is_dir() else None
+    if taken is not None:
+        raise UsageError(
+            f"{taken} is there already: nothing was written",
+            hint="choose another folder; mcptest generate adds to one that has suites",
+        )
+
+
+def _write_example(folder: Path) -> int:
+    from mcptest.run.exploring.placing import place_schema, put
+
+    for name in (_FIRST, _HELLO):
+        if os.path.lexists(folder / name):
+            raise UsageError(f"{folder / name} is there already: nothing was written")
+    try:
+        (folder / _HELLO).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+    put(folder / _HELLO, b"Hello, world!\n", overwrite=False)
+    put(folder / _FIRST, _example().encode(), overwrite=False)
+    place_schema(folder)
+    sys.stdout.write(f"created {folder / _FIRST}\ncreated {folder / _HELLO}\n")
+    _say_next(folder, str(folder / "fixtures"))
+    return ExitCode.OK
+
+
+def _example() -> str:
+    from mcptest.suite.written import SCHEMA_FILE, scalar
+
+    command = ["mcptest"] if shutil.which("mcptest") else [sys.executable, "-m", "mcptest"]
+    words = [*command, "serve", "demo", "--root", "{{fixture}}"]
+    return f"""\
+# yaml-language-server: $schema=./{SCHEMA_FILE}
+# One test: what to start, what to call, what to expect. Put your own server in place of the demo;
+# `mcptest init DIR --server "…"` writes such tests for each of its tools.
+name: read_file returns the file
+server:
+  command: {scalar(words[0])}
+  args: [{", ".join(map(scalar, words[1:]))}]
+assert:
+  tool: read_file
+  args:
+    path: hello.txt
+  expect:
+    not_error: true
+    contains: ["Hello, world!"]
+    file_unchanged: ["{{{{fixture}}}}/hello.txt"]
+timeout: 30s
+"""
+
+
+def _say_next(folder: Path, fixture: str | None) -> None:
+    import shlex
+
+    words = ["mcptest", "run", str(folder), *(["--fixture", fixture] if fixture else [])]
+    sys.stdout.write(f"\nRun it: {shlex.join(words)}\n")

@@ -1,0 +1,289 @@
+"""`mcptest lint`: can a model use what this server offers?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.cli.explored import exploring
+from mcptest.cli.options import add_common_options, add_server_options
+from mcptest.model.errors import ExitCode, McptestError, UsageError
+
+if TYPE_CHECKING:
+    from mcptest.cli.explored import Explored
+    from mcptest.explore.lint.finding import Finding, Limits, LintReport, LintRule
+    from mcptest.explore.lint.surface import Surface
+    from mcptest.run.exploring.subject import Offer
+
+_EPILOG = """\
+examples:
+  mcptest lint --server "npx -y my-server"
+  mcptest lint --server demo --fix
+  mcptest lint --tools tools.json --strict --ignore W103,W109
+  mcptest lint --list
+
+A code may be given by its beginning: --select E is every error code of mcp-assert, --ignore L all
+codes that only mcptest has.
+
+exit codes: 0 no errors (with --strict: no findings), 1 errors, 2 bad options or an unreadable file,
+            3 the server is unreachable, 4 there was nothing to lint
+"""
+_THRESHOLDS = {
+    "max_tools": "tools of a server (20)",
+    "max_tokens": "tokens of all tools together (8000)",
+    "max_tool_tokens": "tokens of one tool (1000)",
+    "max_depth": "levels of an input schema (3)",
+    "max_parameters": "parameters of a tool (12)",
+    "min_description": "characters of a description, at least (20)",
+    "max_description": "characters of a description (500)",
+    "max_response_kb": "size of an answer, with --call-tools (100)",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add("--tools", type=Path, metavar="FILE", help="a tools/list answer or a capture, no server")
+    add("--strict", action="store_true", help="fail on warnings, too")
+    add("--fix", action="store_true", help="show a concrete change for each finding")
+    add("--select", action="append", default=[], metavar="CODES", help="only these codes")
+    add("--ignore", action="append", default=[], metavar="CODES", help="not these codes")
+    add("--skip-rules", dest="ignore", action="append", help=argparse.SUPPRESS)
+    add("--threshold", type=int, metavar="N", help="fail on more than N findings of any severity")
+    add("--call-tools", action="store_true", help="also call tools that only read: E301")
+    add(
+        "--detect-nondeterminism",
+        action="store_true",
+        help="also call tools that only read three times: W107",
+    )
+    add("--list", action="store_true", help="explain the codes, and lint nothing")
+    _add_limits(parser)
+    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
+    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_server_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(timeout="15s", startup_timeout="30s", command_name="lint", fixture=None)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("thresholds")
+    for name, words in _THRESHOLDS.items():
+        group.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=words)
+    group.add_argument(
+        "--similarity", type=float, metavar="X", help="likeness of two descriptions (0.8)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    rules = _rules(arguments)
+    limits = _limits(arguments)
+    if arguments.list:
+        return _list(rules, arguments)
+    begun = time.monotonic()
+    report = _from_file(arguments, rules, limits) if arguments.tools else None
+    report = report or _from_server(arguments, rules, limits)
+    report = replace(
+        report,
+        strict=arguments.strict,
+        threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
+        tool=f"mcptest {__version__}",
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        duration_ms=round((time.monotonic() - begun) * 1000),
+    )
+    _print(report, arguments)
+    return max(_code(report), _write_files(report, arguments))
+
+
+def _rules(arguments: argparse.Namespace) -> list[LintRule]:
+    from mcptest.explore.lint.linting import chosen_rules, unknown_codes
+
+    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
+    for code in unknown_codes([*select, *ignore]):
+        raise UsageError(f"no lint code is or begins with {code!r}", hint="see mcptest lint --list")
+    rules = chosen_rules(select, ignore)
+    if not rules:
+        raise UsageError("--select and --ignore leave no code to lint by")
+    return rules
+
+
+def _codes(words: Sequence[str]) -> list[str]:
+    return [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    from mcptest.explore.lint.finding import Limits
+
+    given = {name: getattr(arguments, name) for name in (*_THRESHOLDS, "similarity")}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in chosen.items():
+        if value < 0:
+            raise UsageError(f"--{name.replace('_', '-')} is not negative: {value}")
+    if arguments.similarity is not None and not 0 < arguments.similarity <= 1:
+        raise UsageError("--similarity is a share between 0 and 1")
+    if arguments.threshold is not None and arguments.threshold < 0:
+        raise UsageError("--threshold is not negative")
+    return Limits(**chosen)
+
+
+def _list(rules: Sequence[LintRule], arguments: argparse.Namespace) -> int:
+    from mcptest.report.lint_text import rule_lines
+    from mcptest.report.terminal import Style, say
+
+    for line in rule_lines(list(rules), Style.of(sys.stdout, no_color=arguments.no_color)):
+        say(sys.stdout, line + "\n")
+    return ExitCode.OK
+
+
+def _from_file(
+    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: Limits
+) -> LintReport:
+    from mcptest.explore.lint.finding import LintReport
+    from mcptest.explore.lint.linting import lint
+    from mcptest.explore.lint.surface import surface_of
+    from mcptest.run.exploring.lint_file import LISTS, listed_in
+
+    if arguments.server or arguments.server_command:
+        raise UsageError("--tools reads a file: give it or a server, not both")
+    if arguments.call_tools or arguments.detect_nondeterminism:
+        raise UsageError("a file can't be called: --call-tools needs --server")
+    listed = listed_in(arguments.tools)
+    surface = surface_of(*(listed.lists.get(name, ()) for name in LISTS))
+    return LintReport(
+        server=listed.server,
+        server_version=listed.version,
+        counts=_counts(surface),
+        findings=tuple(lint(surface, rules, limits)),
+        notes=listed.notes,
+        tokens=surface.size // 4,
+    )
+
+
+def _from_server(
+    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: Limits
+) -> LintReport:
+    from mcptest.explore.lint.finding import LintReport
+    from mcptest.explore.lint.linting import lint
+    from mcptest.peer.connection import Stopped
+    from mcptest.run.exploring.linting import surface_of_offer
+    from mcptest.run.interrupt import stopping_on_signals
+
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        subject = explored.subject
+        try:
+            offer = subject.offer()
+            info = subject.client.server.info
+            called, notes = _called(arguments, explored, offer, rules, limits)
+        except Stopped:
+            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
+        except McptestError as error:
+            raise error.masked(subject.masker.cut_text) from None
+        mask = subject.masker.text
+        peer = mask(explored.target.label)
+        troubles = tuple(subject.capture_troubles)
+    surface = surface_of_offer(offer, subject.masker)
+    return LintReport(
+        server=str(info.get("name", "")) or peer,
+        server_version=str(info.get("version", "")),
+        peer=peer,
+        counts=_counts(surface),
+        findings=(*lint(surface, rules, limits), *called),
+        problems={method: mask(reason) for method, reason in offer.problems.items()},
+        notes=(*notes, *troubles),
+        tokens=surface.size // 4,
+        interrupted=stop.is_set(),
+    )
+
+
+def _called(
+    arguments: argparse.Namespace,
+    explored: Explored,
+    offer: Offer,
+    rules: Sequence[LintRule],
+    limits: Limits,
+) -> tuple[list[Finding], list[str]]:
+    """Findings of the codes that need answers; tools that may write are never called."""
+    from mcptest.explore.lint.linting import lint_called
+    from mcptest.report.progress import StatusLine
+    from mcptest.report.terminal import Style
+    from mcptest.run.exploring.linting import called_tools, skipped_tools
+
+    needed = {"E301": arguments.call_tools, "W107": arguments.detect_nondeterminism}
+    chosen = [rule for rule in rules if needed.get(rule.code)]
+    if not chosen:
+        return [], []
+    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
+
+    def on_call(name: str) -> None:
+        if not arguments.quiet:
+            line.draw("calling", name)
+
+    often = any(rule.code == "W107" for rule in chosen)
+    try:
+        answers = called_tools(explored.subject, offer, often=often, on_call=on_call)
+        found = list(lint_called(answers, chosen, limits))
+    finally:
+        line.clear()
+    skipped = skipped_tools(offer)
+    note = f"{len(skipped)} tools were not called: they do not say that they only read"
+    return found, [note] if skipped else []
+
+
+def _counts(surface: Surface) -> dict[str, int]:
+    return {
+        "tools": len(surface.tools),
+        "prompts": len(surface.prompts),
+        "resources": len(surface.resources),
+        "templates": len(surface.templates),
+    }
+
+
+def _print(report: LintReport, arguments: argparse.Namespace) -> None:
+    from mcptest.report.lint_json import lint_as_json
+    from mcptest.report.lint_text import heading, lint_lines, summary_in_words
+    from mcptest.report.terminal import Style, say, say_json
+
+    if arguments.json:
+        say_json(sys.stdout, lint_as_json(report))
+        return
+    if arguments.quiet and not report.failed:
+        say(sys.stdout, f"{heading(report)}: {summary_in_words(report)}\n")
+        return
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    for line in lint_lines(report, style, fix=arguments.fix, verbose=arguments.verbose):
+        say(sys.stdout, line + "\n")
+
+
+def _code(report: LintReport) -> int:
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    if not any(report.counts.values()) and not report.problems:
+        sys.stderr.write("mcptest: nothing to lint: no tools, prompts or resources\n")
+        return ExitCode.NOTHING_MATCHED
+    return ExitCode.FAILED if report.failed else ExitCode.OK
+
+
+def _write_files(report: LintReport, arguments: argparse.Namespace) -> int:
+    """A report that can't be written is said, and is no success."""
+    from mcptest.report import junit
+    from mcptest.report.lint_json import lint_as_json
+    from mcptest.report.lint_markdown import lint_as_markdown
+    from mcptest.report.lint_run import lint_as_run
+    from mcptest.report.placed import write_all
+
+    wanted = {
+        arguments.json_file: lambda: lint_as_json(report),
+        arguments.junit: lambda: junit.render(lint_as_run(report)),
+        arguments.markdown: lambda: lint_as_markdown(report).encode(),
+    }
+    return write_all(wanted, sys.stderr)

@@ -1,0 +1,186 @@
+"""`mcptest run` with the lanes that its files declare: one report, one exit code."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.cli.compliance_listening import listening
+from mcptest.cli.compliance_options import as_one_word
+from mcptest.cli.compliance_standards import earlier_scorecard
+from mcptest.model.results import RunReport, TestResult
+from mcptest.model.scorecard import Scorecard
+from mcptest.run.interrupt import Stop
+from mcptest.run.lanes import LaneSettings, run_compliance_lane
+from mcptest.run.lanes_invariants import run_invariants_lane
+from mcptest.run.lanes_names import check_names
+from mcptest.run.settings import RunOptions, Settings
+from mcptest.suite.lanes import Lanes
+from mcptest.suite.model import Test
+
+CarryOut = Callable[[Settings], RunReport]
+
+
+def lanes_to_run(arguments: argparse.Namespace, lanes: Sequence[Lanes]) -> tuple[Lanes, ...]:
+    """Those of all files, unless only a part of the tests was asked for. SuiteError for a name
+    that does not exist: nothing was run yet."""
+    check_names(lanes)
+    narrowed = arguments.pattern or arguments.tag or arguments.last_failed
+    later_shard = arguments.shard is not None and not arguments.shard.startswith("1/")
+    if lanes and (narrowed or later_shard):
+        why = "only some tests were asked for" if narrowed else "the first shard runs them"
+        sys.stderr.write(f"mcptest: note: the lanes of the suite are not run: {why}\n")
+        return ()
+    return tuple(lanes)
+
+
+def lane_places(lanes: Sequence[Lanes]) -> Iterator[tuple[str, str, int]]:
+    """For --list: name, file and line."""
+    for one in lanes:
+        for name, place in one.places:
+            yield f"the {name} lane", place.file, place.line
+
+
+def with_lanes(
+    arguments: argparse.Namespace,
+    lanes: Sequence[Lanes],
+    tests: Sequence[Test],
+    settings: Settings,
+    options: RunOptions,
+    stop: Stop,
+    carry_out: CarryOut,
+) -> RunReport:
+    """Run the tests by `carry_out`, then every lane, and put all results into one report."""
+    before = _scorecards(lanes)
+    began = time.monotonic()
+    with _captures(lanes, settings) as (settings, kept):
+        folder = settings.choice.captures
+        already = _written(folder)
+        report = carry_out(settings)
+        new = [path for path, at in _written(folder).items() if already.get(path) != at]
+        results, notes = list(report.results), list(report.notes)
+        if not kept:
+            results = [_without_capture(result) for result in results]
+        if options.fail_fast and report.failed:
+            notes.append("stopped after the first failure: the lanes were not run")
+            lanes = ()
+        files = _files_of(tests, options)
+        for one in lanes:
+            captures = [path for path in new if files.get(_number(path)) == one.file]
+            results += _results(arguments, one, captures, kept, settings, before, stop)
+    return replace(
+        report,
+        results=tuple(results),
+        notes=tuple(notes),
+        tool=report.tool or f"mcptest {__version__}",
+        trials=options.trials,
+        interrupted=stop.is_set(),
+        duration_ms=round((time.monotonic() - began) * 1000),
+    )
+
+
+def _results(
+    arguments: argparse.Namespace,
+    lanes: Lanes,
+    captures: Sequence[Path],
+    kept: bool,
+    settings: Settings,
+    before: Mapping[str, Scorecard | None],
+    stop: Stop,
+) -> list[TestResult]:
+    results: list[TestResult] = []
+    if lanes.invariants is not None and not stop.is_set():
+        results += run_invariants_lane(lanes.invariants, captures, kept=kept)
+    if lanes.compliance is not None and not stop.is_set():
+        how = _lane_settings(arguments, settings, before, stop, kept=kept)
+        with listening(arguments) as tell:
+            results += run_compliance_lane(lanes, how, tell)
+    return results
+
+
+def _lane_settings(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    before: Mapping[str, Scorecard | None],
+    stop: Stop,
+    *,
+    kept: bool,
+) -> LaneSettings:
+    choice = settings.choice if kept else replace(settings.choice, captures=None)
+    return LaneSettings(
+        timeout=settings.timeout,
+        fixture=settings.fixture,
+        choice=choice,
+        scorecards=before,
+        repeat=lambda file: _repeat(arguments, file),
+        should_stop=stop.is_set,
+    )
+
+
+def _repeat(arguments: argparse.Namespace, file: str) -> str:
+    words = ["mcptest", "compliance", "run", "--from-suite", file]
+    if arguments.server:
+        words += ["--server", arguments.server]
+    elif arguments.server_command:
+        words += ["--server", as_one_word(arguments.server_command)]
+    return shlex.join(words)
+
+
+def _scorecards(lanes: Sequence[Lanes]) -> dict[str, Scorecard | None]:
+    return {
+        one.file: earlier_scorecard(one.compliance.grade_delta.against)
+        for one in lanes
+        if one.compliance is not None and one.compliance.grade_delta is not None
+    }
+
+
+# -- captures of the tests -----------------------------------------------------------------------
+
+
+@contextmanager
+def _captures(lanes: Sequence[Lanes], settings: Settings) -> Iterator[tuple[Settings, bool]]:
+    """Sessions are kept for a lane that judges them; for no longer, unless they were asked for."""
+    if settings.choice.captures is not None or not any(one.invariants for one in lanes):
+        yield settings, True
+        return
+    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
+        choice = replace(settings.choice, captures=Path(folder))
+        yield replace(settings, choice=choice), False
+
+
+def _written(folder: Path | None) -> dict[Path, int]:
+    if folder is None:
+        return {}
+    return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.jsonl"))}
+
+
+def _number(path: Path) -> int:
+    number = path.name.partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
+def _files_of(tests: Sequence[Test], options: RunOptions) -> dict[int, str]:
+    """The file of each test by the number that its capture has."""
+    times = options.trials * max(1, len(options.languages))
+    return {
+        place * times + repeated + 1: test.place.file
+        for place, test in enumerate(tests)
+        for repeated in range(times)
+    }
+
+
+def _without_capture(result: TestResult) -> TestResult:
+    """A file that is gone is not named."""
+    if result.proof is None or not result.proof.capture:
+        return result
+    proof = replace(result.proof, capture="")
+    return replace(result, proof=proof)

@@ -1,0 +1,147 @@
+"""Inputs for an audit: plausible ones that are valid by the schema of the tool itself. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mcptest.explore.from_schema import fitting_value
+from mcptest.model.message import ABSENT
+from mcptest.schema.json_schema import CompiledSchema, SchemaError
+
+_PLACE = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
+_FOLDER = re.compile(r"dir|folder|root|tree|list|search|find|glob", re.IGNORECASE)
+_EXPRESSION = re.compile(r"\{([^{}]*)\}")
+_OPERATORS = "+#./;?&"
+_LONGEST_VALUE = 200
+_INTERNALS = re.compile(
+    r"internal error|traceback \(most recent|stack trace|panic:|nullpointerexception"
+    r"|segmentation fault",
+    re.IGNORECASE,
+)
+
+
+class Input(msgspec.Struct, frozen=True):
+    """The arguments of a call; `doubt` says why they may be none that the tool takes."""
+
+    arguments: Mapping[str, Any]
+    doubt: str = ""
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What a fixture holds that a path may lead to."""
+
+    folder: str
+    file: str = ""
+
+
+def input_for(tool: Mapping[str, Any], ground: Ground | None = None) -> Input:
+    """The plainest input that the tool's own schema accepts; {} where it has none."""
+    schema = tool.get("inputSchema")
+    if schema is None:
+        return Input({}, "it has no input schema")
+    try:
+        compiled = CompiledSchema(schema)
+    except SchemaError as error:
+        return Input({}, f"its input schema can't be used: {error}")
+    value = fitting_value(schema)
+    if not isinstance(value, dict):
+        reason = "no input was found that its schema accepts" if value is ABSENT else "no object"
+        return Input({}, reason)
+    if ground is not None:
+        placed = _on_ground(value, schema, str(tool.get("name")), ground)
+        value = placed if compiled.misfit(placed) is None else value
+    return Input(value)
+
+
+def _on_ground(
+    value: Mapping[str, Any], schema: Mapping[str, Any], tool: str, ground: Ground
+) -> dict[str, Any]:
+    """Where a member is a place and nothing is said of it but its name: a place of the fixture."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    made = dict(value)
+    for name, given in value.items():
+        if not _PLACE.search(name):
+            continue
+        plain = ground.folder if _FOLDER.search(f"{tool} {name}") else ground.file or ground.folder
+        if given == name:
+            made[name] = plain
+        elif given == [] and _items_are_texts(known.get(name)):
+            made[name] = [plain]
+    return made
+
+
+def _items_are_texts(schema: Any) -> bool:
+    items = schema.get("items") if isinstance(schema, dict) else None
+    return isinstance(items, dict) and items.get("type") == "string"
+
+
+def prompt_arguments(prompt: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the arguments that a prompt requires."""
+    declared = prompt.get("arguments")
+    return tuple(
+        each["name"]
+        for each in (declared if isinstance(declared, list) else ())
+        if isinstance(each, dict)
+        and isinstance(each.get("name"), str)
+        and each.get("required") is True
+    )
+
+
+def template_variables(template: str) -> tuple[str, ...]:
+    """The names that a URI template asks for, in their order."""
+    names: dict[str, None] = {}
+    for expression in _EXPRESSION.findall(template):
+        names.update(dict.fromkeys(filter(None, _names_in(expression))))
+    return tuple(names)
+
+
+def _names_in(expression: str) -> list[str]:
+    parts = expression.lstrip(_OPERATORS).split(",")
+    return [part.partition(":")[0].removesuffix("*").strip() for part in parts]
+
+
+def expanded(template: str, values: Mapping[str, str]) -> str:
+    """The template with plain values in their places. Enough of RFC 6570 for one value each."""
+    from urllib.parse import quote
+
+    def fill(match: re.Match[str]) -> str:
+        body = match.group(1)
+        operator = body[0] if body[:1] and body[0] in _OPERATORS else ""
+        names = _names_in(body)
+        keep = "/:?#[]@!$&'()*+,;=" if operator in ("+", "#") else ""
+        parts = [quote(values.get(name, name)[:_LONGEST_VALUE], safe=keep) for name in names]
+        if operator in ("?", "&", ";"):
+            parts = [f"{name}={part}" for name, part in zip(names, parts, strict=True)]
+        first = {"": "", "+": "", "&": "&", "?": "?"}.get(operator, operator)
+        between = {"?": "&", "&": "&", "": ",", "+": ",", "#": ","}.get(operator, operator)
+        return first + between.join(parts)
+
+    return _EXPRESSION.sub(fill, template)
+
+
+def looks_internal(text: str) -> bool:
+    """Whether a failure that a tool reports shows the insides of the server."""
+    return _INTERNALS.search(text) is not None
+
+
+def structured_misfit(tool: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    """How a result breaks the tool's own output schema; empty when it does not."""
+    schema = tool.get("outputSchema")
+    if schema is None or result.get("isError") is True:
+        return ""
+    try:
+        compiled = CompiledSchema(schema)
+    except SchemaError as error:
+        return f"its output schema can't be used: {error}"
+    if "structuredContent" not in result:
+        return "it declares an output schema, and gives no structured content"
+    misfit = compiled.misfit(result["structuredContent"])
+    if misfit is None:
+        return ""
+    where = f" at {misfit.pointer}" if misfit.pointer else ""
+    return f"its structured content does not fit its output schema: {misfit.reason}{where}"

@@ -1,0 +1,109 @@
+"""What an answer to a bad input must not hold: stack traces, insides of the server, secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from mcptest.explore.fuzz.values import SHELL_RAN
+from mcptest.model.show import show
+
+_LONGEST: Final = 200_000
+"""More of an answer is not searched."""
+_DEEPEST: Final = 8
+
+_Rules: TypeAlias = tuple[tuple[str, str], ...]
+
+TRACES: Final[_Rules] = (
+    ("a Python traceback", r"Traceback \(most recent call last\)"),
+    ("a Python stack frame", r'File "[^"\n]{1,300}", line \d+, in '),
+    ("a JavaScript stack trace", r"\n\s{2,}at (?:async )?[^\n]{0,200}[(/][^\n]{1,300}:\d+:\d+\)?"),
+    ("a Go stack trace", r"goroutine \d+ \[[a-z ]+\]:"),
+    ("a Go panic", r"\bpanic: (?:runtime error|[a-z]+:)"),
+    ("a Rust panic", r"thread '[^'\n]{0,80}' panicked at "),
+    ("a Java stack trace", r"\n\s+at [\w.$<>]+\([\w$]+\.(?:java|kt|scala):\d+\)"),
+    ("a .NET stack trace", r"\n\s+at [^\n]{1,300} in [^\n]{1,300}:line \d+"),
+    ("a PHP error", r"PHP (?:Fatal|Parse) error: |Stack trace:\n#0 "),
+    ("a Ruby stack trace", r"\.rb:\d+:in [`']"),
+)
+INSIDES: Final[_Rules] = (
+    (
+        "the place of a library on the server",
+        r"[^\s\"']{0,100}(?:site-packages|node_modules)/[^\s\"']{1,300}",
+    ),
+    ("a crash inside", r"(?i)segmentation fault|nullpointerexception"),
+    ("an attribute error", r"'NoneType' object (?:has no attribute|is not)"),
+    ("a type error", r"Cannot read propert(?:y|ies) (?:of|'\w+' of) (?:undefined|null)"),
+)
+PHRASES: Final[_Rules] = (
+    ("a crash inside", r"(?i)\binternal (?:server )?error\b|\bstack trace\b|\bpanic: "),
+)
+"""Of a tool that reports its own failure. A JSON-RPC error may well be called internal error."""
+STOLEN: Final[_Rules] = (
+    ("the accounts of the machine: a path led out of its folder", r"root:[^:\n]*:0:0:"),
+    ("the output of a shell: the input was run as a command", re.escape(SHELL_RAN)),
+    ("a private key", r"-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----"),
+    ("an access key", r"\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b"),
+    ("an API key", r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{24,}\b"),
+)
+_HINTS: Final = re.compile(rb":0:0:|mcptest-42|PRIVATE KEY|AKIA|gh[pousr]_|sk-|\\u00[2-7]")
+"""What is in the bytes of every answer that holds something stolen: nearly none has to be read."""
+_SECRET: Final = "a secret that the server was given"
+
+
+class Leak(msgspec.Struct, frozen=True):
+    """What was found, in words, with the pattern that found it."""
+
+    what: str
+    excerpt: str
+    pattern: str
+    """A regular expression; empty when it is a secret, which is not written down."""
+
+
+def may_leak(raw: bytes) -> bool:
+    """Whether an answer that is no failure has to be looked at more closely."""
+    return _HINTS.search(raw) is not None
+
+
+def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) -> Leak | None:
+    """The first leak in an answer. `answer`: what a message holds beside its id.
+
+    What was sent comes back from many tools, which tells nothing. Traces and insides count where
+    a failure is reported; what a tool reads to order may hold anything.
+    """
+    given = "\n".join(_texts(sent, 0))
+    result = answer.get("result")
+    reported = isinstance(result, Mapping) and result.get("isError") is True
+    rules = STOLEN
+    if reported or "error" in answer:
+        rules = (*TRACES, *INSIDES, *(PHRASES if reported else ()), *STOLEN)
+    text = "\n".join(_texts(answer, 0))[:_LONGEST]
+    for what, pattern in rules:
+        for found in re.finditer(pattern, text):
+            if found.group() not in given:
+                return Leak(what, show(found.group().strip(), 160), pattern)
+    return _told_secret(text, given, mask)
+
+
+def _told_secret(text: str, given: str, mask: Callable[[str], str]) -> Leak | None:
+    if mask(text) != text and mask(given) == given:
+        return Leak(_SECRET, "***", "")
+    return None
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    """Every text in it, also the names of members."""
+    if isinstance(value, str):
+        yield value
+    elif depth > _DEEPEST:
+        return
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield str(key)
+            yield from _texts(one, depth + 1)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one, depth + 1)

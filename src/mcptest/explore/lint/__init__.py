@@ -1,0 +1,1 @@
+"""Can a model use what a server offers? One declared value for each code; pure throughout."""

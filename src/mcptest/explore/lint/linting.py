@@ -1,0 +1,99 @@
+"""Every chosen rule over everything that a server offers, always in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from mcptest.explore.lint.called import Called
+from mcptest.explore.lint.catalogue import all_lint_rules
+from mcptest.explore.lint.finding import Finding, Limits, LintRule, Remark, Scope
+from mcptest.explore.lint.surface import Surface
+
+
+def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[LintRule]:
+    """Rules by code or by the beginning of one (`W`, `L2`); everything when nothing is selected."""
+    return [
+        rule
+        for rule in all_lint_rules()
+        if (not select or rule.code.startswith(tuple(select)))
+        and not (ignore and rule.code.startswith(tuple(ignore)))
+    ]
+
+
+def unknown_codes(codes: Iterable[str]) -> list[str]:
+    """What is not the beginning of any code: a typing error would switch off nothing, or all."""
+    known = [rule.code for rule in all_lint_rules()]
+    return [code for code in codes if not code or not any(one.startswith(code) for one in known)]
+
+
+def lint(surface: Surface, rules: Sequence[LintRule], limits: Limits) -> list[Finding]:
+    """Findings by item, in the order of the lists; what is about the server comes last."""
+    order = _order(surface)
+    found = [
+        (order.get((one.kind, one.item), len(order)), number, place, one)
+        for number, rule in enumerate(rules)
+        for place, one in enumerate(_findings(rule, surface, limits))
+    ]
+    found.sort(key=lambda entry: entry[:3])
+    return [one for *_, one in found]
+
+
+def lint_called(
+    called: Iterable[Called], rules: Sequence[LintRule], limits: Limits
+) -> Iterator[Finding]:
+    for one in called:
+        for rule in rules:
+            if rule.scope == "called":
+                yield from (_finding(rule, remark) for remark in rule.check(one, limits))
+
+
+def _order(surface: Surface) -> dict[tuple[str, str], int]:
+    names = [
+        *(("tool", tool.name) for tool in surface.tools),
+        *(("prompt", item.name) for item in surface.prompts),
+        *(("resource", item.name) for item in surface.resources),
+        *(("template", item.name) for item in surface.templates),
+    ]
+    return {name: place for place, name in reversed(list(enumerate(names)))}
+
+
+def _findings(rule: LintRule, surface: Surface, limits: Limits) -> Iterator[Finding]:
+    if rule.scope == "called":
+        return
+    if rule.scope == "surface":
+        for remark in rule.check(surface, limits):
+            yield _finding(rule, remark)
+        return
+    for kind, name, thing in _things(rule.scope, surface):
+        for remark in rule.check(thing, limits):
+            yield _finding(rule, remark, kind, name)
+
+
+def _things(scope: Scope, surface: Surface) -> Iterator[tuple[str, str, Any]]:
+    if scope == "tool":
+        yield from (("tool", tool.name, tool) for tool in surface.tools)
+    elif scope == "parameter":
+        for tool in surface.tools:
+            yield from (("tool", tool.name, one) for one in tool.parameters)
+    else:
+        items = {
+            "prompt": surface.prompts,
+            "resource": surface.resources,
+            "template": surface.templates,
+        }[scope]
+        yield from ((scope, item.name, item) for item in items)
+
+
+def _finding(rule: LintRule, remark: Remark, kind: str = "", name: str = "") -> Finding:
+    return Finding(
+        kind=kind or remark.kind,
+        item=name or remark.item,
+        code=rule.code,
+        severity=rule.severity,
+        title=rule.title,
+        message=remark.message,
+        field=remark.field,
+        fix=rule.fix,
+        suggestion=remark.suggestion,
+    )

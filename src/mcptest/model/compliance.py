@@ -1,0 +1,168 @@
+"""What became of a server that was judged: rule by rule, with the proof, the grade and the gates.
+
+Plain data that any report can be made from, also later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mcptest.model.revision import Revision
+from mcptest.model.verdict import Finding, Outcome, Severity
+
+COMPLIANCE_FORMAT = "mcptest.compliance/1"
+
+
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was sent and what came back, made safe to show, without secrets."""
+
+    sent: str = ""
+    received: str = ""
+    """Empty: nothing came."""
+
+
+class RuleResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One rule, judged on one server in one revision."""
+
+    id: str
+    title: str
+    section: str
+    severity: Severity
+    outcome: Outcome
+    reason: str = ""
+    """Why it is neither pass nor fail; empty for those."""
+    findings: tuple[Finding, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    observed: int = 0
+    """How often it was exercised. A pass has at least one."""
+    requirement: str = ""
+    url: str = ""
+    fix: str = ""
+    unlocked_by: str = ""
+    """Of a rule that was not observed: what the server would need so that it could be."""
+    cause: str = ""
+    """The root cause that kept it from being judged: the `id` of one of the causes."""
+    repeat: str = ""
+    """The command that judges just this rule again."""
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome is Outcome.FAIL
+
+
+class RootCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that went wrong and kept several rules from being judged."""
+
+    id: str
+    """`exited`, `banner`, `unauthorized`, `silence` … and a number where there are several."""
+    message: str
+    hint: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    kept_from_judging: int = 0
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """By what a server was judged. Two grades are comparable when their profiles are equal."""
+
+    tool: str
+    corpus: str
+    """A hash over every rule of the corpus and how it weighs."""
+    revision: Revision
+
+    @property
+    def id(self) -> str:
+        return f"{self.tool}/{self.revision.label}/{self.corpus}"
+
+
+class SectionScore(msgspec.Struct, frozen=True, omit_defaults=True):
+    section: str
+    grade: str
+    """Empty where nothing of the section was observed."""
+    score: float
+    passed: int = 0
+    failed: int = 0
+    not_observed: int = 0
+
+
+class Grade(msgspec.Struct, frozen=True, omit_defaults=True):
+    letter: str
+    """A+ … F; empty where too little was observed for one."""
+    score: float
+    """From 0 to 100; 0 where there is no letter."""
+    sections: tuple[SectionScore, ...] = ()
+    caps: tuple[str, ...] = ()
+    """Why the letter is lower than the score alone would give, in words."""
+
+
+class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One server in one revision over one transport."""
+
+    revision: Revision
+    transport: str
+    results: tuple[RuleResult, ...]
+    """Ordered by section, then by rule id."""
+    profile: Profile
+    server_name: str = ""
+    server_version: str = ""
+    causes: tuple[RootCause, ...] = ()
+    grade: Grade | None = None
+    """None where the server was not judged by a whole corpus."""
+    whole_corpus: bool = True
+    """False when only some rules were asked for."""
+    requests: int = 0
+    duration_ms: int = 0
+    notes: tuple[str, ...] = ()
+    captures: tuple[str, ...] = ()
+    """Files that hold everything that went over the wire, where they are kept."""
+
+    def count(self, outcome: Outcome) -> int:
+        return sum(one.outcome is outcome for one in self.results)
+
+    @property
+    def failures(self) -> Iterator[RuleResult]:
+        return (one for one in self.results if one.failed)
+
+    @property
+    def broken_musts(self) -> int:
+        return sum(one.failed and one.severity is Severity.MUST for one in self.results)
+
+    @property
+    def observed(self) -> int:
+        return self.count(Outcome.PASS) + self.count(Outcome.FAIL)
+
+    @property
+    def applicable(self) -> int:
+        return len(self.results) - self.count(Outcome.NOT_APPLICABLE)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the applicable rules that this run exercised, from 0 to 1."""
+        return self.observed / self.applicable if self.applicable else 0.0
+
+
+class GateResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One gate: spec_version_check, grade_delta or a baseline."""
+
+    name: str
+    passed: bool
+    detail: str = ""
+    """What did not hold, or a note such as that there was nothing to compare with."""
+    lines: tuple[str, ...] = ()
+    """More of it, one fact a line."""
+
+
+class ComplianceReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything one `compliance run` found. Saved as JSON, it can be rendered again."""
+
+    server: str
+    """How the server was named, with secrets masked."""
+    judgements: tuple[Judgement, ...] = ()
+    gates: tuple[GateResult, ...] = ()
+    format: str = COMPLIANCE_FORMAT
+    tool: str = ""
+    started: str = ""
+    duration_ms: int = 0
+    notes: tuple[str, ...] = ()
+    exit_code: int = 0

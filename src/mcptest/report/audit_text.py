@@ -1,0 +1,148 @@
+"""An audit for a terminal: a line for each item, the proof of what is broken, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mcptest.model.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health, ItemKind
+from mcptest.model.show import show
+from mcptest.report import columns
+from mcptest.report.terminal import Style
+
+_NAME = 60
+_HEADINGS: dict[ItemKind, str] = {
+    "tool": "Tools",
+    "prompt": "Prompts",
+    "resource": "Resources",
+    "template": "Resource templates",
+}
+WORDS = {
+    Health.HEALTHY: "healthy",
+    Health.CRASHED: "crashed",
+    Health.TIMED_OUT: "timed out",
+    Health.REFUSED: "refused",
+    Health.PROTOCOL: "no answer",
+    Health.SKIPPED: "skipped",
+}
+
+
+def audit_lines(
+    report: AuditReport, style: Style, *, verbose: bool = False, quiet: bool = False
+) -> Iterator[str]:
+    """The whole report, line by line; `quiet` leaves out what is in order."""
+    yield style.paint(heading(report), "bold")
+    for kind, title in _HEADINGS.items():
+        items = [one for one in report.of(kind) if one.is_bad or not quiet]
+        if items:
+            yield ""
+            yield from _table(title, items, style, verbose=verbose)
+    yield ""
+    for method, reason in report.problems.items():
+        yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
+    for note in report.notes:
+        yield f"{style.warning} {show(note, 300)}"
+    yield style.paint(summary_in_words(report), "bold")
+    steps = next_steps(report)
+    if steps:
+        yield ""
+        yield "Next steps:"
+        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def heading(report: AuditReport) -> str:
+    name = show(report.server_name or report.server, 80)
+    version = f" {show(report.server_version, 40)}" if report.server_version else ""
+    return f"{name}{version} over {report.transport}, {report.revision}"
+
+
+def _table(title: str, items: Sequence[AuditItem], style: Style, *, verbose: bool) -> Iterator[str]:
+    yield f"{title} ({len(items)})"
+    width = min(_NAME, max(columns.cells(show(item.name, 200)) for item in items))
+    for item in items:
+        name = columns.pad(columns.cut(show(item.name, 200), width), width)
+        word = WORDS[item.health]
+        spent = columns.duration(item.duration_ms) if item.tested else ""
+        yield f"  {_sign(item, style)} {name}  {word:<9}  {spent:>6}  {_said(item)}".rstrip()
+        yield from _more(item, style, verbose=verbose)
+
+
+def _sign(item: AuditItem, style: Style) -> str:
+    if item.health is Health.SKIPPED:
+        return style.dash
+    if item.is_bad:
+        return style.cross
+    return style.warning if item.health is Health.REFUSED or item.notes else style.tick
+
+
+def _said(item: AuditItem) -> str:
+    if item.detail:
+        text = f"isError: {item.detail}" if item.is_error else item.detail
+        return show(text, 160)
+    if item.is_error:
+        return "isError"
+    return "" if item.has_content else "nothing in the answer"
+
+
+def _more(item: AuditItem, style: Style, *, verbose: bool) -> Iterator[str]:
+    margin = " " * 6
+    for finding in item.findings:
+        yield f"{margin}{style.cross} {show(finding, 300)}"
+    for note in item.notes:
+        yield f"{margin}{style.warning} {show(note, 300)}"
+    if verbose:
+        for claim in item.claims:
+            if claim.holds is not False:
+                sign = style.tick if claim.holds else style.unsure
+                yield f"{margin}{sign} {claim.hint}: {show(claim.detail, 200)}"
+    if item.is_bad or item.health is Health.REFUSED:
+        facts = {"sent": item.sent, "received": item.received, "again": item.repeat}
+        for label, text in facts.items():
+            if text:
+                yield style.paint(f"{margin}{label:<9}{show(text, 1_000)}", "dim")
+        for line in item.stderr[-5:]:
+            yield style.paint(f"{margin}{'stderr':<9}{show(line, 300)}", "dim")
+
+
+def summary_in_words(report: AuditReport) -> str:
+    tested = report.tested
+    if not tested:
+        return f"nothing was tested: {len(report.items)} items, all skipped"
+    counts = {health: sum(item.health is health for item in report.items) for health in Health}
+    parts = [f"{count} {WORDS[health]}" for health, count in counts.items() if count]
+    findings = sum(len(item.findings) for item in report.items)
+    parts += [f"{findings} finding{'s' * (findings != 1)}"] if findings else []
+    parts += [f"{report.restarts} restarts"] if report.restarts else []
+    demanded = f", {report.min_score}% demanded" if report.min_score is not None else ""
+    early = "interrupted; " if report.interrupted else ""
+    return f"{early}score {report.score}%{demanded}: {', '.join(parts)}"
+
+
+def next_steps(report: AuditReport) -> list[str]:
+    """What somebody who reads this can do about it."""
+    steps = []
+    healths = {item.health for item in report.items}
+    if Health.CRASHED in healths:
+        steps.append(
+            "Crashed: catch the exception inside the tool and answer a result with isError: true "
+            "and a sentence that a model can act on."
+        )
+    if Health.TIMED_OUT in healths:
+        steps.append("Timed out: bound what the tool waits for; --timeout gives it longer.")
+    if Health.PROTOCOL in healths:
+        steps.append("No answer: compliance run says which rule of the protocol was broken.")
+    if Health.REFUSED in healths:
+        steps.append(
+            "Refused: its schema accepts the input; say in the schema what it does not take, or "
+            "answer with isError: true."
+        )
+    if any(item.findings for item in report.items):
+        steps.append("Findings: make the hint or the output schema say what the tool does.")
+    unsafe = [one for one in report.of("tool") if not one.tested and one.detail != ONLY_AS_TASK]
+    if unsafe:
+        steps.append(
+            f"Skipped: {len(unsafe)} tool{'s' * (len(unsafe) != 1)} may write. --include-writes "
+            "calls such tools; with --docker IMAGE, or on a copy with --fixture DIR, that is safe."
+        )
+    if report.tested:
+        steps.append("--output DIR writes a starter test for each item.")
+    return steps

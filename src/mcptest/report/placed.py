@@ -1,0 +1,61 @@
+"""What was written where: starter suites in words, report files with their failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from mcptest.model.errors import ExitCode, McptestError
+from mcptest.model.show import show
+from mcptest.transport.files import replace_file
+
+_SHOWN = 20
+
+
+class PlacedFile(Protocol):
+    """One starter suite and what became of it."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def how(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def skipped(self) -> bool: ...
+
+
+def placed_lines(placed: Iterable[PlacedFile], folder: str) -> Iterator[str]:
+    """What was written; what was not is always named."""
+    placed = list(placed)
+    counts = Counter(one.how for one in placed)
+    skipped = sum(one.skipped for one in placed if one.how in ("created", "replaced"))
+    marked = f" ({skipped} marked skip: true)" if skipped else ""
+    words = ", ".join(f"{count} {how}" for how, count in counts.items()) or "nothing to write"
+    yield f"{show(folder, 200)}: {words}{marked}"
+    for one in placed:
+        if one.how == "left out":
+            yield f"  left out: {one.subject}: {one.reason}"
+    kept = [one for one in placed if one.how == "kept"]
+    for one in kept[:_SHOWN]:
+        yield f"  kept {one.file}: it exists already (--overwrite replaces it)"
+    if len(kept) > _SHOWN:
+        yield f"  … and {len(kept) - _SHOWN} more that exist already"
+
+
+def write_all(wanted: Mapping[Path | None, Callable[[], bytes]], stream: TextIO) -> int:
+    """Write the reports that were asked for. One that can't be written is said: no success."""
+    code = ExitCode.OK
+    for path, render in wanted.items():
+        if path is None:
+            continue
+        try:
+            replace_file(path, render())
+        except (McptestError, OSError) as error:
+            stream.write(f"mcptest: report not written: {error}\n")
+            code = ExitCode.FAILED
+    return code

@@ -1,0 +1,95 @@
+"""Scorecards on disk. A file that is something else is never overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from mcptest.model.compliance import Judgement
+from mcptest.model.errors import UsageError
+from mcptest.model.limits import MEBIBYTE
+from mcptest.model.scorecard import SCORECARD_FORMAT, Scorecard, scorecard_of
+from mcptest.model.show import show
+from mcptest.report.results_json import as_json, decode
+from mcptest.transport.files import is_special, replace_file
+
+LARGEST_SCORECARD = 16 * MEBIBYTE
+_T = TypeVar("_T")
+
+
+def save_scorecard(path: Path, judgement: Judgement, server_label: str) -> None:
+    """Keep the grade for later runs. UsageError where that would destroy something else."""
+    if judgement.grade is None:
+        raise UsageError(
+            "there is no grade to save: only some rules were asked for",
+            hint="save the scorecard of a run over the whole corpus",
+        )
+    if not is_special(path):
+        refuse_other_file(path, SCORECARD_FORMAT, "a scorecard")
+    card = scorecard_of(judgement, judgement.grade, server_label)
+    replace_file(path, as_json(msgspec.to_builtins(card)))
+
+
+def read_scorecard(path: Path) -> Scorecard | None:
+    """A saved scorecard; None when there is none yet, which makes this the first run."""
+    hint = "save it again with --save-scorecard, or correct the path"
+    return read_document(path, Scorecard, SCORECARD_FORMAT, "a scorecard", hint)
+
+
+def read_document(path: Path, shape: type[_T], named: str, what: str, hint: str) -> _T | None:
+    """A JSON file of ours that names its format; None when there is no such file."""
+    data = _bytes_of(path, hint)
+    if data is None:
+        return None
+    source = show(str(path), 400)
+    try:
+        found = _format_in(decode(data, Any, source))
+        if found != named:
+            said = (
+                f"its format is {show(found, 60)}, not {named}" if found else "it names no format"
+            )
+            raise UsageError(f"{source} is not {what} that can be read: {said}")
+        document: _T = decode(data, shape, source)
+    except UsageError as error:
+        error.hint = error.hint or hint
+        raise
+    return document
+
+
+def refuse_other_file(path: Path, named: str, what: str) -> None:
+    """UsageError when a file stands there that is not one of ours; an empty one may go."""
+    hint = "name another file, or remove this one"
+    data = _bytes_of(path, hint)
+    if not data:
+        return
+    source = show(str(path), 400)
+    try:
+        found = _format_in(decode(data, Any, source))
+    except UsageError:
+        found = ""
+    if found.partition("/")[0] != named.partition("/")[0]:
+        raise UsageError(f"{source} is not {what} and is not overwritten", hint=hint)
+
+
+def _bytes_of(path: Path, hint: str) -> bytes | None:
+    try:
+        if not path.is_file():  # a pipe would never end
+            if not path.exists():
+                return None
+            raise UsageError(f"can't read {show(str(path), 400)}: not a regular file", hint=hint)
+        with path.open("rb") as file:
+            data = file.read(LARGEST_SCORECARD + 1)
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise UsageError(f"can't read {show(str(path), 400)}: {said}", hint=hint) from None
+    if len(data) > LARGEST_SCORECARD:
+        limit = LARGEST_SCORECARD // MEBIBYTE
+        raise UsageError(f"{show(str(path), 400)} is larger than {limit} MiB", hint=hint)
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _format_in(document: Any) -> str:
+    found = document.get("format", "") if isinstance(document, dict) else ""
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,84 @@
+"""Which server a test talks to: what the suite says, with what the command line says over it.
+
+On the way to the first start of a server, so it imports little.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.model.errors import UsageError
+from mcptest.run.naming import ServerWords, target_of
+from mcptest.suite.model import ServerSpec
+from mcptest.suite.templates import fill_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcptest.transport.target import Target
+
+
+class ServerChoice(msgspec.Struct, frozen=True):
+    """What the command line says about servers, over what the suite says."""
+
+    server: str | None = None
+    command: tuple[str, ...] = ()
+    """The words after a bare `--`: they are the command, whatever they look like."""
+    docker: str = ""
+    captures: Path | None = None
+    """The folder in which to keep what went over the wire."""
+    env: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    cwd: str | None = None
+    spec_version: str = ""
+    """Empty: as the suite says."""
+
+    @property
+    def is_given(self) -> bool:
+        return self.server is not None or bool(self.command)
+
+
+def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
+    """How to reach a server whose templates and environment are filled in. May raise UsageError."""
+    if spec.transport != "stdio":
+        headers = {**spec.headers, **dict(choice.headers)}
+        return target_of(ServerWords(server=spec.url, way=spec.transport, headers=headers))
+    if choice.is_given:
+        target = chosen_target(choice, fixture)
+        if target.way != "stdio":
+            return replace(target, headers={**target.headers, **dict(choice.headers)})
+        target = replace(target, env={**target.env, **spec.env}, cwd=spec.cwd or target.cwd)
+    elif spec.command:
+        command = (spec.command, *spec.args)
+        target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
+    else:
+        raise UsageError(f"{spec.place}: the server has no command")
+    target = replace(target, env={**target.env, **dict(choice.env)}, cwd=choice.cwd or target.cwd)
+    return _in_docker(target, spec.docker or choice.docker, fixture)
+
+
+def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
+    """The server that the command line names. May raise UsageError."""
+    if choice.command:
+        words = tuple(fill_in(word, fixture, {}) for word in choice.command)
+        return target_of(ServerWords(command=words))
+    return target_of(ServerWords(server=fill_in(choice.server or "", fixture, {})))
+
+
+def is_remote(spec: ServerSpec, choice: ServerChoice) -> bool:
+    """Whether the server is one that runs elsewhere, for everybody."""
+    if spec.transport != "stdio":
+        return True
+    return choice.is_given and chosen_target(choice).way != "stdio"
+
+
+def _in_docker(target: Target, image: str, fixture: str) -> Target:
+    if not image:
+        return target
+    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
+    passed = tuple(word for key, value in target.env.items() for word in ("-e", f"{key}={value}"))
+    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
+    return replace(target, command=command, label=f"{image}: {target.label}")

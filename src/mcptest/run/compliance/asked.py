@@ -1,0 +1,70 @@
+"""What is asked over a connection, while it is under way and once it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.model.message import ABSENT, Message
+from mcptest.peer.pending import Pending
+from mcptest.run.compliance.tape import Tape
+from mcptest.suite.check_forms import Check
+from mcptest.suite.exchange_targets import Exchange
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One thing that was sent and what came of it. The bytes are for people, headers included."""
+
+    exchange: Exchange
+    sent: bytes
+    received: bytes
+    identifier: Any = ABSENT
+    answers: tuple[Message, ...] = ()
+    """Every answer that came: to a batch there are several."""
+    seconds: float = 0.0
+    stream: int | None = None
+    """The HTTP exchange that carried it."""
+
+
+class Started(msgspec.Struct):
+    """A check that is under way; `Conversation.finish` collects what came of it."""
+
+    check: Check
+    waiting: tuple[Pending, ...] = ()
+    """Whoever may be answered: one request, or several ids for bytes that were sent as they are."""
+    body: bytes = b""
+    stream: int | None = None
+    at: float = 0.0
+    place: int = 0
+    notifications: int = 0
+    asked: int = 0
+    wants_all: bool = False
+    """A batch: every id is waited for."""
+
+    @property
+    def identifier(self) -> Any:
+        return self.waiting[0].id if self.waiting else ABSENT
+
+    @property
+    def done(self) -> bool:
+        done = [one.done for one in self.waiting]
+        return all(done) if self.wants_all else any(done)
+
+
+def input_requests(result: Any) -> Sequence[Any]:
+    """What an input-required result asks for."""
+    if not isinstance(result, dict) or result.get("resultType") != "input_required":
+        return ()
+    asked = result.get("inputRequests")
+    return tuple(asked.values()) if isinstance(asked, dict) else ()
+
+
+def http_facts(tape: Tape, stream: int) -> dict[str, Any]:
+    """Status, headers and body of a response that has come."""
+    response, trouble = tape.responses[stream], tape.troubles.get(stream)
+    body = b"\n".join(frame.raw for frame in tape.bodies.get(stream, ()))
+    text = body.decode("utf-8", "backslashreplace") or (trouble.excerpt if trouble else "")
+    headers = {name.lower(): value for name, value in response.headers}
+    return {"status": response.status, "headers": headers, "body": text}

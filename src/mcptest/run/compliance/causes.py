@@ -1,0 +1,61 @@
+"""Root causes: what went wrong once and kept many rules from being judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mcptest.model.compliance import Evidence, RootCause, RuleResult
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.masking import Masker
+from mcptest.model.show import show
+
+SHOWN = 2_000
+UNAUTHORIZED = frozenset({401, 403})
+_HINTS = {
+    "exited": "catch errors per request: no message of a client may end the process",
+    "silence": "answer every request, also one that can't be served, with an error",
+    "banner": "write nothing but messages to stdout; logs belong on stderr",
+    "unauthorized": "give a token with --header 'Authorization=Bearer …'",
+    "unreachable": "the server has to be there for as long as it is judged",
+}
+
+
+class Causes:
+    """The causes of one run, each told once."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._found: dict[str, RootCause] = {}
+
+    def note(self, name: str, message: str, evidence: tuple[Evidence, ...] = ()) -> str:
+        """Tell of a cause; the first of its kind is the one that is kept. Returns its id."""
+        if name not in self._found:
+            safe = show(self._masker.text(message), 600)
+            self._found[name] = RootCause(name, safe, _HINTS.get(name, ""), evidence)
+        return name
+
+    def note_error(self, error: PeerError, evidence: tuple[Evidence, ...] = ()) -> str:
+        """The cause behind an error of a connection."""
+        return self.note(_cause_of(error), error.message, evidence)
+
+    def counted(self, results: Iterable[RuleResult]) -> tuple[RootCause, ...]:
+        """All causes with how many rules each kept from being judged."""
+        held: dict[str, int] = {}
+        for result in results:
+            if result.cause:
+                held[result.cause] = held.get(result.cause, 0) + 1
+        return tuple(
+            RootCause(one.id, one.message, one.hint, one.evidence, held.get(one.id, 0))
+            for one in self._found.values()
+        )
+
+
+def _cause_of(error: PeerError) -> str:
+    if error.kind is ErrorKind.EXITED:
+        return "exited"
+    return "silence" if error.kind is ErrorKind.TIMEOUT else "unreachable"
+
+
+def evidence_of(sent: bytes, received: bytes) -> Evidence:
+    """The bytes, which hold no secret any more, as they may be shown."""
+    return Evidence(show(sent, SHOWN), show(received, SHOWN))

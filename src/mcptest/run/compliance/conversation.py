@@ -1,0 +1,429 @@
+"""One connection to the server that is judged: ask a check, get back everything that was seen.
+
+Nothing in here judges, and nothing that the server does raises: an error answer, silence and a
+dead process are all exchanges. Only being told to stop ends a wait early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcptest import __version__
+from mcptest.model.capture import Frame, Trouble
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import ABSENT, Kind, Message
+from mcptest.model.revision import Era, Revision
+from mcptest.model.show import show
+from mcptest.peer.client import Client
+from mcptest.peer.connection import Stopped
+from mcptest.peer.handshake import HandshakeLifecycle
+from mcptest.peer.lifecycle import Lifecycle
+from mcptest.peer.pending import Pending, encode, request_of
+from mcptest.peer.stateless import StatelessLifecycle
+from mcptest.run.compliance.asked import Asked, Started, http_facts, input_requests
+from mcptest.run.compliance.declared import DeclaredAnswers
+from mcptest.run.compliance.sending import changed_headers, is_odd, outgoing
+from mcptest.run.compliance.tape import Tape
+from mcptest.run.compliance.wire_text import received_text, sent_text
+from mcptest.suite.check_forms import Check, texts_in
+from mcptest.suite.exchange_targets import Exchange
+from mcptest.transport.base import http_streams
+from mcptest.wire.envelope import decode
+
+if TYPE_CHECKING:
+    from mcptest.run.compliance.site import Site
+
+__all__ = ["Asked", "Conversation", "Started"]
+
+_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+_AFTER_THE_FENCE = 0.25
+"""A server may work on two messages at once: how far the first may fall behind the second."""
+_KEPT = 1_000
+_REFUSED = 400
+_CLOSING = 2.0
+_AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
+"""Requests that may take their time: only the timeout bounds them."""
+_MADE_UP = ("unknown_tool", "unknown_prompt", "unknown_uri", "unknown_task")
+"""Unless they are about something that there is not."""
+_CLIENT_INFO = {"name": "mcptest", "version": __version__}
+
+
+class Conversation:
+    """One connection, begun or not. Everything that goes over it is on its tape."""
+
+    def __init__(
+        self, site: Site, client: Client, tape: Tape, revision: Revision, answers: DeclaredAnswers
+    ) -> None:
+        self.site = site
+        self.client = client
+        self.tape = tape
+        self.revision = revision
+        self.answers = answers
+        self.transport: str = client.connection.transport.name
+        self.polite = True
+        """Nothing was sent that a well-behaved client would not send."""
+        self.beginning = False
+        """The first request of the session was sent."""
+        self.gone: PeerError | None = None
+        """Why nothing can be asked any more."""
+        self.mute = False
+        """It lives, and answers nothing any more."""
+        self.notifications: list[Any] = []
+        self.asked: list[Any] = []
+        self._own_lifecycle: Lifecycle | None = None
+        self._fenced = 0.0
+        self._closed = False
+
+    # -- beginning and ending --------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Note what the server sends unasked. To be called once the session has begun, or won't."""
+        connection = self.client.connection
+        self.transport = self.tape.transport = connection.transport.name
+        connection.on_notification = self._take_notification
+        connection.on_request = self._take_request
+        for message in connection.notifications:
+            self._take_notification(message)
+
+    def _take_notification(self, message: Message) -> None:
+        if len(self.notifications) < _KEPT:
+            self.notifications.append(message.value)
+
+    def _take_request(self, message: Message) -> None:
+        method, params = message.method or "", message.params
+        if len(self.asked) < _KEPT:
+            self.asked.append({"method": method, "params": params})
+        if self.revision.era is Era.HANDSHAKE:
+            outcome = self.answers.answer(method, params)
+            self._guarded(
+                lambda: self.client.connection.answer(
+                    message.id, outcome, self._deadline(), self.lifecycle.headers("", None)
+                )
+            )
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        if self.client.has_begun:
+            return self.client.lifecycle
+        if self._own_lifecycle is None:
+            era = HandshakeLifecycle if self.revision.era is Era.HANDSHAKE else StatelessLifecycle
+            self._own_lifecycle = era(
+                self.client.connection, self.revision, self.answers, _CLIENT_INFO
+            )
+        return self._own_lifecycle
+
+    def begin_without_listening(self, deadline: Deadline) -> None:
+        """Begin a session without the stream on which a server may talk unasked."""
+        connection = self.client.connection
+        lifecycle = HandshakeLifecycle(
+            connection, self.revision, self.answers, _CLIENT_INFO, listen=False
+        )
+        lifecycle.finish(lifecycle.begin(deadline), deadline)
+        connection.on_request = self._take_request
+        self._own_lifecycle = lifecycle
+
+    def close(self) -> None:
+        """End it, in a short time whatever the server does."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with contextlib.suppress(Stopped):  # leaving is what we are told to do, and do
+                if self._own_lifecycle is not None and self.gone is None:
+                    self._own_lifecycle.leave(Deadline.after(_CLOSING))
+        finally:
+            self._close_client()
+
+    def _close_client(self) -> None:
+        try:
+            with contextlib.suppress(Stopped):  # as above; the transport is closed all the same
+                self.client.close(Deadline.after(_CLOSING))
+        finally:
+            self.tape.end()
+
+    @property
+    def last_sent(self) -> bytes:
+        """The last request of ours, as it may be shown."""
+        for one in reversed(self.tape.records):
+            if not isinstance(one, Frame) or one.sender != "client":
+                continue
+            if decode(one.raw).kind is Kind.REQUEST:
+                return self.site.masker.message(one.raw)
+        return b""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def usable(self) -> bool:
+        """Whether asking still makes sense."""
+        return self.gone is None and not self.mute and not self._closed
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def ask(self, check: Check, *, identifier: Any = ABSENT) -> Asked:
+        """Send it and wait, as long as it may take. The placeholders are filled in already."""
+        return self.finish(self.start(check, identifier=identifier))
+
+    def start(self, check: Check, *, identifier: Any = ABSENT) -> Started:
+        """Send it and return at once."""
+        started = self._begun(check)
+        if self.gone is None and not self.mute:
+            self._guarded(lambda: self._send(started, identifier))
+        return started
+
+    def notify(self, check: Check) -> Asked:
+        """Send a notification; over HTTP its status is waited for."""
+        started = self._begun(check)
+        if self.gone is None and not self.mute:
+            self._guarded(lambda: self._notify(started))
+        return self._seen(started)
+
+    def finish(self, started: Started) -> Asked:
+        """Wait for the answer, or until it is clear that none comes."""
+        self._guarded(lambda: self._await(started))
+        if started.check.method and not self._is_over(started):
+            seconds = time.monotonic() - started.at
+            detail = f"no answer to {show(started.check.method, 80)} within {seconds:.1f} s"
+            self.tape(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=started.stream))
+        for pending in started.waiting:
+            self.client.connection.forget(pending)
+        return self._seen(started)
+
+    def pump(self, seconds: float, until: Callable[[], bool]) -> bool:
+        """Take in what comes until something holds; False when it did not in that time."""
+        deadline = Deadline.after(seconds)
+        self._guarded(lambda: self._pump_until(until, deadline))
+        return until()
+
+    def _begun(self, check: Check) -> Started:
+        return Started(
+            check,
+            at=time.monotonic(),
+            place=len(self.tape.records),
+            notifications=len(self.notifications),
+            asked=len(self.asked),
+        )
+
+    def _guarded(self, act: Callable[[], object]) -> None:
+        """Whatever the server does to the connection is something seen, not an error of ours."""
+        try:
+            act()
+        except PeerError as error:
+            if error.kind in _GONE:
+                self.gone = error
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self.site.order.timeout)
+
+    def _send(self, started: Started, identifier: Any) -> None:
+        check, connection = started.check, self.client.connection
+        if check.http is not None:
+            self.polite = False
+            self._send_http(started)
+        elif check.raw:
+            self.polite = False
+            started.body = check.raw.encode("utf-8", "surrogateescape")
+            headers = self.lifecycle.headers("", None)
+            started.stream = connection.raw(started.body, self._deadline(), headers)
+            self._expect_answers_to_raw(started)
+        else:
+            self.polite = self.polite and not is_odd(check)
+            message = outgoing(check, self.lifecycle, self.revision, self._input_schema(check))
+            pending = Pending(identifier, message.method, message.params)
+            started.waiting = (pending,)  # known also where sending fails
+            pending = connection.request(
+                message.method, message.params, self._deadline(), message.headers, identifier
+            )
+            started.waiting = (pending,)
+            started.stream = pending.stream
+            started.body = encode(request_of(pending))
+
+    def _input_schema(self, check: Check) -> Mapping[str, Any] | None:
+        """Of the tool that is called, where arguments travel as headers too."""
+        if check.method != "tools/call" or not check.params:
+            return None
+        return self.site.header_schemas.get(str(check.params.get("name")))
+
+    def _expect_answers_to_raw(self, started: Started) -> None:
+        """By any id in it; by no id, since a server may not have been able to read one."""
+        connection = self.client.connection
+        message = decode(started.body)
+        items = message.items or (message,)
+        ids = [one.id for one in items if one.id not in (ABSENT, None)]
+        started.wants_all = len(ids) > 1
+        own = [connection.expect(one, "raw", started.stream) for one in ids]
+        if started.stream is not None and not own:
+            own = [connection.expect(("stream", started.stream), "raw", started.stream)]
+        unnamed = [connection.expect(one, "raw") for one in (None, ABSENT)]
+        started.waiting = tuple(own + unnamed)
+
+    def _send_http(self, started: Started) -> None:
+        request = started.check.http
+        streams = http_streams(self.client.connection.transport)
+        if request is None or streams is None:
+            return
+        started.body = request.body.encode("utf-8", "surrogateescape")
+        body = started.body if request.body or request.method in {"POST", "PUT"} else None
+        headers = {**self.lifecycle.headers("", None), **changed_headers(request.headers)}
+        stream = streams.request(request.method, self._deadline(), headers, body)
+        started.stream = stream
+        started.waiting = (self.client.connection.expect(("stream", stream), "http", stream),)
+
+    def _notify(self, started: Started) -> None:
+        check = started.check
+        # A notification carries no _meta of its own accord; one that is asked for is kept.
+        headers = {**self.lifecycle.headers(check.method, check.params)}
+        headers.update(changed_headers(check.headers))
+        deadline = self._deadline()
+        params = None if "params" in check.omit else check.params
+        connection = self.client.connection
+        stream = connection.notify(check.method, params, deadline, headers)
+        message = {"jsonrpc": "2.0", "method": check.method}
+        started.body = encode(message if params is None else {**message, "params": params})
+        started.stream = stream
+        if self.transport != "stdio":
+            self._pump_until(lambda: self._status(started) is not None, deadline)
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def _pump_until(self, until: Callable[[], bool], deadline: Deadline) -> bool:
+        while not until():
+            if not self.client.connection.pump(deadline) or deadline.expired:
+                return until()
+        return True
+
+    def _await(self, started: Started) -> None:
+        if not started.waiting or self.mute:
+            return
+        begun, waits = time.monotonic(), self.site.waits
+        at_work = self._may_take_long(started.check)
+        limit = _until(started.at, waits.left(at_work=at_work))
+        if started.check.http is not None:
+            self._await_http(started, limit)
+        elif started.check.raw and started.stream is None:
+            self._await_behind_fence(started, limit.within(max(5.0, 5 * self.site.order.patience)))
+        elif at_work:
+            self._pump_until(lambda: self._is_over(started), limit)
+        else:
+            patience = _until(started.at, self.site.order.patience)
+            self._pump_until(lambda: self._is_over(started), min(patience, limit, key=_at))
+        if started.check.method and not self._is_over(started):
+            self._await_behind_fence(started, _until(started.at, 0.0) if at_work else limit)
+        if self.mute or (started.check.method and not self._is_over(started)):
+            waits.in_vain(begun, time.monotonic())
+            self._note_hung_tool(started.check, at_work=at_work)
+
+    def _note_hung_tool(self, check: Check, *, at_work: bool) -> None:
+        if check.method == "tools/call" and at_work:
+            self.site.hung_tools.add(str((check.params or {}).get("name")))
+
+    def _may_take_long(self, check: Check) -> bool:
+        made_up = {self.site.known.get(name) for name in _MADE_UP}
+        return check.method in _AT_WORK and made_up.isdisjoint(texts_in(check.params))
+
+    def _is_over(self, started: Started) -> bool:
+        """Answered; or refused on the way, where answers come on another stream."""
+        if started.done or self.transport != "sse":
+            return started.done
+        status = self._status(started)
+        return status is not None and status >= _REFUSED
+
+    def _status(self, started: Started) -> int | None:
+        """The HTTP status of what was sent, once it is there."""
+        if started.stream is None:
+            started.stream = self.tape.stream_of(started.body, started.place)
+        response = self.tape.responses.get(started.stream or 0)
+        return response.status if response is not None else None
+
+    def _await_http(self, started: Started, limit: Deadline) -> None:
+        """A stream that stays open is not read to its end: that it was opened is what was asked."""
+        stream = started.stream
+        assert stream is not None  # it was sent
+
+        def enough() -> bool:
+            response = self.tape.responses.get(stream)
+            if stream in self.tape.ended:
+                return True
+            kind = response.header("content-type") if response is not None else None
+            return "event-stream" in (kind or "")
+
+        if self._pump_until(enough, limit) and stream not in self.tape.ended:
+            streams = http_streams(self.client.connection.transport)
+            assert streams is not None  # only there bare requests can be made
+            streams.abandon(stream)
+
+    def _await_behind_fence(self, started: Started, limit: Deadline) -> None:
+        """Ask something that is always answered: what was not answered before it, won't be.
+
+        Only where the fence is not answered either, the server may be busy, and is waited for.
+        """
+        patience = _until(time.monotonic(), self.site.order.patience)
+        limit = max(limit, patience, key=_at)
+        if self._fenced < started.at and not self._fence(started, limit):
+            self.mute = not started.done
+            return
+        if not started.done:
+            self._pump_until(lambda: started.done, Deadline.after(_AFTER_THE_FENCE))
+
+    def _fence(self, started: Started, limit: Deadline) -> bool:
+        connection = self.client.connection
+        begun = time.monotonic()
+        message = outgoing(self.site.alive_check, self.lifecycle, self.revision)
+        fence = connection.request(message.method, message.params, limit, message.headers)
+        answered = self._pump_until(lambda: fence.done or started.done, limit)
+        if not fence.done:
+            connection.forget(fence)
+        elif fence.answer is not None:
+            self._fenced = begun
+        return answered
+
+    # -- what was seen ---------------------------------------------------------------------
+
+    def _seen(self, started: Started) -> Asked:
+        answers = tuple(one.answer for one in started.waiting if one.answer is not None)
+        first = answers[0] if answers else None
+        result = first.result if first is not None else ABSENT
+        error = first.error if first is not None else ABSENT
+        answered = self.transport != "stdio" and self._status(started) is not None
+        http = http_facts(self.tape, started.stream or 0) if answered else None
+        exchange = Exchange(
+            result=result,
+            error=error,
+            http=http,
+            notifications=tuple(self.notifications[started.notifications :]),
+            asked=(*self.asked[started.asked :], *input_requests(result)),
+            transport=self.observation(answered=first is not None),
+        )
+        masker = self.site.masker
+        return Asked(
+            exchange,
+            sent_text(self.tape, started.stream, started.body, masker),
+            received_text(self.tape, started.stream, answers, masker),
+            started.identifier,
+            answers,
+            time.monotonic() - started.at,
+            started.stream,
+        )
+
+    def observation(self, *, answered: bool) -> Mapping[str, Any]:
+        """How the connection fared: what `transport_observation` looks at."""
+        exited = self.tape.exited is not None
+        return {
+            "transport": self.transport,
+            "alive": self.gone is None and not exited and (answered or not self.mute),
+            "unusable": len(self.tape.unusable),
+        }
+
+
+def _until(begun: float, seconds: float) -> Deadline:
+    return Deadline(begun + seconds, seconds)
+
+
+def _at(deadline: Deadline) -> float:
+    return deadline.at

@@ -1,0 +1,438 @@
+"""One run over one server: meet it, learn what it has, ask everything, judge what came."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.model.compliance import Judgement, RuleResult
+from mcptest.model.compliance_events import Event, JudgingBegan, RuleJudged
+from mcptest.model.errors import PeerError, UsageError
+from mcptest.model.revision import NEWEST_HANDSHAKE, Era, Revision
+from mcptest.model.show import show
+from mcptest.model.verdict import Outcome, Severity
+from mcptest.peer.connection import Stopped
+from mcptest.rules.corpus.probe_steps import Probe
+from mcptest.rules.corpus.probes import PROBES
+from mcptest.rules.corpus.profile import profile_of
+from mcptest.rules.corpus.rows import CorpusRule
+from mcptest.rules.corpus.version_corpus import VersionCorpus, corpus_of
+from mcptest.rules.grading import grade
+from mcptest.run.compliance.causes import UNAUTHORIZED, Causes, evidence_of
+from mcptest.run.compliance.conversation import Started
+from mcptest.run.compliance.declared import EVERYTHING
+from mcptest.run.compliance.learning import learn
+from mcptest.run.compliance.noise import (
+    NOISE_RULE,
+    STUMBLING_RULES,
+    noise_message,
+    stumbled_over_noise,
+)
+from mcptest.run.compliance.planning import (
+    Question,
+    Unasked,
+    is_about_another_transport,
+    question_of,
+    rules_to_judge,
+)
+from mcptest.run.compliance.probing import (
+    Probed,
+    Unobserved,
+    is_taken_aside,
+    prepare_probes,
+    run_probe,
+)
+from mcptest.run.compliance.results import Results, for_a_cause
+from mcptest.run.compliance.rows import Asking, Job, jobs_of
+from mcptest.run.compliance.sessions import judge_sessions
+from mcptest.run.compliance.side_by_side import side_by_side
+from mcptest.run.compliance.site import Site
+from mcptest.suite.check_forms import Check
+
+_TALKATIVE = ("progress_tool", "logging_tool")
+_NAMED = 5
+_MOST_SILENCES = 4
+"""Each of them has to be waited out."""
+_WITHOUT_TOKEN = {"Authorization": None}
+_ABOUT_CANCELLING = frozenset({"CANCEL-001", "CANCEL-002"})
+"""Rules over sessions in which something is cancelled: no client does that on a tour."""
+_INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
+
+
+def _with_progress(tool: str) -> dict[str, Any]:
+    return {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
+
+
+def _weightiest_first(rule: CorpusRule) -> tuple[int, str]:
+    weight = {Severity.MUST: 0, Severity.SHOULD: 1}.get(rule.severity or Severity.MUST, 2)
+    return weight, rule.id
+
+
+def _stays_on_its_lane(probe: Probe) -> bool:
+    """Whether it needs no other connection than the one that its lane has."""
+    another = any(step.options.connection == "new" for step in probe.steps)
+    return not another and not is_taken_aside(probe)
+
+
+class Judging:
+    """One run over one server."""
+
+    def __init__(self, site: Site, tell: Callable[[Event], None]) -> None:
+        self.site = site
+        self.tell = tell
+        self.causes = Causes(site.masker)
+        self.make = Results(site)
+        self.rules: tuple[CorpusRule, ...] = ()
+        """Those that are told about."""
+        self.asked: tuple[CorpusRule, ...] = ()
+        """Those that are asked: a rule over sessions needs what the others make happen."""
+        self.planned: dict[str, Question] = {}
+        self.jobs: dict[str, Job] = {}
+        self.probed: dict[str, Probed | Unasked | str] = {}
+        self.interrupted = False
+        self._wanted: frozenset[str] = frozenset()
+        self._told = 0
+        self._settling = threading.Lock()
+        self.done: dict[str, RuleResult] = {}
+        self.notes: list[str] = []
+        self.lost: PeerError | None = None
+        """It can't be asked anything any more."""
+        self.refused = False
+        """The server wants a token that we do not have."""
+
+    # -- meeting ---------------------------------------------------------------------------
+
+    def meet(self, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]) -> None:
+        site = self.site
+        if site.order.revision is not None:
+            self._choose(site.order.revision, choose)  # a bad name is told before anything starts
+        try:
+            conversation = site.meet(warm=not site.order.rules)
+        except PeerError as error:
+            if not self._is_refusal():
+                raise
+            self._meet_refusal(error, choose)
+            return
+        self._choose(site.revision, choose)
+        self._began()
+        if site.order.revision is None and site.revision.era is Era.HANDSHAKE:
+            # The question for the other era came first: no session that anyone would have.
+            conversation.polite = False
+            site.leave(conversation)
+            conversation = site.open(declare=EVERYTHING)
+        site.shared["tour"] = conversation
+
+    def _choose(
+        self, revision: Revision, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
+    ) -> None:
+        corpus = corpus_of(revision, self.site.order.corpora)
+        if corpus is None:
+            raise UsageError(
+                f"there is no corpus for {revision.label}", hint="choose another --spec-version"
+            )
+        self.rules = self.asked = choose(corpus)
+        self._wanted = frozenset(rule.id for rule in self.rules)
+        if any(rule.session is not None for rule in self.rules):
+            others = [one for one in rules_to_judge(corpus, ()) if one.id not in self._wanted]
+            self.asked = (*self.rules, *others)
+
+    def _began(self) -> None:
+        site = self.site
+        name = site.server_info.get("name")
+        server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
+        self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
+
+    def _is_refusal(self) -> bool:
+        met = self.site.conversations[-1] if self.site.conversations else None
+        return met is not None and met.client.connection.last_status in UNAUTHORIZED
+
+    def _meet_refusal(
+        self, error: PeerError, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
+    ) -> None:
+        """What is about authorization can be judged all the same; all else has this one cause."""
+        site = self.site
+        site.revision = site.order.revision or NEWEST_HANDSHAKE
+        site.asks_for_token = True
+        self.refused = True
+        self._choose(site.revision, choose)
+        self._began()
+        self.causes.note("unauthorized", error.message)
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def results(self) -> tuple[RuleResult, ...]:
+        """Ask everything; then judge the sessions that came of it.
+
+        Where we are told to stop meanwhile, what was judged by then stands.
+        """
+        try:
+            self._ask_everything()
+        except Stopped:
+            self.interrupted = True
+        self.site.close()
+        if self.interrupted:
+            self._leave_the_rest_open()
+        else:
+            self._judge_sessions()
+            self._tell_noise_once()
+        return tuple(self.done[rule.id] for rule in self.rules)
+
+    def _ask_everything(self) -> None:
+        self._learn()
+        self.planned = self._plan()
+        under_way = self._start_fixtures()
+        self.jobs = jobs_of(one for one in self.planned.values() if not one.check.probe)
+        asking = Asking(self.site, self.causes)
+        jobs = list(dict.fromkeys(self.jobs.values()))
+        if self.lost is not None:
+            asking.give_up(self.lost)
+        else:
+            self._set_probes_going()
+        if self.refused:
+            asking.ask_unbegun(jobs)
+        else:
+            self._ask_in_lanes(asking, jobs)
+        self._take_probes(asking, lambda probe: True)
+        asking.ask_last(jobs)
+        self._judge_rows(self.jobs)
+        for started in under_way:
+            self.site.shared["tour"].finish(started)
+
+    def _ask_in_lanes(self, asking: Asking, jobs: Sequence[Job]) -> None:
+        """Each lane is a process of its own, unless all of them talk to the same one."""
+
+        def politely() -> None:
+            asking.ask_politely(jobs)
+            self._take_probes(asking, lambda one: _stays_on_its_lane(one) and not one.is_rude)
+
+        def rudely() -> None:
+            asking.ask_rudely(jobs)
+            self._take_probes(asking, lambda one: _stays_on_its_lane(one) and one.is_rude)
+
+        asking.set_going(jobs)
+        lanes = (lambda: asking.ask_first(jobs), politely, rudely)
+        if self.site.transport == "stdio":
+            side_by_side(lanes)
+            return
+        for lane in lanes[1:]:  # who ends the server must be found, and so comes alone
+            lane()
+        lanes[0]()
+
+    def _leave_the_rest_open(self) -> None:
+        asked = {name: job for name, job in self.jobs.items() if job.asked is not None}
+        self._judge_rows(asked)
+        for rule in self.asked:
+            if rule.id not in self.done:
+                self._settle(self.make.unasked(rule, _INTERRUPTED))
+
+    def _learn(self) -> None:
+        site = self.site
+        tour = site.shared.get("tour")
+        error = learn(site, tour)
+        if tour is None:
+            return
+        if error is not None:
+            self.causes.note_error(error, (evidence_of(tour.last_sent, b""),))
+        try:
+            if tour.mute:
+                self._look_for_life(error)
+            self._learn_about_token()
+        except PeerError as worse:
+            self.lost = worse
+
+    def _look_for_life(self, error: PeerError | None) -> None:
+        """After silence: does it at least answer, when it is started again?"""
+        conversation = self.site.open()
+        conversation.ask(self.site.alive_check)
+        if not conversation.usable:
+            self.lost = error
+        self.site.leave(conversation)
+
+    def _learn_about_token(self) -> None:
+        """Only who came in with a token can learn whether it takes one."""
+        site = self.site
+        given = {name.lower() for name in site.order.target.headers}
+        needed = any(rule.row is not None and rule.row.needs.authorization for rule in self.asked)
+        if site.transport != "http" or "authorization" not in given or not needed:
+            return
+        bare = msgspec.structs.replace(site.alive_check, headers=_WITHOUT_TOKEN)
+        conversation = site.open()
+        conversation.polite = False
+        http = conversation.ask(bare).exchange.http
+        site.asks_for_token = http is not None and http["status"] in UNAUTHORIZED
+        site.leave(conversation)
+
+    def _start_fixtures(self) -> list[Started]:
+        """Tools that report progress and log: what they send meanwhile is for the session rules."""
+        tour = self.site.shared.get("tour")
+        if tour is None or not any(rule.session is not None for rule in self.asked):
+            return []
+        return [
+            tour.start(Check(method="tools/call", params=_with_progress(self.site.known[name])))
+            for name in _TALKATIVE
+            if name in self.site.known and tour.usable
+        ]
+
+    def _plan(self) -> dict[str, Question]:
+        planned: dict[str, Question] = {}
+        for rule in self.asked:
+            if rule.row is None:
+                continue
+            if self.refused and not rule.row.needs.authorization:
+                self._settle(self._behind_the_refusal(rule))
+                continue
+            question = question_of(rule, self.site)
+            if isinstance(question, Unasked) and question.missing in self.site.hung_values:
+                self._settle(self.make.kept_from(rule, self._no_answer_from_tools()))
+            elif isinstance(question, Unasked):
+                self._settle(self.make.unasked(rule, question))
+            else:
+                planned[rule.id] = question
+        return planned
+
+    def _no_answer_from_tools(self) -> str:
+        names = ", ".join(show(name, 60) for name in sorted(self.site.hung_tools)[:_NAMED])
+        return self.causes.note("silence", f"no answer to tools/call, within the timeout: {names}")
+
+    def _behind_the_refusal(self, rule: CorpusRule) -> RuleResult:
+        """Who is not let in does not know what is declared either."""
+        elsewhere = is_about_another_transport(rule, self.site)
+        if elsewhere is not None:
+            return self.make.unasked(rule, elsewhere)
+        return self.make.kept_from(rule, "unauthorized")
+
+    def _set_probes_going(self) -> None:
+        """The servers for the probes start while the rows are asked."""
+        names = [one.check.probe for one in self.planned.values() if one.check.probe]
+        over_sessions = {rule.session.id for rule in self.asked if rule.session is not None}
+        if over_sessions & _ABOUT_CANCELLING and "slow_tool" in self.site.known:
+            names.append("cancel_slow_call")
+        try:
+            prepare_probes([PROBES[name] for name in dict.fromkeys(names)], self.site)
+        except PeerError as error:
+            self.causes.note_error(error)  # whoever needs one of them will meet it again
+
+    def _take_probes(self, asking: Asking, wanted: Callable[[Probe], bool]) -> None:
+        """Take every probe that a planned rule needs, once, and settle the rules that need it."""
+        for rule in self.asked:
+            question = self.planned.get(rule.id)
+            if question is None or rule.id in self.done or not question.check.probe:
+                continue
+            name = question.check.probe
+            if not wanted(PROBES[name]):
+                continue
+            if name not in self.probed:
+                self.probed[name] = asking.given_up or self._run_probe(name)
+            self._settle(self._probed(rule, question, self.probed[name]))
+
+    def _run_probe(self, name: str) -> Probed | Unasked | str:
+        """What it found; or why it could not be run, or the cause that kept it from that."""
+        if sum(one.mute for one in [*self.site.conversations]) > _MOST_SILENCES:
+            return self.causes.note("silence", "the server stopped answering again and again")
+        try:
+            return run_probe(PROBES[name], self.site)
+        except Unobserved as nothing:
+            return Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+        except PeerError as error:
+            return self.causes.note_error(error)
+
+    def _probed(
+        self, rule: CorpusRule, question: Question, found: Probed | Unasked | str
+    ) -> RuleResult:
+        if isinstance(found, str):
+            return self.make.kept_from(rule, found)
+        if isinstance(found, Unasked):
+            return self.make.unasked(rule, found)
+        nothing = found.why_unobserved(question.expect)
+        if nothing is not None:
+            why = Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+            return self.make.unasked(rule, why)
+        return self.make.exchanged(rule, question, found.exchange, found.evidence)
+
+    # -- judging ---------------------------------------------------------------------------
+
+    def _settle(self, result: RuleResult) -> None:
+        with self._settling:
+            self.done[result.id] = result
+            if result.id in self._wanted:
+                self._told += 1
+                told = RuleJudged(self._told, len(self.rules), result.id, result.outcome)
+                self.tell(told)
+
+    def _judge_rows(self, jobs: Mapping[str, Job]) -> None:
+        told: set[int] = set()
+        for rule in sorted(self.asked, key=_weightiest_first):
+            job = jobs.get(rule.id)
+            if job is None or rule.id in self.done:
+                continue
+            if job.killed is not None and id(job) in told:
+                # One death is one finding; what else the same question asks stays open.
+                cause = self.causes.note_error(job.killed)
+                self._settle(self.make.kept_from(rule, cause))
+                continue
+            told.add(id(job))
+            self._settle(self._row_result(rule, self.planned[rule.id], job))
+
+    def _row_result(self, rule: CorpusRule, question: Question, job: Job) -> RuleResult:
+        if job.cause:
+            return self.make.kept_from(rule, job.cause)
+        if job.killed is not None:
+            return self.make.killed(rule, job.killed, job.asked)
+        assert job.asked is not None  # it was asked, or there is a cause
+        return self.make.exchanged(rule, question, job.asked.exchange, (job.asked,))
+
+    def _judge_sessions(self) -> None:
+        by_function = {rule.session.id: rule for rule in self.asked if rule.session is not None}
+        functions = [rule.session for rule in by_function.values() if rule.session is not None]
+        for name, verdict in judge_sessions(self.site, functions).items():
+            rule = by_function[name]
+            if self.refused:
+                self._settle(self._behind_the_refusal(rule))
+            else:
+                self._settle(self.make.over_sessions(rule, verdict))
+
+    def _tell_noise_once(self) -> None:
+        """A banner on stdout breaks one rule; those that stumble over the same lines do not add."""
+        noise = self.done.get(NOISE_RULE)
+        if noise is None or not noise.failed:
+            return
+        cause = self.causes.note("banner", noise_message(noise), noise.evidence[:1])
+        for name in STUMBLING_RULES:
+            result = self.done.get(name)
+            if result is not None and stumbled_over_noise(result, noise):
+                self.done[name] = for_a_cause(result, cause)
+
+    def judgement(self, results: tuple[RuleResult, ...], begun: float) -> Judgement:
+        site = self.site
+        whole = not site.order.rules and not self.interrupted
+        info = site.server_info
+        mask = site.masker.text
+        return Judgement(
+            revision=site.revision,
+            transport=site.transport,
+            results=results,
+            profile=profile_of(site.revision, site.order.corpora),
+            server_name=show(mask(str(info.get("name", ""))), 100),
+            server_version=show(mask(str(info.get("version", ""))), 60),
+            causes=self.causes.counted(results),
+            grade=grade(results) if whole else None,
+            whole_corpus=whole,
+            requests=sum(one.tape.requests for one in site.conversations),
+            duration_ms=int((time.monotonic() - begun) * 1000),
+            notes=tuple(self._notes()),
+            captures=site.captures,
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.interrupted:
+            yield "interrupted: what was not judged by then is inconclusive, and there is no grade"
+        dropped = [one for one in self.site.conversations if one.tape.dropped]
+        if dropped:
+            yield (
+                f"{len(dropped)} sessions were too large to be kept whole; "
+                "the rules over sessions were not held against them"
+            )

@@ -1,0 +1,157 @@
+"""What went over one connection, kept in memory as far as there is room for it.
+
+It is the sink of the conversation's transport. A file is written beside it where one is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Closed,
+    Exited,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Stderr,
+    StreamEnd,
+    TransportName,
+    Trouble,
+)
+from mcptest.model.errors import ErrorKind
+from mcptest.model.limits import MEBIBYTE
+from mcptest.model.message import Kind
+from mcptest.transport.recorder import Recorder
+from mcptest.wire.envelope import decode
+from mcptest.wire.session_source import SessionSource
+
+_ROOM = 48 * MEBIBYTE
+_RECORD_COST = 200
+_STDERR_KEPT = 20
+_OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
+"""Troubles that are no message of the server's gone wrong."""
+
+
+class Room:
+    """What all tapes of one run may hold together, in bytes."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = _ROOM) -> None:
+        self.left = left
+
+
+class Tape:
+    """The records of one connection in order."""
+
+    def __init__(
+        self, label: str, recorder: Recorder | None = None, room: Room | None = None
+    ) -> None:
+        self.label = label
+        self.recorder = recorder
+        self.records: list[AnyRecord] = []
+        self.transport: TransportName | None = None
+        self.channel = ""
+        self.dropped = 0
+        """Records for which there was no room; rules over the session can't be judged then."""
+        self.requests = 0
+        self.stderr: list[str] = []
+        """The last lines."""
+        self.exited: Exited | None = None
+        self.responses: dict[int, HttpResponse] = {}
+        self.posted: dict[int, HttpRequest] = {}
+        self.bodies: dict[int, list[Frame]] = {}
+        self.troubles: dict[int, Trouble] = {}
+        self.ended: set[int] = set()
+        self._room = room or Room()
+        self._looked_at = 0
+        self._unusable: list[bytes] = []
+
+    def __call__(self, record: AnyRecord) -> None:
+        if self.recorder is not None:
+            self.recorder(record)
+        self._index(record)
+        size = _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
+        if self.dropped or size > self._room.left:  # a gap would make a session that never was
+            self.dropped += 1
+            return
+        self._room.left -= size
+        self.records.append(record)
+
+    def _index(self, record: AnyRecord) -> None:
+        kind = type(record)
+        if kind is Frame:
+            self.requests += record.sender == "client"  # type: ignore[union-attr]  # it is a Frame
+            if record.stream is not None and record.sender == "server" and not self.dropped:  # type: ignore[union-attr]  # as above
+                self.bodies.setdefault(record.stream, []).append(record)  # type: ignore[union-attr, arg-type]  # as above
+        elif isinstance(record, HttpRequest):
+            self.posted[record.stream] = record
+        elif isinstance(record, HttpResponse):
+            self.responses[record.stream] = record
+        elif isinstance(record, StreamEnd):
+            self.ended.add(record.stream)
+        elif isinstance(record, Trouble):
+            if record.stream is not None:
+                self.troubles[record.stream] = record
+        elif isinstance(record, Stderr):
+            self.stderr = [*self.stderr[1 - _STDERR_KEPT :], record.text]
+        elif isinstance(record, Exited):
+            self.exited = record
+
+    def begin_again(self, way: TransportName) -> None:
+        """Another process, or another transport, takes the place of the first."""
+        self.records.clear()
+        self._looked_at = 0
+        self._unusable.clear()
+        for found in (self.responses, self.posted, self.bodies, self.troubles, self.ended):
+            found.clear()
+        self.stderr.clear()
+        self.exited = None
+        self.transport = way
+
+    def end(self) -> None:
+        """Nothing more will come: a session that has its end can be judged to the end."""
+        last = self.records[-1].t if self.records else 0.0
+        self.records.append(Closed(t=last, records=len(self.records), dropped=self.dropped))
+        if self.recorder is not None:
+            self.recorder.close()
+
+    def flush(self) -> None:
+        if self.recorder is not None:
+            self.recorder.flush()
+
+    @property
+    def unusable(self) -> list[bytes]:
+        """Whatever the server sent that is no message: lines that are none, broken streams."""
+        for record in self.records[self._looked_at :]:
+            if isinstance(record, Frame) and record.sender == "server":
+                if decode(record.raw).kind is Kind.INVALID:
+                    self._unusable.append(record.raw)
+            elif isinstance(record, Trouble) and record.error not in _OUR_OWN:
+                self._unusable.append(record.detail.encode("utf-8", "backslashreplace"))
+        self._looked_at = len(self.records)
+        return self._unusable
+
+    def stream_of(self, sent: bytes, place: int) -> int | None:
+        """The HTTP exchange that carried these bytes of ours, after that many records."""
+        for record in self.records[place:]:
+            if isinstance(record, Frame) and record.sender == "client" and record.raw == sent:
+                return record.stream
+        return None
+
+    def as_session(self, spec_version: str) -> SessionSource:
+        """All of it, to be judged by the rules over whole sessions."""
+        return SessionSource(
+            label=self.label,
+            file="",
+            form="full",
+            records=_placed(self.records),
+            transport=self.transport,
+            channel=self.channel,
+            spec_version=spec_version,
+        )
+
+
+def _placed(records: list[AnyRecord]) -> Iterator[tuple[int, AnyRecord]]:
+    return iter(enumerate(records))

@@ -1,0 +1,333 @@
+"""Probes for the steps between the revisions that begin with a handshake."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from mcptest.model.capture import Frame
+from mcptest.model.compliance import Evidence
+from mcptest.model.doctor import Judged
+from mcptest.model.errors import PeerError
+from mcptest.model.message import Kind
+from mcptest.model.revision import Era
+from mcptest.model.show import show
+from mcptest.peer.pending import encode
+from mcptest.peer.stateless import PREFIX
+from mcptest.rules.migration_forms import is_plain_tool_name, is_uri
+from mcptest.run.compliance.conversation import Asked
+from mcptest.run.doctor_examination import Call, Examination
+from mcptest.run.doctor_lists import arguments_for, is_read_only, prompt_arguments
+from mcptest.run.doctor_verdicts import (
+    Probe,
+    breaks,
+    is_result,
+    not_used,
+    ready,
+    said,
+    some,
+    uncalled_in_words,
+    unknown,
+)
+from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.suite.check_forms import Check
+from mcptest.wire.envelope import decode
+
+_BATCH_IDS = ("mcptest-batch-1", "mcptest-batch-2")
+_MOST_TOOLS = 500
+_UNKNOWN_NOTIFICATION = "notifications/mcptest/unknown"
+
+
+def agreement(examination: Examination) -> Judged:
+    newer = examination.newer
+    if examination.speaks_newer:
+        return ready(f"the server agrees to {newer}")
+    params = {
+        "protocolVersion": newer.wire_version,
+        "capabilities": {},
+        "clientInfo": {"name": "mcptest", "version": "1"},
+    }
+    try:
+        conversation = examination.site.open(begin=False)
+    except PeerError as error:
+        return unknown(f"there was no connection to offer it on: {error.message}")
+    asked = conversation.ask(Check(method="initialize", params=params))
+    conversation.close()
+    result = asked.exchange.result
+    named = result.get("protocolVersion") if isinstance(result, dict) else None
+    answer = f"the version {show(str(named), 40)}" if named is not None else said(asked)
+    return breaks(f"the offer of {newer} is answered with {answer}", asked)
+
+
+# -- messages ------------------------------------------------------------------------------
+
+
+def batches(examination: Examination) -> Judged:
+    asked, answered, alive = _send_batch(examination)
+    if answered:
+        return breaks("an array of messages is processed", asked)
+    if not alive:
+        return breaks("the server was not usable after an array of messages", asked)
+    return ready(f"an array of messages is answered with {said(asked)}", asked)
+
+
+def batches_received(examination: Examination) -> Judged:
+    asked, answered, _ = _send_batch(examination)
+    if answered == len(_BATCH_IDS):
+        return ready("both messages of an array are answered", asked)
+    return breaks(f"of two requests in an array {answered} were answered", asked)
+
+
+def _send_batch(examination: Examination) -> tuple[Asked, int, bool]:
+    """An array of two harmless requests: what came, how many results, and is it still alive?"""
+    messages = [_alive_message(examination, one) for one in _BATCH_IDS]
+    conversation = examination.conversation
+    asked = conversation.ask(Check(raw=encode(messages).decode()))
+    answered = sum(
+        one.kind is Kind.RESULT and one.id in _BATCH_IDS
+        for message in asked.answers
+        for one in (message.items or (message,))
+    )
+    return asked, answered, is_result(examination.ask(examination.alive))
+
+
+def _alive_message(examination: Examination, identifier: str) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": identifier,
+        "method": examination.alive.method,
+    }
+    if examination.spoken.era is Era.STATELESS:
+        version = examination.spoken.wire_version
+        meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
+        message["params"] = {"_meta": meta}
+    return message
+
+
+def notifications(examination: Examination) -> Judged:
+    conversation = examination.conversation
+    place = len(conversation.tape.records)
+    asked = conversation.notify(Check(method=_UNKNOWN_NOTIFICATION))
+    alive = examination.ask(examination.alive)
+    stray = _answer_without_question(conversation.tape.records[place:], alive.identifier)
+    if stray:
+        told = Evidence(show(asked.sent, 200), show(examination.site.masker.message(stray), 300))
+        return breaks("a notification is answered", told)
+    if not is_result(alive):
+        return breaks("the server was not usable after an unknown notification", asked, alive)
+    return ready("an unknown notification is ignored", asked)
+
+
+def _answer_without_question(records: list[Any], identifier: Any) -> bytes:
+    for record in records:
+        if isinstance(record, Frame) and record.sender == "server":
+            message = decode(record.raw)
+            if message.is_answer and message.id != identifier:
+                return record.raw
+    return b""
+
+
+def utf_8(examination: Examination) -> Judged:
+    frames = [
+        record.raw
+        for conversation in examination.site.conversations
+        for record in conversation.tape.records
+        if isinstance(record, Frame) and record.sender == "server"
+    ]
+    for raw in frames:
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return breaks(f"a message is not UTF-8: {error.reason}", Evidence("", show(raw, 300)))
+    return ready(f"all {len(frames)} messages that were seen are UTF-8")
+
+
+def meta_keys(examination: Examination) -> Judged:
+    watch = examination.watch
+    if watch.bad_meta_keys:
+        keys = list(watch.bad_meta_keys)
+        return breaks(f"keys of _meta: {some(keys)}", watch.bad_meta_keys[keys[0]])
+    if not watch.meta_keys:
+        return not_used("no _meta was seen")
+    return ready(f"the keys of _meta follow the grammar: {some(watch.meta_keys)}")
+
+
+# -- tools ---------------------------------------------------------------------------------
+
+
+def tool_schemas(examination: Examination) -> Judged:
+    tools = list(examination.tools)[:_MOST_TOOLS]
+    if not tools:
+        return not_used("the server lists no tools")
+    wrong = [problem for tool in tools for problem in _schema_problems(tool)]
+    if wrong:
+        return breaks(f"schemas that are not valid: {some(wrong)}")
+    return ready(f"the schemas of all {len(tools)} tools are valid")
+
+
+def _schema_problems(tool: Mapping[str, Any]) -> list[str]:
+    problems = []
+    for member in ("inputSchema", "outputSchema"):
+        if member == "outputSchema" and member not in tool:
+            continue
+        schema = tool.get(member)
+        if not isinstance(schema, dict):
+            problems.append(f"{tool.get('name')}.{member} is no object")
+            continue
+        try:
+            CompiledSchema(schema)
+        except SchemaError as error:
+            problems.append(f"{tool.get('name')}.{member}: {error}")
+    return problems
+
+
+def tool_names(examination: Examination) -> Judged:
+    names = [str(tool.get("name")) for tool in examination.tools]
+    if not names:
+        return not_used("the server lists no tools")
+    odd = [name for name in names if not is_plain_tool_name(name)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    advice = "; ".join(
+        f"{words}: {some(found)}"
+        for words, found in (("rename", odd), ("named more than once", twice))
+        if found
+    )
+    return ready(f"{len(names) - len(odd)} of {len(names)} names are plain", advice=advice)
+
+
+def argument_errors(examination: Examination) -> Judged:
+    tool = next((one for one in examination.tools if is_read_only(one) and _requires(one)), None)
+    if tool is None:
+        return unknown("no tool that only reads has a required argument")
+    params: dict[str, object] = {"name": tool.get("name"), "arguments": {}}
+    asked = examination.ask(Check(method="tools/call", params=params))
+    result = asked.exchange.result
+    if isinstance(result, dict) and result.get("isError") is True:
+        return ready("a call without its arguments is a result with isError", asked)
+    advice = f"a call without its required arguments is answered with {said(asked)}"
+    return ready("wrong arguments are refused in another way", asked, advice=advice)
+
+
+def _requires(tool: Mapping[str, Any]) -> bool:
+    schema = tool.get("inputSchema")
+    required = schema.get("required") if isinstance(schema, dict) else None
+    return isinstance(required, list) and bool(required)
+
+
+def structured_output(examination: Examination) -> Judged:
+    with_schema = [str(one.get("name")) for one in examination.tools if "outputSchema" in one]
+    if not with_schema:
+        return not_used("no tool has an outputSchema")
+    seen = [call for call in examination.calls if "outputSchema" in call.tool]
+    for call in seen:
+        problem = _misfit(call)
+        if problem:
+            return breaks(f"{some([call.tool.get('name')])}: {problem}", call.asked)
+    if not seen:
+        return unknown(f"no tool with an outputSchema was called: {uncalled_in_words(examination)}")
+    return ready(f"the structuredContent of {len(seen)} tools fits", seen[0].asked)
+
+
+def _misfit(call: Call) -> str:
+    result = call.asked.exchange.result
+    if not isinstance(result, dict) or result.get("isError") is True:
+        return ""
+    if "structuredContent" not in result:
+        return "the result has no structuredContent" if "content" in result else ""
+    try:
+        misfit = CompiledSchema(call.tool.get("outputSchema")).misfit(result["structuredContent"])
+    except SchemaError as error:
+        return f"the outputSchema can't be used: {error}"
+    return "" if misfit is None else f"structuredContent{misfit.pointer}: {misfit.reason}"
+
+
+def declared_only(examination: Examination) -> Judged:
+    beside = None if examination.unlisted else examination.another(declare=())
+    if beside is None:
+        return unknown("there was no second connection to look at")
+    for call in examination.calls:
+        arguments = arguments_for(call.tool)
+        params = {"name": call.tool.get("name"), "arguments": arguments}
+        beside.ask(Check(method="tools/call", params=params))
+    beside.ask(examination.alive)
+    asked = [one for one in beside.asked if one.get("method") != "ping"]
+    beside.close()
+    if asked:
+        methods = {str(one.get("method")) for one in asked}
+        shown = show(examination.site.masker.text(json.dumps(asked[0])), 300)
+        told = f"asked of a client that declares nothing: {some(sorted(methods))}"
+        return breaks(told, Evidence("", shown))
+    if examination.uncalled:
+        return unknown(f"nothing was asked, but {uncalled_in_words(examination)}")
+    return ready("nothing is asked of a client that declares nothing")
+
+
+# -- lists and content ---------------------------------------------------------------------
+
+
+def resource_uris(examination: Examination) -> Judged:
+    listed = [one for one in examination.lists.get("resources", ()) if isinstance(one, dict)]
+    if not listed:
+        return not_used("the server lists no resources")
+    wrong = [one.get("uri") for one in listed if not is_uri(str(one.get("uri")))]
+    if wrong:
+        return breaks(f"no URIs by RFC 3986: {some(wrong)}")
+    return ready(f"all {len(listed)} resources have a URI")
+
+
+def titles(examination: Examination) -> Judged:
+    items = [one for items in examination.lists.values() for one in items if isinstance(one, dict)]
+    titled = [one for one in items if "title" in one]
+    if not titled:
+        return not_used("nothing that is listed has a title")
+    wrong = [one.get("name") for one in titled if not isinstance(one["title"], str)]
+    if wrong:
+        return breaks(f"titles that are no text: {some(wrong)}")
+    return ready(f"{len(titled)} titles are texts")
+
+
+def completions(examination: Examination) -> Judged:
+    if examination.declares("completions"):
+        return ready("completions is declared")
+    for prompt in examination.lists.get("prompts", ()):
+        arguments = list(prompt_arguments(prompt)) if isinstance(prompt, dict) else []
+        if not arguments:
+            continue
+        reference = {"type": "ref/prompt", "name": prompt.get("name")}
+        argument = {"name": arguments[0][0], "value": ""}
+        params = {"ref": reference, "argument": argument}
+        asked = examination.ask(Check(method="completion/complete", params=params))
+        if is_result(asked):
+            return breaks("completion is served and not declared", asked)
+        return not_used("completion is neither declared nor served", asked)
+    return not_used("completion is not declared, and no prompt has an argument")
+
+
+def audio(examination: Examination) -> Judged:
+    watch = examination.watch
+    if watch.bad_audio is not None:
+        return breaks("audio without data or mimeType", watch.bad_audio)
+    if not watch.audio:
+        return not_used("no audio was seen")
+    return ready(f"{watch.audio} pieces of audio have data and a MIME type")
+
+
+PROBES: Mapping[str, Probe] = {
+    "agreement": agreement,
+    "tool-schemas": tool_schemas,
+    "tool-names": tool_names,
+    "argument-errors": argument_errors,
+    "batches": batches,
+    "structured-output": structured_output,
+    "declared-only": declared_only,
+    "meta-keys": meta_keys,
+    "resource-uris": resource_uris,
+    "titles": titles,
+    "batches-received": batches_received,
+    "completions": completions,
+    "notifications": notifications,
+    "utf-8": utf_8,
+    "audio": audio,
+}

@@ -1,0 +1,163 @@
+"""Is a tool what it says? What is visible of a server is compared before and after its calls.
+
+Visible are its lists, what its resources say, and the files of a fixture. What changes by itself
+proves nothing against a tool, so each change is looked at a second time without a call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.model.audit import Claim
+from mcptest.model.show import show
+from mcptest.run.exploring.subject import Offer, Subject
+
+_READS = 20
+"""Resources that are looked at, at the most."""
+_FILES = 5_000
+_LONG_LIST = 500
+_LARGEST = 16 * 1024 * 1024
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """The visible state: a digest for each thing that can be seen."""
+
+    digests: Mapping[str, bytes]
+    """By words that name it for people."""
+    restarts: int
+    """A server that began anew has another state for another reason."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is anything in it that a tool's work could show in."""
+        return any(not name.startswith("the list of") for name in self.digests)
+
+    def in_words(self) -> str:
+        reads = sum(name.startswith("resource ") for name in self.digests)
+        files = sum(name.startswith("file ") for name in self.digests)
+        parts = [f"{reads} resource{'s' * (reads != 1)}"] if reads else []
+        parts += [f"{files} file{'s' * (files != 1)}"] if files else []
+        return ", ".join(["the lists", *parts])
+
+
+def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> Sight:
+    """What can be seen of the server now; `without` names lists that are too long for that."""
+    offer = subject.offer(without=without)
+    seen: dict[str, bytes] = {}
+    lists = {
+        "tools": offer.tools,
+        "prompts": offer.prompts,
+        "resources": offer.resources,
+        "resource templates": offer.templates,
+    }
+    for name, items in lists.items():
+        seen[f"the list of {name}"] = _digest(_encode(items))
+    for uri in _uris(offer.resources):
+        outcome = subject.ask("resources/read", {"uri": uri})
+        if outcome.reply is not None and outcome.reply.ok:
+            seen[f"resource {show(uri, 100)}"] = _digest(
+                _encode(outcome.reply.result.get("contents"))
+            )
+    if fixture is not None:
+        seen.update(_files_of(fixture))
+    return Sight(seen, subject.restarts)
+
+
+def _uris(resources: tuple[Any, ...]) -> list[str]:
+    uris = [one.get("uri") for one in resources if isinstance(one, dict)]
+    return [uri for uri in uris if isinstance(uri, str)][:_READS]
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for number, path in enumerate(sorted(folder.rglob("*"))):
+        if number >= _FILES:
+            return
+        name = f"file {show(path.relative_to(folder).as_posix(), 100)}"
+        if path.is_symlink() or not path.is_file():
+            yield name, b"folder" if path.is_dir() else b"other"
+            continue
+        with path.open("rb") as file:
+            yield name, _digest(file.read(_LARGEST))
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True).encode("ascii")
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def changes(before: Sight, after: Sight) -> tuple[str, ...]:
+    """What is not as it was, by name."""
+    names = dict.fromkeys((*before.digests, *after.digests))
+    return tuple(name for name in names if before.digests.get(name) != after.digests.get(name))
+
+
+class Verifier:
+    """Calls tools again and looks what that changed. One for all tools of a server."""
+
+    def __init__(self, subject: Subject, offer: Offer, fixture: Path | None) -> None:
+        self._subject = subject
+        self._fixture = fixture
+        lengths = {
+            "tools/list": len(offer.tools),
+            "prompts/list": len(offer.prompts),
+            "resources/list": len(offer.resources),
+            "resources/templates/list": len(offer.templates),
+        }
+        # Else a long list would be read once for each of its own items.
+        self._without = frozenset(name for name, long in lengths.items() if long > _LONG_LIST)
+        self._restless: set[str] = set()
+        """What was seen to change by itself."""
+        self._last: Sight | None = None
+
+    def claims(
+        self, tool: Mapping[str, Any], arguments: Mapping[str, Any], timeout: float
+    ) -> tuple[Claim, ...]:
+        """Each hint that can be held against what happens; the tool is called twice."""
+        hints = tool.get("annotations")
+        hints = hints if isinstance(hints, Mapping) else {}
+        reads = hints.get("readOnlyHint") is True
+        same = hints.get("idempotentHint") is True
+        if not reads and not same:
+            return ()
+        name = str(tool["name"])
+        before = self._last or self._look()
+        restarts = self._subject.restarts
+        self._subject.call(name, arguments, timeout=timeout)
+        between = self._look() if not reads else before
+        self._subject.call(name, arguments, timeout=timeout)
+        after = self._last = self._look()
+        if self._subject.restarts != restarts or after.restarts != before.restarts:
+            self._last = None
+            return tuple(
+                Claim(hint, None, "the server had to be restarted meanwhile")
+                for hint in ("readOnlyHint", "idempotentHint")
+                if hints.get(hint) is True
+            )
+        if reads:
+            return (self._judged("readOnlyHint", before, after, "two calls"),)
+        return (self._judged("idempotentHint", between, after, "the second call"),)
+
+    def _look(self) -> Sight:
+        return looked(self._subject, self._fixture, self._without)
+
+    def _judged(self, hint: str, before: Sight, after: Sight, what: str) -> Claim:
+        changed = [name for name in changes(before, after) if name not in self._restless]
+        if changed:
+            again = self._last = self._look()
+            self._restless.update(changes(after, again))
+            changed = [name for name in changed if name not in self._restless]
+        if changed:
+            more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+            return Claim(hint, False, f"{what} changed {', '.join(changed[:3])}{more}")
+        if not after.tells:
+            return Claim(hint, None, "nothing of the server's state is visible")
+        return Claim(hint, True, f"{what} changed nothing: {after.in_words()}")

@@ -1,0 +1,349 @@
+"""The audit of a server that nobody wrote a test for: everything that is safe is called once."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.explore.audit import (
+    Ground,
+    Input,
+    expanded,
+    input_for,
+    looks_internal,
+    prompt_arguments,
+    structured_misfit,
+    template_variables,
+)
+from mcptest.model.audit import ONLY_AS_TASK, AuditItem, AuditReport, Claim, Health, ItemKind
+from mcptest.model.errors import PeerError
+from mcptest.model.message import json_type
+from mcptest.model.show import show
+from mcptest.peer.connection import Stopped
+from mcptest.run.exploring.annotations import Verifier
+from mcptest.run.exploring.outcome import Kind, Outcome
+from mcptest.run.exploring.safety import runs_only_as_task, why_not
+from mcptest.run.exploring.subject import Offer, Subject
+from mcptest.suite.text_under_test import text_of
+
+_READS = 100
+_SHOWN = 1_000
+_SLOW_MS = 2_000
+_MOST_VERIFIED = 200
+_NO_TEXT = frozenset({"", "null", "[]", "{}"})
+REFUSES_MADE_UP = "refuses a made-up value"
+_HEALTH = {
+    Kind.HEALTHY: Health.HEALTHY,
+    Kind.TOOL_ERROR: Health.HEALTHY,
+    Kind.REFUSED: Health.REFUSED,
+    Kind.CRASHED: Health.CRASHED,
+    Kind.HUNG: Health.TIMED_OUT,
+    Kind.PROTOCOL: Health.PROTOCOL,
+}
+
+
+class AuditOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be audited and how."""
+
+    include_writes: bool = False
+    """Also call what does not say that it only reads."""
+    tools: tuple[str, ...] = ()
+    """Only these tools, and neither prompts nor resources."""
+    verify: bool = True
+    """Hold annotations against what happens."""
+    fixture: Path | None = None
+    """The folder that the server works on, if it is known."""
+    ground: Ground | None = None
+    min_score: int | None = None
+    timeout: float = 15.0
+    repeat: str = ""
+    """The command that audits this server again; ` --tool NAME` is added."""
+
+
+class Audit:
+    """One audit. Read `items` to the end, then ask for the report."""
+
+    def __init__(self, subject: Subject, order: AuditOrder) -> None:
+        self._subject = subject
+        self._order = order
+        self._offer = Offer()
+        self._items: list[AuditItem] = []
+        self._notes: list[str] = []
+        self._reads: Counter[ItemKind] = Counter()
+        self._started = datetime.datetime.now(datetime.UTC)
+        self._begun = time.monotonic()
+        self.interrupted = False
+
+    @property
+    def offer(self) -> Offer:
+        return self._offer
+
+    def meet(self) -> int:
+        """Read the lists; how many items there are. Raises PeerError when unreachable."""
+        # Facts of the first session, which may not be there any more when they are reported.
+        client = self._subject.client
+        self._facts = client.server.info
+        self._capabilities = client.server.capabilities
+        self._revision = client.revision.value
+        self._transport = client.connection.transport.name
+        self._offer = self._subject.offer()
+        return sum(1 for _ in self._plan())
+
+    def items(self) -> Iterator[AuditItem]:
+        """Audit one after the other. Being stopped ends it early, and the report says so."""
+        try:
+            for kind, name, what in self._plan():
+                item = self._audited(kind, name, what)
+                self._items.append(item)
+                yield item
+            if self._order.verify:
+                self._verify()
+        except Stopped:
+            self.interrupted = True
+
+    def report(self) -> AuditReport:
+        info = self._facts
+        mask = self._subject.masker.text
+        return AuditReport(
+            server=mask(self._subject.target.label),
+            server_name=show(str(info.get("name") or ""), 120),
+            server_version=show(str(info.get("version") or ""), 60),
+            transport=self._transport,
+            revision=self._revision,
+            items=tuple(self._items),
+            problems={name: mask(text) for name, text in self._offer.problems.items()},
+            notes=(*self._notes, *self._subject.capture_troubles),
+            min_score=self._order.min_score,
+            restarts=self._subject.restarts,
+            started=self._started.isoformat(timespec="seconds"),
+            duration_ms=round((time.monotonic() - self._begun) * 1000),
+            interrupted=self.interrupted,
+            tool=f"mcptest {__version__}",
+        )
+
+    # -- what there is to do ---------------------------------------------------------------
+
+    def _plan(self) -> Iterator[tuple[ItemKind, str, Mapping[str, Any]]]:
+        offer, wanted = self._offer, self._order.tools
+        for tool in offer.tools:
+            name = _named(tool, "name")
+            if not wanted or name in wanted:
+                yield "tool", name, tool if isinstance(tool, dict) else {}
+        if wanted:
+            return
+        for prompt in offer.prompts:
+            yield "prompt", _named(prompt, "name"), prompt if isinstance(prompt, dict) else {}
+        for resource in offer.resources:
+            yield (
+                "resource",
+                _named(resource, "uri"),
+                resource if isinstance(resource, dict) else {},
+            )
+        for template in offer.templates:
+            name = _named(template, "uriTemplate")
+            yield "template", name, template if isinstance(template, dict) else {}
+
+    def _audited(self, kind: ItemKind, name: str, what: Mapping[str, Any]) -> AuditItem:
+        if not name:
+            detail = f"the list names it without a name: {show(str(what or json_type(what)), 80)}"
+            return AuditItem(kind=kind, name="(no name)", health=Health.PROTOCOL, detail=detail)
+        if kind == "tool":
+            item = self._tool(name, what)
+        elif kind == "prompt":
+            item = self._prompt(name, what)
+        else:
+            item = self._resource(kind, name)
+        words = what.get("description")
+        return replace(item, description=words if isinstance(words, str) else "")
+
+    # -- tools -----------------------------------------------------------------------------
+
+    def _tool(self, name: str, tool: Mapping[str, Any]) -> AuditItem:
+        skipped = AuditItem(kind="tool", name=name, health=Health.SKIPPED)
+        if runs_only_as_task(tool):
+            return replace(skipped, detail=ONLY_AS_TASK)
+        reason = why_not(tool)
+        if reason and not self._order.include_writes:
+            return replace(skipped, detail=reason)
+        made = input_for(tool, self._order.ground)
+        outcome = self._subject.call(name, made.arguments, timeout=self._order.timeout)
+        item = self._item("tool", name, outcome, made)
+        if outcome.reply is None or not outcome.kind.is_healthy:
+            return item
+        misfit = structured_misfit(tool, outcome.reply.result)
+        if not misfit:
+            return item
+        mask = self._subject.masker.text
+        proof = _shown(outcome.sent, mask), _shown(outcome.received, mask)
+        return replace(item, structured=mask(misfit), sent=proof[0], received=proof[1])
+
+    def _item(self, kind: ItemKind, name: str, outcome: Outcome, made: Input) -> AuditItem:
+        """The item that an outcome makes; a server that dies of it after its answer crashed too."""
+        health, detail = _HEALTH[outcome.kind], outcome.detail
+        notes = [made.doubt] if made.doubt else []
+        stderr = outcome.stderr
+        if outcome.reply is not None:
+            aftermath = self._subject.aftermath(self._order.timeout)
+            if aftermath is not None:
+                health = _HEALTH[aftermath.kind]
+                detail = f"it answered, and then: {aftermath.detail}"
+                stderr = (*stderr, *aftermath.stderr)
+        is_error = outcome.kind is Kind.TOOL_ERROR
+        if is_error and looks_internal(detail):
+            notes.append("the failure that it reports shows the insides of the server")
+        mask = self._subject.masker.text
+        bad = health not in (Health.HEALTHY, Health.SKIPPED)
+        return AuditItem(
+            kind=kind,
+            name=name,
+            health=health,
+            detail=mask(detail),
+            input=made.arguments,
+            is_error=is_error,
+            has_content=_has_content(outcome),
+            has_text=kind == "tool" and _has_text(outcome),
+            duration_ms=round(outcome.duration_ms),
+            asks_back=outcome.asked_back,
+            notes=tuple(notes),
+            sent=_shown(outcome.sent, mask) if bad else "",
+            received=_shown(outcome.received, mask) if bad else "",
+            stderr=tuple(show(mask(line), 300) for line in stderr) if bad else (),
+            repeat=self._repeat(kind, name),
+        )
+
+    def _repeat(self, kind: ItemKind, name: str) -> str:
+        if not self._order.repeat:
+            return ""
+        import shlex
+
+        one = f" --tool {shlex.quote(show(name, 200))}" if kind == "tool" else ""
+        return self._order.repeat + one
+
+    # -- prompts and resources -------------------------------------------------------------
+
+    def _prompt(self, name: str, prompt: Mapping[str, Any]) -> AuditItem:
+        reference = {"type": "ref/prompt", "name": name}
+        names = prompt_arguments(prompt)
+
+        def ask(values: Mapping[str, str]) -> tuple[Outcome, Input]:
+            params = {"name": name, **({"arguments": values} if values else {})}
+            return self._subject.ask("prompts/get", params, timeout=self._order.timeout), Input(
+                values
+            )
+
+        return self._guessed("prompt", name, reference, names, ask)
+
+    def _resource(self, kind: ItemKind, name: str) -> AuditItem:
+        self._reads[kind] += 1
+        if self._reads[kind] > _READS:
+            detail = f"only the first {_READS} are read"
+            return AuditItem(kind=kind, name=name, health=Health.SKIPPED, detail=detail)
+        reference = {"type": "ref/resource", "uri": name}
+        names = template_variables(name) if kind == "template" else ()
+
+        def ask(values: Mapping[str, str]) -> tuple[Outcome, Input]:
+            made = {"uri": expanded(name, values) if kind == "template" else name}
+            return self._subject.ask("resources/read", made, timeout=self._order.timeout), Input(
+                made
+            )
+
+        return self._guessed(kind, name, reference, names, ask)
+
+    def _guessed(
+        self,
+        kind: ItemKind,
+        name: str,
+        reference: Mapping[str, str],
+        names: tuple[str, ...],
+        ask: Callable[[Mapping[str, str]], tuple[Outcome, Input]],
+    ) -> AuditItem:
+        """Ask with values that nothing describes: what the server completes, the name, or 1.
+
+        To refuse a value that was made up is no fault, whatever the code is.
+        """
+        known = {one: self._completion(reference, one) for one in names}
+        outcome, made = ask({one: value or one for one, value in known.items()})
+        if not names or outcome.reply is None or outcome.kind.is_healthy:
+            return self._item(kind, name, outcome, made)
+        if not all(known.values()):
+            outcome, made = ask({one: value or "1" for one, value in known.items()})
+        item = self._item(kind, name, outcome, made)
+        if outcome.kind not in (Kind.REFUSED, Kind.CRASHED) or outcome.reply is None:
+            return item
+        if item.detail != self._subject.masker.text(outcome.detail):
+            return item  # it answered, and then something happened to it
+        internal = outcome.kind is Kind.CRASHED
+        notes = (*item.notes, *(("an internal error is no way to refuse",) if internal else ()))
+        detail = f"{REFUSES_MADE_UP}: {item.detail}"
+        return replace(item, health=Health.HEALTHY, detail=detail, notes=notes)
+
+    def _completion(self, reference: Mapping[str, str], name: str) -> str:
+        if not isinstance(self._capabilities.get("completions"), dict):
+            return ""
+        params = {"ref": reference, "argument": {"name": name, "value": ""}}
+        outcome = self._subject.ask("completion/complete", params, timeout=self._order.timeout)
+        if outcome.reply is None:
+            return ""
+        completion = outcome.reply.result.get("completion")
+        values = completion.get("values") if isinstance(completion, dict) else None
+        first = values[0] if isinstance(values, list) and values else ""
+        return first if isinstance(first, str) else ""
+
+    # -- annotations -----------------------------------------------------------------------
+
+    def _verify(self) -> None:
+        tools = {_named(tool, "name"): tool for tool in self._offer.tools}
+        verifier = Verifier(self._subject, self._offer, self._order.fixture)
+        verified = 0
+        for place, item in enumerate(self._items):
+            if item.kind != "tool" or item.health is not Health.HEALTHY:
+                continue
+            if verified == _MOST_VERIFIED:
+                self._notes.append(f"the hints of the first {_MOST_VERIFIED} tools were verified")
+                return
+            claims = self._claims(verifier, tools[item.name], item)
+            verified += bool(claims)
+            self._items[place] = replace(item, claims=claims)
+
+    def _claims(
+        self, verifier: Verifier, tool: Mapping[str, Any], item: AuditItem
+    ) -> tuple[Claim, ...]:
+        hints = tool.get("annotations")
+        hints = hints if isinstance(hints, Mapping) else {}
+        made = [hint for hint in ("readOnlyHint", "idempotentHint") if hints.get(hint) is True]
+        if item.duration_ms > _SLOW_MS and made:
+            slow = f"it took {item.duration_ms / 1000:.0f} s, and was not called again"
+            return (Claim(made[0], None, slow),)
+        try:
+            return verifier.claims(tool, item.input, self._order.timeout)
+        except PeerError as error:
+            return (Claim(made[0], None, f"the server was gone: {error.message}"),)
+
+
+def _named(item: Any, member: str) -> str:
+    name = item.get(member) if isinstance(item, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _has_content(outcome: Outcome) -> bool:
+    result = outcome.reply.result if outcome.reply is not None else {}
+    members = ("content", "structuredContent", "messages", "contents")
+    return any(bool(result.get(member)) for member in members)
+
+
+def _has_text(outcome: Outcome) -> bool:
+    if outcome.reply is None:
+        return False
+    return text_of("tools/call", outcome.reply.message.result).strip() not in _NO_TEXT
+
+
+def _shown(raw: bytes, mask: Callable[[str], str]) -> str:
+    return show(mask(raw[: 4 * _SHOWN].decode("utf-8", "backslashreplace")), _SHOWN)

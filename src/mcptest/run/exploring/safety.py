@@ -1,0 +1,29 @@
+"""Which tools may be called on a server that nobody prepared: those that say they only read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def is_safe(tool: Mapping[str, Any]) -> bool:
+    """Whether the tool says that it only reads. What says nothing may destroy: so the spec."""
+    return not why_not(tool)
+
+
+def why_not(tool: Mapping[str, Any]) -> str:
+    """Why the tool is not called without being asked to; empty when it is safe."""
+    hints = tool.get("annotations")
+    hints = hints if isinstance(hints, Mapping) else {}
+    reads, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
+    if destroys is True:
+        return "it says that it only reads and that it destroys" if reads else "it may destroy"
+    if reads is True:
+        return ""
+    return "it says that it writes" if reads is False else "it does not say that it only reads"
+
+
+def runs_only_as_task(tool: Mapping[str, Any]) -> bool:
+    """Whether a plain call must be refused, as revision 2025-11-25 lets a tool demand."""
+    execution = tool.get("execution")
+    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"

@@ -1,0 +1,140 @@
+"""The `invariants:` lane: the sessions that the tests recorded, judged by the session rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcptest.model.errors import UsageError
+from mcptest.model.results import FailedCheck, Proof, Status, TestResult
+from mcptest.model.verdict import Outcome, Severity, Verdict
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.declare import Rule
+from mcptest.rules.judge import judge
+from mcptest.suite.invariants_block import InvariantsBlock
+from mcptest.transport.capture_file import open_capture
+
+INVARIANTS = "invariants"
+_FROM_WORST = (
+    Outcome.FAIL,
+    Outcome.PASS,
+    Outcome.INCONCLUSIVE,
+    Outcome.NOT_OBSERVED,
+    Outcome.NOT_APPLICABLE,
+)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """One rule over all sessions."""
+
+    rule: Rule
+    worst: Verdict | None = None
+    file: str = ""
+    failed: int = 0
+    sessions: int = 0
+
+    def add(self, verdict: Verdict, file: str) -> None:
+        self.sessions += 1
+        self.failed += verdict.outcome is Outcome.FAIL
+        worse = _FROM_WORST.index(verdict.outcome)
+        if self.worst is None or worse < _FROM_WORST.index(self.worst.outcome):
+            self.worst, self.file = verdict, file
+
+
+def run_invariants_lane(
+    block: InvariantsBlock, captures: Sequence[Path], *, kept: bool
+) -> Iterator[TestResult]:
+    """One result for each rule that the sessions exercised, and for each that was asked for.
+
+    `kept`: the captures stay, so a failure may name its file.
+    """
+    seen = _judged(block, captures)
+    told = [_result(one, block, kept=kept) for one in seen if _is_worth_telling(one, block)]
+    yield from told
+    if not told:
+        yield TestResult(
+            name=INVARIANTS,
+            status=Status.SKIP,
+            detail="not observed: the tests of the file recorded no session",
+            file=block.place.file,
+            line=block.place.line,
+        )
+
+
+def _judged(block: InvariantsBlock, captures: Iterable[Path]) -> list[_Seen]:
+    rules = [rule for rule in all_rules() if not block.rules or rule.id in block.rules]
+    seen = {rule.id: _Seen(rule) for rule in rules}
+    for path in captures:
+        for verdict in _verdicts(path, rules):
+            seen[verdict.rule].add(verdict, str(path))
+    return list(seen.values())
+
+
+def _verdicts(path: Path, rules: list[Rule]) -> Iterator[Verdict]:
+    try:
+        for source in open_capture(str(path)):
+            yield from judge(source, rules).verdicts
+    except UsageError:
+        # Nothing was said: the server did not start, and the test that needed it says so.
+        return
+
+
+def _is_worth_telling(one: _Seen, block: InvariantsBlock) -> bool:
+    if one.worst is None:
+        return False
+    exercised = one.worst.outcome in {Outcome.FAIL, Outcome.PASS, Outcome.INCONCLUSIVE}
+    return exercised or bool(block.rules)
+
+
+def _result(one: _Seen, block: InvariantsBlock, *, kept: bool) -> TestResult:
+    verdict = one.worst
+    assert verdict is not None  # only those with a verdict are told
+    status = _status(verdict, one.rule.severity, strict=block.strict)
+    failed = status is Status.FAIL
+    return TestResult(
+        name=f"{INVARIANTS} {one.rule.id}",
+        status=status,
+        detail=_detail(one, verdict, status),
+        file=block.place.file,
+        line=block.place.line,
+        kind="check" if failed else "",
+        failures=_failures(verdict) if failed else (),
+        proof=_proof(one, verdict, kept=kept) if failed else None,
+    )
+
+
+def _status(verdict: Verdict, severity: Severity, *, strict: bool) -> Status:
+    if verdict.outcome is Outcome.PASS:
+        return Status.PASS
+    if verdict.outcome is not Outcome.FAIL:
+        return Status.SKIP
+    counts = severity is Severity.MUST or (strict and severity is Severity.SHOULD)
+    return Status.FAIL if counts else Status.SKIP
+
+
+def _detail(one: _Seen, verdict: Verdict, status: Status) -> str:
+    if status is Status.PASS:
+        return ""
+    if verdict.outcome is not Outcome.FAIL:
+        return f"{verdict.outcome.value.replace('_', ' ')}: {verdict.reason}".rstrip(": ")
+    advice = "" if status is Status.FAIL else f"not followed ({one.rule.severity.value}): "
+    found = f": {verdict.findings[0].message}" if verdict.findings else ""
+    return f"{advice}{one.rule.title}{found} (in {one.failed} of {one.sessions} sessions)"
+
+
+def _failures(verdict: Verdict) -> tuple[FailedCheck, ...]:
+    return tuple(
+        FailedCheck("rule", found.message, found.expected, found.actual, found.pointer)
+        for found in verdict.findings
+    )
+
+
+def _proof(one: _Seen, verdict: Verdict, *, kept: bool) -> Proof:
+    excerpt = verdict.findings[0].excerpt if verdict.findings else None
+    return Proof(
+        response=excerpt or "",
+        repeat=f"mcptest explain {one.rule.id}",
+        capture=one.file if kept else "",
+    )

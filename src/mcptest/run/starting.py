@@ -1,0 +1,66 @@
+"""What the server of a test needs before it is started: a copy of the fixture, and its command.
+
+On the way to the first server, so it imports little.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mcptest.model.show import show
+from mcptest.run.choosing import ServerChoice, target_for
+from mcptest.suite.environment import resolve
+from mcptest.suite.model import ServerSpec
+from mcptest.suite.templates import fill_server, variables_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcptest.run.fixture import FixtureCopy
+    from mcptest.transport.target import Target
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """The fixture of one server."""
+
+    path: str = ""
+    copy: FixtureCopy | None = None
+    """What has to be removed again."""
+    note: str = ""
+    """What is not in the copy, for the result."""
+
+
+class Understood(msgspec.Struct, frozen=True):
+    """A server whose environment and templates are filled in, and how to reach it."""
+
+    server: ServerSpec
+    target: Target
+    secrets: frozenset[str]
+    warnings: tuple[str, ...]
+
+
+def prepare_ground(source: Path | None, choice: ServerChoice) -> Ground:
+    """A copy of the fixture, if there is one. May raise FixtureError."""
+    if source is None:
+        return Ground()
+    if choice.docker:  # a container of its own is isolation enough
+        return Ground(str(source))
+    from mcptest.run.fixture import isolate_fixture
+
+    copy = isolate_fixture(source)
+    left_out = copy.left_out
+    more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+    names = ", ".join(left_out[:5])
+    note = f"left out of the fixture copy: {show(names, 200)}{more}" if left_out else ""
+    return Ground(str(copy.path), copy, note)
+
+
+def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:
+    """Fill in the environment, then the templates. May raise UsageError."""
+    resolved = resolve(spec, os.environ)
+    filled = fill_server(resolved.server, variables_of(fixture, {}))
+    target = target_for(filled, choice, fixture)
+    return Understood(filled, target, resolved.secrets, resolved.warnings)

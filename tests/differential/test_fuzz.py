@@ -1,0 +1,58 @@
+"""`fuzz` of both tools on real servers: the same tools, and each difference is one we mean."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.driving import BOUND, NPM, mcptest
+
+mcp_assert = pytest.importorskip("mcp_assert", reason="mcp-assert is not installed")
+BINARY = Path(mcp_assert.__file__).parent / "bin" / "mcp-assert"
+pytestmark = pytest.mark.skipif(not NPM.is_dir(), reason="the npm servers are not installed")
+EXPLAINED = {
+    "null args": "a malformed request is refused with -32603, which is no crash",
+    "NaN": "no message can hold it: mcp-assert fails to send it",
+    "positive infinity": "the same",
+    "negative infinity": "the same",
+}
+
+
+def theirs(server: str) -> dict[str, Any]:
+    command = [str(BINARY), "fuzz", "--server", server, "--seed", "7", "--runs", "40", "--json"]
+    done = subprocess.run(command, capture_output=True, timeout=BOUND, check=False)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def ours(server: str) -> dict[str, Any]:
+    words = ("--seed", "7", "--runs", "40", "--json", "--include-writes")
+    found: dict[str, Any] = json.loads(mcptest("fuzz", "--server", server, *words).out)
+    return found
+
+
+def tools_of(report: dict[str, Any]) -> set[str]:
+    return {one["tool"] for one in report["tools"]}
+
+
+@pytest.mark.parametrize("name", ["server-filesystem", "server-memory"])
+def test_the_same_tools_and_every_failure_of_theirs_is_explained(name: str, tmp_path: Path) -> None:
+    index = NPM / name / "dist" / "index.js"
+    memory = tmp_path / "memory.jsonl"
+    folder = f" {tmp_path}" if name == "server-filesystem" else ""
+    server = f"env MEMORY_FILE_PATH={memory} node {index}{folder}"
+    their_report, our_report = theirs(server), ours(server)
+    assert tools_of(their_report) == tools_of(our_report)
+    labels = {
+        failure["label"].rpartition(": ")[2]
+        for tool in their_report["tools"]
+        for failure in tool["failures"]
+    }
+    assert "null args" in labels
+    assert labels <= set(EXPLAINED)
+    assert our_report["summary"]["total_failures"] == 0
+    assert our_report["summary"]["total_runs"] == their_report["summary"]["total_runs"]

@@ -1,0 +1,181 @@
+"""A run to its end, whatever happens on the way: silence, Ctrl-C, one rule alone, many at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from mcptest.model.compliance_events import Event, RuleJudged
+from mcptest.model.revision import Revision
+from mcptest.model.verdict import Outcome
+from mcptest.rules.corpus.version_corpus import corpus_of
+from mcptest.run.compliance.judging import judge_server
+from mcptest.run.compliance.order import Order
+from mcptest.transport.descendants import live_servers
+from mcptest.transport.target import DEMO
+from tests.e2e.demo_peer import BOUND
+from tests.e2e.driving import awkward, is_alive, mcptest, wait_until
+from tests.e2e.probing import OFFERED, SOUND, demo
+from tests.e2e.test_compliance_live import OLD, judged, misbehaving, quiet, result
+
+# -- silence -------------------------------------------------------------------------------------
+
+
+def test_a_tool_that_hangs_is_called_once_and_is_one_cause(tmp_path: Path) -> None:
+    judgement = judged("hangs-on-call", tmp_path, timeout=1.5, patience=0.5)
+    calls = (tmp_path / "called").read_text().splitlines()
+    assert calls.count("look") == 1
+    (cause,) = judgement.causes
+    assert cause.id == "silence"
+    assert "look" in cause.message
+    assert cause.kept_from_judging > 0
+    assert result(judgement, "PROTO-003").outcome is Outcome.PASS
+
+
+def test_a_server_that_begins_only_once_is_one_cause(tmp_path: Path) -> None:
+    judgement = judged("begins-once", tmp_path, startup=2.0, patience=0.2)
+    assert [one.id for one in judgement.causes] == ["silence"]
+    assert judgement.causes[0].kept_from_judging > 0
+
+
+# -- being told to stop --------------------------------------------------------------------------
+
+
+def test_who_is_stopped_tells_what_was_judged_by_then(tmp_path: Path) -> None:
+    seen: list[RuleJudged] = []
+
+    def tell(event: Event) -> None:
+        if isinstance(event, RuleJudged):
+            seen.append(event)
+
+    def is_enough() -> bool:
+        return any(one.outcome is Outcome.PASS for one in seen)
+
+    order = Order(target=DEMO, revision=OLD, timeout=BOUND, should_stop=is_enough)
+    judgement = judge_server(order, tell)
+    outcomes = {one.id: one for one in judgement.results}
+    assert judgement.count(Outcome.PASS) >= 1
+    left = [one for one in judgement.results if one.outcome is Outcome.INCONCLUSIVE]
+    assert left
+    assert {one.reason for one in left} == {"interrupted"}
+    assert judgement.grade is None
+    assert not judgement.whole_corpus
+    assert [note for note in judgement.notes if note.startswith("interrupted")]
+    assert len(outcomes) == len(seen)
+    assert not live_servers
+
+
+def test_an_interrupted_run_has_every_rule_in_its_report(tmp_path: Path) -> None:
+    note, out, page = tmp_path / "pid", tmp_path / "part.json", tmp_path / "part.html"
+    command = [sys.executable, "-m", "mcptest", "compliance", "run", "--min-grade", "A"]
+    files = ["--json-file", str(out), "--html", str(page), "--spec-version", "2025-11-25"]
+    process = subprocess.Popen(
+        [*command, *files, "--", *awkward("slow-call", str(note))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
+    os.kill(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=BOUND)
+    assert process.returncode == 130
+    report = json.loads(out.read_text())
+    (judgement,) = report["judgements"]
+    reasons = {
+        one.get("reason") for one in judgement["results"] if one["outcome"] == "inconclusive"
+    }
+    assert reasons == {"interrupted"}
+    assert report["gates"] == []
+    assert b"interrupted" in said
+    assert page.is_file()
+    assert not is_alive(int(note.read_text()))
+
+
+# -- one rule again ------------------------------------------------------------------------------
+
+
+def test_rules_over_sessions_come_to_the_same_verdicts_alone(tmp_path: Path) -> None:
+    corpus = corpus_of(OLD)
+    assert corpus is not None
+    whole = judge_server(Order(target=DEMO, revision=OLD, timeout=BOUND), quiet)
+    over_sessions = [one for one in whole.results if corpus.rules[one.id].session is not None]
+    names = tuple(one.id for one in over_sessions)
+    order = Order(target=DEMO, revision=OLD, timeout=BOUND, rules=names)
+    told: list[Event] = []
+    alone = judge_server(order, told.append)
+    assert {one.id: one.outcome for one in alone.results} == {
+        one.id: one.outcome for one in over_sessions
+    }
+    assert {one.id for one in told if isinstance(one, RuleJudged)} == {*names}
+
+
+def test_the_command_that_is_shown_can_be_pasted(tmp_path: Path) -> None:
+    server = tmp_path / "with space's"
+    server.symlink_to(Path(awkward("banner")[1]).resolve())
+    command = [awkward("banner")[0], str(server), *awkward("banner")[2:]]
+    done = mcptest("compliance", "run", "--json", "--rule", "STDIO-001", "--", *command)
+    (found,) = json.loads(done.out)["judgements"][0]["results"]
+    assert found["outcome"] == "fail"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    again = subprocess.run(
+        ["/bin/sh", "-c", f"{found['repeat']} --json"],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        timeout=2 * BOUND,
+        check=False,
+    )
+    (repeated,) = json.loads(again.stdout)["judgements"][0]["results"]
+    assert (repeated["id"], repeated["outcome"]) == ("STDIO-001", "fail")
+    assert repeated["repeat"] == found["repeat"]
+
+
+def test_a_plain_command_is_repeated_without_quotes_around_its_words() -> None:
+    command = ("mcptest", "compliance", "run", "--json", "--rule", "PROTO-002", "--")
+    done = mcptest(*command[1:], *awkward("ordinary"))
+    (found,) = json.loads(done.out)["judgements"][0]["results"]
+    words = shlex.split(found["repeat"])
+    assert words[words.index("--server") + 1] == shlex.join(awkward("ordinary"))
+
+
+# -- many at once --------------------------------------------------------------------------------
+
+
+def test_two_runs_keep_their_captures_in_one_folder(tmp_path: Path) -> None:
+    order = Order(target=DEMO, revision=OLD, timeout=BOUND, captures=tmp_path)
+    kept = [*judge_server(order, quiet).captures, *judge_server(order, quiet).captures]
+    assert len(kept) == len({*kept})
+    assert {*map(str, tmp_path.iterdir())} == {*kept}
+
+
+def test_nothing_runs_any_more_after_a_run(tmp_path: Path) -> None:
+    order = Order(target=misbehaving("dies-on-list", tmp_path), revision=OLD, patience=0.5)
+    judge_server(order, quiet)
+    assert not live_servers
+
+
+def test_a_slow_tool_is_cancelled_before_the_newest_revision_too(tmp_path: Path) -> None:
+    with demo("stdio", (*SOUND, *OFFERED), tmp_path) as target:
+        order = Order(
+            target=target,
+            revision=Revision.V2025_06_18,
+            rules=("CANCEL-001", "CANCEL-002"),
+            timeout=BOUND,
+        )
+        judgement = judge_server(order, quiet)
+    assert [one.outcome for one in judgement.results] == [Outcome.PASS, Outcome.PASS]
+
+
+# -- the rules -----------------------------------------------------------------------------------
+
+
+def test_the_rules_of_the_corpora_are_listed() -> None:
+    listed = json.loads(mcptest("compliance", "rules", "--json").out)["rules"]
+    names = {one["id"] for one in listed}
+    corpus = corpus_of(Revision.V2026_07_28)
+    assert corpus is not None
+    assert names >= {"PROTO-002", "INV-004", *corpus.rules}

@@ -1,0 +1,146 @@
+"""`mcptest generate` and `mcptest init` write suites that load; what init writes passes at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcptest.suite.load import load_suites
+from mcptest.suite.model import ToolBlock
+from tests.e2e.driving import NPM, PYTHON_SDK, mcptest
+
+EXPLORED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("explored.py")))
+FILESYSTEM = ("node", str(NPM / "server-filesystem" / "dist" / "index.js"))
+
+
+def tools_in(folder: Path, fixture: str | None = None) -> dict[str, bool]:
+    """The tools of a suite, each with whether its test is skipped."""
+    suite = load_suites([str(folder)], fixture=fixture).suite
+    return {t.block.tool: t.skip for t in suite.tests if isinstance(t.block, ToolBlock)}
+
+
+# -- generate ------------------------------------------------------------------------------
+
+
+def test_each_tool_gets_a_test_and_what_may_write_is_skipped(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    done = mcptest("generate", "--output", str(folder), "--", *EXPLORED, "only=echo,wipe,silent")
+    assert done.code == 0
+    assert tools_in(folder) == {"echo": False, "wipe": True, "silent": True}
+    assert "# skipped: it may destroy" in (folder / "wipe.yaml").read_text()
+    assert "2 marked skip: true" in done.out
+
+
+def test_writes_are_not_skipped_when_they_are_asked_for(tmp_path: Path) -> None:
+    options = ("--output", str(tmp_path), "--include-writes")
+    mcptest("generate", *options, "--", *EXPLORED, "only=echo,wipe")
+    assert tools_in(tmp_path) == {"echo": False, "wipe": False}
+
+
+def test_nothing_is_called(tmp_path: Path) -> None:
+    wire = tmp_path / "wire"
+    options = ("--output", str(tmp_path / "evals"), "--capture", str(wire))
+    assert mcptest("generate", *options, "--", *EXPLORED, "prompts", "resources").code == 0
+    said = (wire / "session-001.jsonl").read_text()
+    assert "tools/list" in said
+    assert "tools/call" not in said
+    assert "resources/read" not in said
+
+
+def test_files_that_exist_are_kept_and_named(tmp_path: Path) -> None:
+    command = ("generate", "--output", str(tmp_path), "--", *EXPLORED, "only=echo")
+    mcptest(*command)
+    (tmp_path / "echo.yaml").write_text("mine")
+    done = mcptest(*command)
+    assert "kept echo.yaml" in done.out
+    assert (tmp_path / "echo.yaml").read_text() == "mine"
+
+
+def test_an_output_that_is_no_folder_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = mcptest("generate", "--output", str(tmp_path / "file"), "--", *EXPLORED)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.npm
+def test_paths_lead_into_the_fixture_where_there_is_one(tmp_path: Path) -> None:
+    if not NPM.is_dir():
+        pytest.skip("the npm servers are not installed")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "hello.txt").write_text("Hello")
+    folder = tmp_path / "evals"
+    options = ("--fixture", str(data), "--output", str(folder))
+    assert mcptest("generate", *options, "--", *FILESYSTEM, "{{fixture}}").code == 0
+    text = (folder / "read_text_file.yaml").read_text()
+    assert 'path: "{{fixture}}/hello.txt"' in text
+    assert '"{{fixture}}"]' in text
+    assert tools_in(folder, str(data))["write_file"] is True
+    assert mcptest("run", str(folder), "--fixture", str(data)).code == 0
+
+
+# -- init ----------------------------------------------------------------------------------
+
+
+def test_the_example_passes_at_once(tmp_path: Path) -> None:
+    done = mcptest("init", cwd=tmp_path)
+    assert done.code == 0
+    assert "mcptest run evals --fixture evals/fixtures" in done.out
+    run = mcptest("run", "evals", "--fixture", "evals/fixtures", cwd=tmp_path)
+    assert run.code == 0, run.said
+
+
+def test_the_folder_may_stand_before_the_server(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    server = " ".join((*EXPLORED, "only=echo,complain,wipe"))
+    assert mcptest("init", str(folder), "--server", server).code == 0
+    assert tools_in(folder) == {"echo": False, "complain": False, "wipe": True}
+
+
+def test_a_suite_of_a_server_passes_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    words = ("only=echo,complain,structured,clock,wipe", "resources")
+    done = mcptest("init", str(folder), "--", *EXPLORED, *words)
+    assert done.code == 0, done.said
+    run = mcptest("run", str(folder), "--json")
+    verdicts = {one["name"]: one["status"] for one in json.loads(run.out)}
+    broken = verdicts.pop("note://gone can be read")
+    assert broken == "FAIL"
+    assert "'note://gone' is broken" in done.out
+    assert set(verdicts.values()) == {"PASS", "SKIP"}
+    assert verdicts["wipe answers"] == "SKIP"
+
+
+def test_what_may_write_is_not_called_by_init(tmp_path: Path) -> None:
+    wire = tmp_path / "wire"
+    options = (str(tmp_path / "evals"), "--capture", str(wire))
+    mcptest("init", *options, "--", *EXPLORED, "only=echo,wipe,put")
+    said = (wire / "session-001.jsonl").read_text()
+    assert '"name":"echo","arguments"' in said
+    assert '"name":"wipe","arguments"' not in said
+    assert '"name":"put","arguments"' not in said
+
+
+@pytest.mark.parametrize("server", [(), ("--server", "demo")])
+def test_files_in_the_way_are_never_touched(server: tuple[str, ...], tmp_path: Path) -> None:
+    mine = tmp_path / "read_file.yaml"
+    mine.write_text("mine")
+    done = mcptest("init", str(tmp_path), *server)
+    assert done.code == 2
+    assert "is there already" in done.err
+    assert mine.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["read_file.yaml"]
+
+
+@pytest.mark.parametrize("name", ["demo", "python-sdk"])
+def test_suites_of_real_servers_pass_at_once(name: str, tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "mcptest.peer.demo") if name == "demo" else PYTHON_SDK
+    folder = tmp_path / "evals"
+    done = mcptest("init", str(folder), "--include-writes", "--", *command)
+    assert done.code == 0, done.said
+    run = mcptest("run", str(folder))
+    assert run.code == 0, run.said

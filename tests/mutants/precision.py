@@ -1,0 +1,77 @@
+"""`python -m tests.mutants.precision`: are all mutants caught, and does nothing fire without one?
+
+It judges every mutant and the healthy demo, prints what came of it and writes the page
+`docs/compliance/precision.md`. With `--check` it only says whether the page is fresh. Patterns of
+rule ids, as in `"HTTP-*"`, judge just those, and write nothing.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from tests.mutants.judged import ROOT, Case, Seen, healthy_cases, look_at, mutant_cases
+from tests.mutants.mutant import every_mutant
+from tests.mutants.precision_page import Precision, page_of
+
+PAGE = ROOT / "docs" / "compliance" / "precision.md"
+AT_ONCE = 2
+
+
+def main(words: Sequence[str]) -> int:
+    patterns = [word for word in words if not word.startswith("--")]
+    mutants = [case for case in mutant_cases() if _wanted(case.rule, patterns)]
+    healthy = [] if patterns else healthy_cases()
+    found = look_at_all(mutants, healthy, _tell)
+    print(found.summary)
+    if patterns:
+        return 0 if found.is_perfect else 1
+    page = page_of(found)
+    if "--check" in words:
+        fresh = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page
+        print(f"{PAGE.relative_to(ROOT)} is {'fresh' if fresh else 'out of date'}")
+        return 0 if fresh else 1
+    PAGE.write_text(page, encoding="utf-8")
+    return 0 if found.is_perfect else 1
+
+
+def look_at_all(
+    mutants: Sequence[Case], healthy: Sequence[Case], tell: Callable[[Seen], None]
+) -> Precision:
+    """Judge them all, two at a time; each is a server with processes of its own."""
+    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
+        seen = _told(pool.map(look_at, [*healthy, *mutants]), tell)
+    return Precision(tuple(seen[len(healthy) :]), tuple(seen[: len(healthy)]))
+
+
+def _told(seen: Iterable[Seen], tell: Callable[[Seen], None]) -> list[Seen]:
+    kept = []
+    for one in seen:
+        tell(one)
+        kept.append(one)
+    return kept
+
+
+def _wanted(rule: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatch(rule, one) for one in patterns)
+
+
+def _tell(seen: Seen) -> None:
+    """Only what is not as it should be is worth a line."""
+    case = seen.case
+    where = f"{case.revision} {case.way}"
+    if not case.rule:
+        if seen.failed or seen.trouble:
+            options = " ".join(case.options)
+            print(f"healthy demo {where} {options}: {', '.join(seen.failed)} {seen.trouble}")
+    elif case.rule not in seen.failed:
+        print(f"missed {case.rule} {where}: {seen.outcome or seen.trouble}")
+    elif len(seen.failed) > 1 and not every_mutant()[case.rule].also:
+        print(f"{case.rule} {where} also fails without a reason given: {', '.join(seen.failed)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,40 @@
+"""Where too little was observed for a letter there is no score either, in any report."""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.model.compliance import ComplianceReport
+from mcptest.report.compliance_html import compliance_as_html
+from mcptest.report.compliance_json import compliance_as_json
+from mcptest.report.compliance_markdown import compliance_as_markdown
+from mcptest.report.compliance_text import compliance_lines
+from mcptest.report.terminal import Style
+from mcptest.run.lanes_compliance import min_grade_gate
+from tests.unit.compliance_results import INCONCLUSIVE, judgement, result, results
+
+
+def hardly_seen() -> ComplianceReport:
+    """One rule passes; a server that died kept all others from being judged."""
+    dead = [result(f"X-{n}", INCONCLUSIVE, cause="exited") for n in range(60)]
+    return ComplianceReport(server="x", judgements=(judgement(*results(1), *dead),))
+
+
+def test_the_json_report_has_no_score_without_a_letter_and_says_why() -> None:
+    grade = json.loads(compliance_as_json(hardly_seen()))["judgements"][0]["grade"]
+    assert (grade["letter"], grade["score"]) == ("", 0)
+    assert grade["caps"][0].startswith("no letter: ")
+
+
+def test_no_other_report_shows_a_score() -> None:
+    report = hardly_seen()
+    text = "\n".join(compliance_lines(report, Style(colour=False, unicode=False)))
+    for page in (text, compliance_as_markdown(report), compliance_as_html(report)):
+        assert "of 100" not in page
+        assert "no grade: too little was observed for one" in page
+
+
+def test_the_gate_names_no_score_either() -> None:
+    gate = min_grade_gate("A", hardly_seen().judgements[0])
+    assert not gate.passed
+    assert gate.detail == "no letter, A is wanted"
