@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +19,10 @@ def listening(arguments: argparse.Namespace) -> Iterator[Tell]:
         yield lambda event: None
         return
     from mcptest.report.compliance_progress import JudgingProgress
-    from mcptest.report.terminal import Style
+    from mcptest.report.terminal import Style, columns
 
     style = Style.of(sys.stderr, no_color=arguments.no_color)
-    progress = JudgingProgress(sys.stderr, style, shutil.get_terminal_size().columns)
+    progress = JudgingProgress(sys.stderr, style, columns())
     try:
         yield progress
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from mcptest.model.compliance import ComplianceReport
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.model.show import show
-from mcptest.report.terminal import Style, say, say_json
+from mcptest.report.terminal import Style, columns, say, say_json
 from mcptest.run.lanes_results import COMPLIANCE, result_of_gate, results_of_judgement
 from mcptest.suite.model import Place
 from mcptest.transport.files import replace_file
@@ -50,7 +49,7 @@ def _print_text(arguments: argparse.Namespace, report: ComplianceReport) -> None
     from mcptest.report.compliance_text import compliance_lines
 
     style = Style.of(sys.stdout, no_color=arguments.no_color)
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = columns(100)
     lines = (
         _brief_lines(report)
         if arguments.quiet

@@ -243,16 +243,14 @@ def _carry_out(
     options: RunOptions,
     stop: Stop,
 ) -> RunReport:
-    import shutil
-
     from mcptest.model.results import RunReport
-    from mcptest.report.terminal import Style
+    from mcptest.report.terminal import Style, columns
     from mcptest.run.suite_run import run_suite
 
     if not tests:
         return RunReport()
     style = Style.of(sys.stderr, no_color=arguments.no_color)
-    width = shutil.get_terminal_size().columns
+    width = columns()
     total = len(tests) * options.trials * max(1, len(options.languages))
     progress: Progress | None = None
 
@@ -364,11 +362,9 @@ def publish(
 
     `elsewhere` writes further ones, and says what it could not write.
     """
-    import shutil
-
     from mcptest.report.results_json import mcp_assert_json
     from mcptest.report.results_text import summary
-    from mcptest.report.terminal import Style
+    from mcptest.report.terminal import Style, columns
     from mcptest.report.write import with_regressions, write_reports
 
     wanted = wanted_reports(arguments)
@@ -381,7 +377,7 @@ def publish(
         sys.stdout.buffer.write(mcp_assert_json(report))
     elif report.results:
         style = Style.of(sys.stdout, no_color=arguments.no_color)
-        width = shutil.get_terminal_size().columns
+        width = columns()
         rendered = (as_text or text_for(arguments))(report, style, width)
         sys.stdout.write(summary(report, style) + "\n" if arguments.quiet else rendered)
     sys.stdout.flush()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mcptest.model.revision import TIMELINE
 from mcptest.report.corpus_pages import stale_corpus_pages, write_corpus_pages
+from mcptest.report.grading_tables import PARTS as GRADING_PARTS
 from mcptest.report.version_diff import plain, severity_in_words, summary_in_words
 from mcptest.rules.corpus.load import SHIPPED, shipped_registry
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS, WELL_KNOWN
@@ -185,6 +186,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     },
     "upgrade.md": {"matrix": _matrix, "guides": _guides},
     "not-testable.md": {"uncovered": _uncovered, "covered": _covered},
+    **GRADING_PARTS,
 }
 
 

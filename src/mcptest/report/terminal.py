@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 import msgspec
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+
+
+def columns(otherwise: int = 80) -> int:
+    """How wide the terminal is. `shutil` would tell too, and bring every kind of archive along."""
+    with contextlib.suppress(ValueError):
+        told = int(os.environ.get("COLUMNS", ""))
+        if told > 0:
+            return told
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise  # type: ignore[union-attr]  # None is an AttributeError
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return otherwise
 
 
 class Style(msgspec.Struct, frozen=True):
