@@ -52,6 +52,7 @@ docs-check: $(VENV)/.installed-dev
 
 precision: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.precision
+	$(BIN)/python -m tests.mutants.exchanges
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py

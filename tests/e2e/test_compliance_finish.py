@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from mcptest.model.compliance_events import Event, RuleJudged
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Outcome
+from mcptest.rules.corpus.load import SHIPPED
 from mcptest.rules.corpus.version_corpus import corpus_of
 from mcptest.run.compliance.judging import judge_server
 from mcptest.run.compliance.order import Order
@@ -179,3 +181,15 @@ def test_the_rules_of_the_corpora_are_listed() -> None:
     corpus = corpus_of(Revision.V2026_07_28)
     assert corpus is not None
     assert names >= {"PROTO-002", "INV-004", *corpus.rules}
+
+
+def test_a_corpus_with_an_error_is_told_with_its_place_and_nothing_else(tmp_path: Path) -> None:
+    corpora = tmp_path / "corpora"
+    shutil.copytree(SHIPPED, corpora)
+    broken = corpora / "v2026-07-28" / "lifecycle.yml"
+    broken.write_text(broken.read_text().replace("- rule_id:", "- rule_idd:", 1))
+    words = ["compliance", "run", "--server", "demo", "--registry", str(corpora / "registry.yml")]
+    done = subprocess.run([sys.executable, "-m", "mcptest", *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"{broken}:1:3: unknown key rule_idd" in done.stderr
+    assert "--spec-version" not in done.stderr

@@ -22,6 +22,7 @@ from mcptest.rules.grade_delta import judge_grade_delta
 from mcptest.rules.grading import rank
 from mcptest.run.compliance.order import Order
 from mcptest.suite.compliance_block import ComplianceBlock
+from mcptest.suite.problems import SuiteError
 
 Tell: TypeAlias = Callable[[Event], None]
 
@@ -90,7 +91,7 @@ def _judged_tests(block: ComplianceBlock, order: Order, tell: Tell) -> Judgement
         return _repeatable(run_tests(order, block.tests, tell), order)
     except UsageError as error:
         # Which revision is spoken was found out only now, and it lacks a rule that was named.
-        if order.revision is not None:
+        if order.revision is not None or isinstance(error, SuiteError):
             raise
         remedy = "--spec-version" if block.tests is None else "compliance.spec_version"
         raise UsageError(error.message, hint=f"name the revision that has it: {remedy}") from None
