@@ -176,6 +176,15 @@ def test_too_little_observed_is_no_letter(given: list[RuleResult]) -> None:
     assert why.startswith("no letter: ")
 
 
+def test_a_server_that_fell_silent_gets_no_letter_for_its_handshake() -> None:
+    seen = [result(f"X-{n}", PASS) for n in range(40)]
+    lost = [result(f"Y-{n}", INCONCLUSIVE, cause="silence") for n in range(11)]
+    assert grade([*seen, *lost[:10]]).letter == "B+"
+    found = grade([*seen, *lost])
+    assert found.letter == ""
+    assert "11 MUST rules could not be judged, 40 were observed" in found.caps[0]
+
+
 def test_a_server_that_answered_nothing_gets_no_grade_and_no_points() -> None:
     dead = [result(f"X-{n}", INCONCLUSIVE, cause="exited") for n in range(150)]
     found = grade(dead)

@@ -62,7 +62,11 @@ def _known(name: str) -> tuple[str, str]:
 def _enough() -> Iterator[str]:
     yield f"- at least {grading.RULES_FOR_A_LETTER} rules were observed,"
     yield f"- at least {grading.MUSTS_FOR_A_LETTER} of them MUST rules,"
-    yield f"- and at least {grading.SHARE_FOR_A_LETTER} % of the rules that apply to the server."
+    yield f"- at least {grading.SHARE_FOR_A_LETTER} % of the rules that apply to the server,"
+    yield (
+        f"- and no more MUST rules that a root cause kept from being judged than "
+        f"{grading.UNJUDGED_FOR_A_LETTER} % of those that were observed."
+    )
 
 
 def _history() -> Iterator[str]:

@@ -49,6 +49,8 @@ RULES_FOR_A_LETTER: Final = 20
 MUSTS_FOR_A_LETTER: Final = 10
 SHARE_FOR_A_LETTER: Final = 20
 """In percent of the applicable rules."""
+UNJUDGED_FOR_A_LETTER: Final = 25
+"""The most MUST rules that a root cause may stand in front of, in percent of those observed."""
 BASIC: Final[Mapping[str, str]] = {
     "PROTO-001": "without version, capabilities and name a client ends the handshake",
     "PROTO-002": "clients refuse an initialize result whose capabilities they can't read",
@@ -158,11 +160,21 @@ def _too_little(results: Sequence[RuleResult]) -> str:
     musts = sum(one.outcome in _OBSERVED and one.severity is Severity.MUST for one in results)
     enough = seen >= RULES_FOR_A_LETTER and musts >= MUSTS_FOR_A_LETTER
     if enough and 100 * seen >= SHARE_FOR_A_LETTER * applicable:
-        return ""
+        return _too_much_unjudged(_unjudged_musts(results), musts)
     return (
         f"no letter: {seen} of {applicable} applicable rules were observed, {musts} of them MUST; "
         f"a letter needs {RULES_FOR_A_LETTER}, {MUSTS_FOR_A_LETTER} of them MUST, "
         f"and {SHARE_FOR_A_LETTER} %"
+    )
+
+
+def _too_much_unjudged(unjudged: int, musts: int) -> str:
+    """Who falls silent after the handshake has passed what a handshake shows, and nothing else."""
+    if 100 * unjudged <= UNJUDGED_FOR_A_LETTER * musts:
+        return ""
+    return (
+        f"no letter: {unjudged} MUST rules could not be judged, {musts} were observed; "
+        f"a letter takes at most {UNJUDGED_FOR_A_LETTER} % of these"
     )
 
 

@@ -108,6 +108,7 @@ def _of_grading() -> dict[str, Any]:
             grading.RULES_FOR_A_LETTER,
             grading.MUSTS_FOR_A_LETTER,
             grading.SHARE_FOR_A_LETTER,
+            grading.UNJUDGED_FOR_A_LETTER,
         ],
         "basic": sorted(grading.BASIC),
     }
