@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+
 from mcptest.model.compliance_events import Event, RuleJudged
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Outcome
@@ -169,7 +171,8 @@ def test_a_slow_tool_is_cancelled_before_the_newest_revision_too(tmp_path: Path)
             timeout=BOUND,
         )
         judgement = judge_server(order, quiet)
-    assert [one.outcome for one in judgement.results] == [Outcome.PASS, Outcome.PASS]
+    # That our own cancellation was in order says nothing about the server.
+    assert [one.outcome for one in judgement.results] == [Outcome.NOT_OBSERVED, Outcome.PASS]
 
 
 # -- the rules -----------------------------------------------------------------------------------
@@ -193,3 +196,27 @@ def test_a_corpus_with_an_error_is_told_with_its_place_and_nothing_else(tmp_path
     assert done.returncode == 2
     assert f"{broken}:1:3: unknown key rule_idd" in done.stderr
     assert "--spec-version" not in done.stderr
+
+
+HANDSHAKE_ONLY = """\
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line) if line.startswith("{") else {}
+    if asked.get("method") == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"]}
+        result |= {"capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_what_only_we_sent_passes_no_rule_about_the_server(tmp_path: Path) -> None:
+    """It answers `initialize` and nothing else: it never asked, cancelled or notified."""
+    server = tmp_path / "handshake_only.py"
+    server.write_text(HANDSHAKE_ONLY)
+    target = msgspec.structs.replace(DEMO, command=(sys.executable, str(server)), label="quiet")
+    order = Order(target=target, revision=Revision.V2025_11_25, timeout=1.0, patience=0.3)
+    results = {one.id: one for one in judge_server(order, lambda event: None).results}
+    about_own_messages = ("MSG-004", "MSG-005", "MSG-017", "PROG-004", "CANCEL-001", "CANCEL-002")
+    passed = [name for name in about_own_messages if results[name].outcome is Outcome.PASS]
+    assert passed == []
+    assert results["MSG-012"].outcome is Outcome.PASS  # it did send a result

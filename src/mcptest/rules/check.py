@@ -14,12 +14,23 @@ from mcptest.rules.session import NO_MESSAGE, Session, Step
 class Check:
     """One rule at work on one session."""
 
-    __slots__ = ("_findings", "_kept", "_reason", "observed", "rule", "session", "violations")
+    __slots__ = (
+        "_findings",
+        "_kept",
+        "_reason",
+        "observed",
+        "of_server",
+        "rule",
+        "session",
+        "violations",
+    )
 
     def __init__(self, rule: Rule, session: Session, kept: int = DEFAULT_LIMITS.findings) -> None:
         self.rule = rule
         self.session = session
         self.observed = 0
+        self.of_server = 0
+        """How much of that the server sent."""
         self.violations = 0
         self._kept = kept
         self._findings: list[Finding] = []
@@ -28,6 +39,8 @@ class Check:
     def saw(self, step: Step | None = None) -> None:
         """The capture exercised the rule here."""
         self.observed += 1
+        if step is not None and step.sender == "server":
+            self.of_server += 1
 
     def violated(
         self,

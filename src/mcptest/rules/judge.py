@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ class JudgedSession:
     complete: bool
     """False when the capture was cut short."""
     verdicts: tuple[Verdict, ...]
+    of_server: Mapping[str, int]
+    """By rule, how often something that the server sent exercised it."""
     offered: Offered
     """What the server offers and which ids were used, for the composition of several servers."""
 
@@ -96,6 +98,7 @@ def judge(
         messages=session.messages,
         complete=session.ends_whole,
         verdicts=tuple(_verdict(watcher, session, revisions) for watcher in watchers),
+        of_server={watcher.rule.id: watcher.check.of_server for watcher in watchers},
         offered=offered,
     )
 
@@ -103,9 +106,10 @@ def judge(
 class _Listeners:
     """Who hears of one sort of step. Routine ones are sent to few and counted for the others."""
 
-    __slots__ = ("counting", "every", "routine", "seen")
+    __slots__ = ("counting", "every", "of_server", "routine", "seen")
 
-    def __init__(self, wanted: Sequence[_Watcher], thorough: bool) -> None:
+    def __init__(self, wanted: Sequence[_Watcher], thorough: bool, sender: str) -> None:
+        self.of_server = sender == "server"
         self.every = [(watcher, watcher.watching.send) for watcher in wanted]
         self.routine = [
             (watcher, watcher.watching.send)
@@ -118,6 +122,7 @@ class _Listeners:
     def count(self) -> None:
         for watcher in self.counting:
             watcher.check.observed += self.seen
+            watcher.check.of_server += self.seen if self.of_server else 0
         self.seen = 0
 
 
@@ -140,7 +145,7 @@ class _Dispatch:
         listeners = self.listeners.get(key)
         if listeners is None:
             wanted = [one for one in self.watchers if _wants(one, kind, method, step)]
-            listeners = self.listeners[key] = _Listeners(wanted, self.thorough)
+            listeners = self.listeners[key] = _Listeners(wanted, self.thorough, step.sender)
         chosen = listeners.every
         if step.routine:
             listeners.seen += 1

@@ -41,6 +41,10 @@ ALSO_WHEN_RUDE = frozenset(
 """Rules about messages as such: a server keeps to them whatever it was sent."""
 POINTING_AT_THE_QUESTION = frozenset({"MSG-009"})
 """Rules about answers that never came: the message they point at is of the other side."""
+SEEN_WHEN_WE_SEND = frozenset({"CANCEL-002", "MSG-008"})
+"""Rules about what must not come after a message of the other side."""
+ABOUT_SILENCE = POINTING_AT_THE_QUESTION | SEEN_WHEN_WE_SEND
+"""A server that has died or fallen silent says nothing about these, or the wrong thing."""
 
 
 class SessionVerdict(msgspec.Struct, frozen=True):
@@ -66,31 +70,34 @@ def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVer
         if tape.dropped or not tape.records or not held:
             continue
         source = tape.as_session(site.revision.wire_version)
-        for verdict in judge(source, held, site.revision).verdicts:
-            found[verdict.rule].append((_about_the_server(verdict), tape))
+        judged = judge(source, held, site.revision)
+        for verdict in judged.verdicts:
+            of_server = judged.of_server[verdict.rule]
+            found[verdict.rule].append((_about_the_server(verdict, of_server), tape))
     return {name: _combined(verdicts, site) for name, verdicts in found.items()}
 
 
 def _can_judge(rule: Rule, conversation: Conversation, site: Site) -> bool:
     if rule.id in ON_THE_TOUR_ONLY:
         return conversation is site.shared.get("tour")
-    if rule.id in POINTING_AT_THE_QUESTION and (conversation.gone or conversation.mute):
+    if rule.id in ABOUT_SILENCE and (conversation.gone or conversation.mute):
         return False  # what it died of, or fell silent over, is told already
     return conversation.polite or rule.id in ALSO_WHEN_RUDE
 
 
-def _about_the_server(verdict: Verdict) -> Verdict:
-    """Without what a rule that judges both sides has to say about us."""
-    if verdict.outcome is not Outcome.FAIL or RULES[verdict.rule].side is not Side.BOTH:
+def _about_the_server(verdict: Verdict, of_server: int) -> Verdict:
+    """Of a rule that judges both sides: without what it has to say about us."""
+    rule = verdict.rule
+    if RULES[rule].side is not Side.BOTH or verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:
         return verdict
-    ours = "server" if verdict.rule in POINTING_AT_THE_QUESTION else "client"
+    ours = "server" if rule in POINTING_AT_THE_QUESTION else "client"
     findings = tuple(one for one in verdict.findings if one.sender != ours)
     if findings:
         return msgspec.structs.replace(verdict, findings=findings)
-    observed = verdict.observed - verdict.findings_total
-    if observed > 0:
-        return Verdict(verdict.rule, Outcome.PASS, observed=observed)
-    return Verdict(verdict.rule, Outcome.NOT_OBSERVED, "nothing of the server exercised it")
+    seen = verdict.observed - of_server if rule in SEEN_WHEN_WE_SEND else of_server
+    if seen > 0:
+        return Verdict(rule, Outcome.PASS, observed=seen)
+    return Verdict(rule, Outcome.NOT_OBSERVED, "nothing of the server exercised it")
 
 
 def _combined(verdicts: Sequence[tuple[Verdict, Tape]], site: Site) -> SessionVerdict:
