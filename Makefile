@@ -44,11 +44,13 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md
+	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance
 
 docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance --check
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md --check
+	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance --check
 
 precision: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.precision

@@ -3,8 +3,14 @@
     python benchmarks/suite_speed.py [--rounds 3] [--only filesystem|python|trivial|waiting]
 
 The floor is what no runner can beat: the same servers merely started and initialised, as many at
-a time as there are cores. mcp-assert is its own binary, without the Python shim in front of it.
-Read the ratios: all lanes run on one machine in one run, with the same environment for servers.
+a time as there are cores, and then killed. `floor-polite` is the same with the end that a
+considerate client gives them: their input is closed, and they leave by themselves. mcp-assert is
+its own binary, without the Python shim in front of it; `reuse-pip` is the command that pip
+installs, as users have it. Read the ratios: all lanes run on one machine in one run, with the same
+environment for servers.
+
+From its second time on, a run over files that have not changed starts its first server before it
+reads them. The lanes whose name ends in `-first` may not remember anything: a first run.
 """
 
 from __future__ import annotations
@@ -55,7 +61,17 @@ class Subject:
     command: list[str]
     block: str
     fixture: bool = False
-    lanes: tuple[str, ...] = ("assert", "fresh", "quick-end", "floor", "reuse", "shared")
+    lanes: tuple[str, ...] = (
+        "assert",
+        "fresh",
+        "quick-end",
+        "floor",
+        "floor-polite",
+        "reuse",
+        "reuse-pip",
+        "shared-first",
+        "shared",
+    )
     goals: dict[str, float] = field(default_factory=dict)
 
 
@@ -90,7 +106,7 @@ def subjects() -> list[Subject]:
             "waiting",
             [sys.executable, "-I", "-S", str(HERE / "servers/stdio_waits.py")],
             echo,
-            lanes=("assert", "reuse", "shared", "in-flight"),
+            lanes=("assert", "reuse", "shared", "in-flight-first", "in-flight"),
         ),
     ]
     node = shutil.which("node") and NPM.is_dir()
@@ -118,26 +134,35 @@ def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[]
     commands = {
         "assert": theirs,
         "reuse": [*theirs, "--reuse-server"],
+        "reuse-pip": [str(MCPTEST.with_name("mcp-assert")), *theirs[1:], "--reuse-server"],
         "fresh": ours,
         "quick-end": [*ours, "--quick-end"],
         "shared": [*ours, "--isolation", "shared"],
         "in-flight": [*ours, "--isolation", "shared", "--in-flight", "32"],
     }
-    if name == "floor":
+    for kind in ("shared", "in-flight"):
+        commands[f"{kind}-first"] = commands[kind]
+    if name.startswith("floor"):
         command = [word.replace("{{fixture}}", str(fixture)) for word in subject.command]
-        return lambda: start_and_initialise(command)
-    return lambda: run(commands[name], suite.parent)
+        return lambda: start_and_initialise(command, politely=name == "floor-polite")
+    cache = os.devnull if name.endswith("-first") else str(suite.parent / "cache")
+    return lambda: run(commands[name], suite.parent, cache)
 
 
-def run(command: list[str], cwd: Path) -> None:
+def run(command: list[str], cwd: Path, cache: str) -> None:
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False
+        command,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=ENVIRONMENT | {"XDG_CACHE_HOME": cache},
+        check=False,
     )
     if done.returncode:
         raise SystemExit(f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
-def start_and_initialise(command: list[str]) -> None:
+def start_and_initialise(command: list[str], *, politely: bool) -> None:
     line = json.dumps(INITIALIZE).encode() + b"\n"
 
     def once(_: int) -> None:
@@ -154,7 +179,8 @@ def start_and_initialise(command: list[str]) -> None:
         server.stdin.flush()
         assert b"protocolVersion" in server.stdout.readline()
         server.stdin.close()
-        server.kill()
+        if not politely:
+            server.kill()
         server.wait()
         server.stdout.close()
 
@@ -177,6 +203,8 @@ def main() -> None:
             (fixture / "hello.txt").write_text("Hello, world!\n")
             write_suite(subject, suite)
             lanes = {name: lane(subject, name, suite, fixture) for name in subject.lanes}
+            for name in {"shared", "in-flight"} & set(lanes):
+                lanes[name]()  # so that there is a run to remember
             times: dict[str, list[float]] = {name: [] for name in lanes}
             for _ in range(arguments.rounds):
                 for name, act in lanes.items():
@@ -190,11 +218,14 @@ def show(subject: Subject, seconds: dict[str, float]) -> None:
     base = seconds["assert"]
     print(f"{subject.name}, {COUNT} assertions")
     for name, value in seconds.items():
-        print(f"  {name:<10} {value:7.3f} s   mcp-assert / this = {base / value:6.2f}")
+        print(f"  {name:<15} {value:7.3f} s   mcp-assert / this = {base / value:6.2f}")
     if "floor" in seconds:
         print(f"  fresh / floor   = {seconds['fresh'] / seconds['floor']:.2f}")
+        print(f"  fresh / floor-polite = {seconds['fresh'] / seconds['floor-polite']:.2f}")
         print(f"  quick-end / floor = {seconds['quick-end'] / seconds['floor']:.2f}")
     print(f"  reuse / shared  = {seconds['reuse'] / seconds['shared']:.2f}")
+    if "reuse-pip" in seconds:
+        print(f"  reuse-pip / shared = {seconds['reuse-pip'] / seconds['shared']:.2f}")
     if "in-flight" in seconds:
         print(f"  reuse / in-flight = {seconds['reuse'] / seconds['in-flight']:.2f}")
     print(flush=True)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Tests of commands start our programs thousands of times. Where nothing compiled may be kept, as in
+# many containers, each of them would compile all of mcptest again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# What runs remember of each other is kept out of the user's own cache. The folder is the same for
+# all tests of a user: it holds 256 small files at most.
+os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"mcptest-tests-{os.getuid()}")
 
 NPM_PEERS = Path(__file__).parent / "peers" / "npm" / "node_modules"
 
@@ -15,6 +28,18 @@ NPM_PEERS = Path(__file__).parent / "peers" / "npm" / "node_modules"
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("search", deadline=None, database=None, max_examples=5_000)
 settings.load_profile("steady")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each processor: half of its time a test waits for a process to speak or to end."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: nobody needs to look through it for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def missing_for_npm() -> str:

@@ -18,7 +18,7 @@ import pytest
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import ToolBlock
 from tests.differential.both_tools import BIN, BOUND, MCP_ASSERT
-from tests.e2e.driving import NPM, PEERS
+from tests.e2e.driving import NPM, PEERS, Done, mcptest
 
 EXPLORED = Path(__file__).parents[1] / "e2e" / "explored.py"
 PAGE = Path(__file__).parents[2] / "docs" / "mcp-assert-differences.md"
@@ -27,19 +27,24 @@ HIDDEN = {"get-roots-list", "trigger-elicitation-request", "trigger-sampling-req
 """What server-everything shows only to clients that declare the capability."""
 
 
-def theirs(*argv: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return _run([str(MCP_ASSERT), *argv], folder)
-
-
-def ours(*argv: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return _run([sys.executable, "-m", "mcptest", *argv], folder)
-
-
-def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
-    env = {**os.environ, "MEMORY_FILE_PATH": str(folder / "memory.json")}
-    return subprocess.run(
-        command, capture_output=True, timeout=BOUND, stdin=subprocess.DEVNULL, cwd=folder, env=env
+def theirs(*argv: str, folder: Path) -> Done:
+    done = subprocess.run(
+        [str(MCP_ASSERT), *argv],
+        capture_output=True,
+        timeout=BOUND,
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment(folder),
     )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def ours(*argv: str, folder: Path) -> Done:
+    return mcptest(*argv, cwd=folder, env=environment(folder))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "MEMORY_FILE_PATH": str(folder / "memory.json")}
 
 
 def server(name: str, folder: Path) -> str:
@@ -64,8 +69,8 @@ def _mcp_assert_is_there() -> None:
         pytest.skip("mcp-assert is not installed")
 
 
-def classes(done: subprocess.CompletedProcess[bytes]) -> dict[str, str]:
-    report: dict[str, Any] = json.loads(done.stdout)
+def classes(done: Done) -> dict[str, str]:
+    report: dict[str, Any] = json.loads(done.out)
     return {one["tool"]: one["status"] for one in report["results"]}
 
 
@@ -76,6 +81,21 @@ def test_an_audit_finds_the_same_tools_in_the_same_health(name: str, tmp_path: P
     our_classes = classes(ours(*words, folder=tmp_path))
     assert list(our_classes) == list(their_classes)
     assert our_classes == their_classes
+
+
+def test_an_audit_of_the_everything_server_differs_as_documented(tmp_path: Path) -> None:
+    words = ("--json", "--include-writes", "--timeout", "1s")
+    command = ("audit", "--server", server("everything", tmp_path), *words)
+    before = classes(theirs(*command, folder=tmp_path))
+    now = classes(ours(*command, "--no-verify", folder=tmp_path))
+    assert before["trigger-long-running-operation"] == "timeout"
+    assert before.pop("simulate-research-query") == "healthy"
+    assert now.pop("simulate-research-query") == "skipped"
+    assert {name: now[name] for name in now if name not in HIDDEN} == before
+    assert now.keys() - before.keys() == HIDDEN
+    page = PAGE.read_text()
+    assert "| `audit` and tools that run only as a task |" in page
+    assert "| tools in `audit` and `coverage` |" in page
 
 
 def test_without_a_word_about_writing_mcptest_calls_less(tmp_path: Path) -> None:
@@ -95,7 +115,7 @@ def test_a_crash_costs_mcp_assert_every_verdict_after_it(tmp_path: Path) -> None
     before, now = theirs(*words, folder=tmp_path), ours(*words, folder=tmp_path)
     assert classes(before) == {"leave": "crash", "echo": "crash"}
     assert classes(now) == {"leave": "crash", "echo": "healthy"}
-    assert (before.returncode, now.returncode) == (0, 1)
+    assert (before.code, now.code) == (0, 1)
     assert "| `audit` after a crash |" in PAGE.read_text()
 
 
@@ -113,7 +133,7 @@ def test_generate_writes_a_test_for_the_same_tools_under_the_same_names(
     command = server(name, tmp_path)
     for tool in (theirs, ours):
         words = ("--server", command, "--output", tool.__name__)
-        assert tool("generate", *words, folder=tmp_path).returncode == 0
+        assert tool("generate", *words, folder=tmp_path).code == 0
     before = {path.name for path in (tmp_path / "theirs").glob("*.yaml")}
     now = {path.name for path in (tmp_path / "ours").glob("*.yaml")}
     assert before == {one for one in now if not one.startswith(("prompt-", "resource-"))}
@@ -130,21 +150,21 @@ def test_what_generate_wrote_is_read_by_both(tmp_path: Path) -> None:
     command = server("memory", tmp_path)
     ours("generate", "--server", command, "--output", "suite", folder=tmp_path)
     done = theirs("run", "--suite", "suite", "--json", folder=tmp_path)
-    names = {one["name"]: one["status"] for one in json.loads(done.stdout)}
+    names = {one["name"]: one["status"] for one in json.loads(done.out)}
     assert names["read_graph answers"] == "PASS"
     assert names["delete_entities answers"] == "SKIP"
 
 
-@pytest.mark.parametrize("name", ["memory", "everything"])
+@pytest.mark.parametrize("name", ["memory", "everything", "filesystem", "time"])
 def test_coverage_counts_the_same_where_nothing_is_skipped(name: str, tmp_path: Path) -> None:
     command = server(name, tmp_path)
     words = ("--server", command, "--output", "suite", "--include-writes")
     theirs("generate", *words, folder=tmp_path)
-    for path in sorted((tmp_path / "suite").glob("*.yaml"))[3:]:
+    for path in sorted((tmp_path / "suite").glob("*.yaml"))[1:]:
         path.unlink()
     asked = ("coverage", "--suite", "suite", "--server", command, "--coverage-json")
-    assert theirs(*asked, "theirs.json", folder=tmp_path).returncode == 0
-    assert ours(*asked, "ours.json", folder=tmp_path).returncode == 0
+    assert theirs(*asked, "theirs.json", folder=tmp_path).code == 0
+    assert ours(*asked, "ours.json", folder=tmp_path).code == 0
     before = json.loads((tmp_path / "theirs.json").read_text())
     now = json.loads((tmp_path / "ours.json").read_text())
     assert sorted(one["name"] for one in now["covered_tools"]) == sorted(

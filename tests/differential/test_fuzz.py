@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,16 @@ EXPLAINED = {
 }
 
 
-def theirs(server: str) -> dict[str, Any]:
-    command = [str(BINARY), "fuzz", "--server", server, "--seed", "7", "--runs", "40", "--json"]
+def theirs(server: str, *options: str) -> dict[str, Any]:
+    words = ("--seed", "7", "--runs", "40", "--json", *options)
+    command = [str(BINARY), "fuzz", "--server", server, *words]
     done = subprocess.run(command, capture_output=True, timeout=BOUND, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def ours(server: str) -> dict[str, Any]:
-    words = ("--seed", "7", "--runs", "40", "--json", "--include-writes")
+def ours(server: str, *options: str) -> dict[str, Any]:
+    words = ("--seed", "7", "--runs", "40", "--json", "--include-writes", *options)
     found: dict[str, Any] = json.loads(mcptest("fuzz", "--server", server, *words).out)
     return found
 
@@ -56,3 +58,38 @@ def test_the_same_tools_and_every_failure_of_theirs_is_explained(name: str, tmp_
     assert labels <= set(EXPLAINED)
     assert our_report["summary"]["total_failures"] == 0
     assert our_report["summary"]["total_runs"] == their_report["summary"]["total_runs"]
+
+
+def classes(report: dict[str, Any]) -> dict[str, set[str]]:
+    """What each tool was found to do, without what is explained."""
+    return {
+        tool["tool"]: {
+            failure["status"]
+            for failure in tool.get("failures", ())
+            if failure["label"].rpartition(": ")[2] not in EXPLAINED
+        }
+        for tool in report["tools"]
+    }
+
+
+def test_the_everything_server_is_classed_the_same() -> None:
+    """It has a tool that is slower than the time-out, and some that only we are shown."""
+    server = f"node {NPM / 'server-everything' / 'dist' / 'index.js'}"
+    options = ("--runs", "5", "--timeout", "300ms")
+    before, now = classes(theirs(server, *options)), classes(ours(server, *options))
+    assert before["trigger-long-running-operation"] == {"timeout"}
+    assert now["trigger-long-running-operation"] == {"hang"}
+    slow = "trigger-long-running-operation"
+    assert {one for one in before if one != slow and before[one]} == set()
+    assert {one for one in now if one != slow and now[one]} == set()
+    hidden = {"get-roots-list", "trigger-elicitation-request", "trigger-sampling-request"}
+    assert now.keys() - before.keys() == hidden
+    assert before.keys() - now.keys() == {"simulate-research-query"}
+
+
+def test_mcp_server_time_is_classed_the_same() -> None:
+    """With few inputs: it writes much to stderr, which mcp-assert does not read."""
+    server = str(Path(sys.executable).with_name("mcp-server-time"))
+    before, now = theirs(server, "--runs", "4"), ours(server, "--runs", "4")
+    assert tools_of(before) == tools_of(now) == {"get_current_time", "convert_time"}
+    assert classes(before) == classes(now)

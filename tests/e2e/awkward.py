@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -119,7 +120,21 @@ def deaf() -> None:
 
 
 def slow_call() -> None:
-    """Hangs in a tool, and says so in a file."""
+    """Hangs in a tool up to the end of its input, and says so in a file."""
+
+    def before(method: str) -> None:
+        if method == "tools/call":
+            Path(sys.argv[2]).write_text(str(os.getpid()))
+            closed = select.poll()
+            closed.register(0, 0)  # not for what there is to read
+            closed.poll()
+            sys.exit()
+
+    serve(before)
+
+
+def stuck_call() -> None:
+    """Hangs in a tool until a signal ends it, and says so in a file."""
 
     def before(method: str) -> None:
         if method == "tools/call":

@@ -167,7 +167,7 @@ def turn_subscriptions_into_texts(message: Obj) -> None:
 
 def agree_to_everything(message: Obj) -> None:
     if message.get("method") == "notifications/subscriptions/acknowledged":
-        params_of(message)["notifications"] = {"promptsListChanged": True}
+        params_of(message)["notifications"] = {"resourcesListChanged": True}
 
 
 def announce_nothing(message: Obj) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
-import time
 from typing import Any
 
 TOOL = {"name": "destroy", "inputSchema": {"type": "object"}}
@@ -21,6 +21,12 @@ def fail(identifier: Any, code: int, why: str = "no") -> None:
     say({"id": identifier, "error": {"code": code, "message": why}})
 
 
+def hang_until_stdin_is_closed() -> None:
+    closed = select.poll()
+    closed.register(0, 0)  # not for what there is to read
+    closed.poll()
+
+
 def listed(way: str, identifier: Any, params: dict[str, Any]) -> None:
     if "cursor" not in params:
         if way == "dies-on-list":
@@ -31,7 +37,7 @@ def listed(way: str, identifier: Any, params: dict[str, Any]) -> None:
         sys.stderr.flush()
         os._exit(9)
     elif way == "hangs-on-cursor":
-        time.sleep(1000)
+        hang_until_stdin_is_closed()
     else:
         fail(identifier, -32602)
 

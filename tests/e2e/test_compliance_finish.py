@@ -192,10 +192,10 @@ def test_a_corpus_with_an_error_is_told_with_its_place_and_nothing_else(tmp_path
     broken = corpora / "v2026-07-28" / "lifecycle.yml"
     broken.write_text(broken.read_text().replace("- rule_id:", "- rule_idd:", 1))
     words = ["compliance", "run", "--server", "demo", "--registry", str(corpora / "registry.yml")]
-    done = subprocess.run([sys.executable, "-m", "mcptest", *words], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert f"{broken}:1:3: unknown key rule_idd" in done.stderr
-    assert "--spec-version" not in done.stderr
+    done = mcptest(*words)
+    assert done.code == 2
+    assert f"{broken}:1:3: unknown key rule_idd" in done.err
+    assert "--spec-version" not in done.err
 
 
 HANDSHAKE_ONLY = """\

@@ -6,18 +6,15 @@ docs/compliance/findings.md.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.driving import NPM, PEERS, PYTHON_SDK, free_port, mcptest, wait_until
+from tests.e2e.driving import NPM, PEERS, PYTHON_SDK, free_port, listening, mcptest
 
 pytestmark = pytest.mark.peer
 
@@ -101,30 +98,6 @@ def expected(failing: Failing) -> dict[str, set[str]]:
     return {revision: set(rules.split()) for revision, rules in failing.items()}
 
 
-@contextlib.contextmanager
-def serving(folder: Path, command: Sequence[str], ready: str, port: int) -> Iterator[None]:
-    """A server beside us. It talks to a file: a pipe that nobody reads would stop it."""
-    log = folder / "server.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PORT": str(port)},
-        )
-    try:
-        wait_until(lambda: ready.encode() in log.read_bytes(), ready)
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 # -- over HTTP: all revisions ------------------------------------------------------------------
 
 
@@ -161,7 +134,7 @@ def test_over_http_exactly_the_known_deviations_are_found_in_every_revision(
 ) -> None:
     port = free_port()
     line = command if command[0] == "node" else (*command, str(port))
-    with serving(tmp_path, line, ready, port):
+    with listening(line, ready, {"PORT": str(port)}):
         url = f"http://127.0.0.1:{port}{path}"
         assert failing(tmp_path, url, "--spec-version", "all") == expected(failures)
 

@@ -184,7 +184,7 @@ def test_an_interrupted_run_reports_and_leaves_nothing_behind(tmp_path: Path) ->
     note, out = tmp_path / "pid", tmp_path / "part.json"
     command = [sys.executable, "-m", "mcptest", "compliance", "run", "--json-file", str(out)]
     process = subprocess.Popen(
-        [*command, *OLD, "--", *awkward("slow-call", str(note))],
+        [*command, *OLD, "--", *awkward("stuck-call", str(note))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -299,7 +299,9 @@ def test_the_python_sdk_is_ready_but_drops_batches() -> None:
 @pytest.mark.npm
 def test_server_everything_breaks_at_what_it_declares() -> None:
     server = ("node", str(NPM / "server-everything" / "dist" / "index.js"), "stdio")
-    found = verdicts(doctor("--json", server=server))
+    # One of its tools takes ten seconds: no reason to wait for it to the end.
+    hurried = ("--timeout", "3s", "--startup-timeout", "10s")
+    found = verdicts(doctor("--json", *hurried, server=server))
     wanted = ("discover", "ping", "logging", "subscriptions", "server-requests", "tasks")
     assert {found[one] for one in wanted} == {"breaks"}
     assert found["missing-resource"] == "ready"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driving import NPM, Done, listening, mcptest, wait_until
+from tests.e2e.driving import NPM, Done, listening, mcptest_anew, wait_until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -27,7 +27,7 @@ def run_line(line: str, folder: Path, *more: str, **variables: str) -> Done:
     assert program == "mcptest"
     (folder / "examples").symlink_to(EXAMPLES)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return mcptest(*words, *more, cwd=folder, env={**os.environ, "PATH": path, **variables})
+    return mcptest_anew(*words, *more, cwd=folder, env={**os.environ, "PATH": path, **variables})
 
 
 def the_line_with(word: str) -> str:

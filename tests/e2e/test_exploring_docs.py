@@ -16,6 +16,7 @@ from tests.e2e.driving import mcptest
 PAGE = Path(__file__).parents[2] / "docs" / "exploring.md"
 SAMPLE = re.compile(r"```console\n\$ mcptest ([^\n]*)\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"```yaml\n(?:FILE |# file: )(\S+)\n(.*?)```", re.DOTALL)
+_LIVE = re.compile(r"```\w+\n\$ mcptest ([^\n]*--server [^\n]*)\n(.*?)```", re.DOTALL)
 _TIME = re.compile(r" *\b[0-9.]+(?:ms|s)\b")
 
 
@@ -48,6 +49,22 @@ def test_the_samples_are_what_the_commands_print(tmp_path: Path) -> None:
     page = PAGE.read_text()
     assert len(SAMPLE.findall(page)) == 6
     assert shown(rendered(page, tmp_path)) == shown(page)
+
+
+def test_the_samples_of_fuzz_and_lint_are_what_the_commands_print() -> None:
+    for name, count in (("fuzz.md", 1), ("lint.md", 1)):
+        samples = _LIVE.findall((PAGE.parent / name).read_text())
+        assert len(samples) == count
+        for command, said in samples:
+            words = shlex.split(command.replace("python -I", f"{sys.executable} -I"))
+            done = mcptest(*words, cwd=PAGE.parents[1])
+            assert _without_chance(done.out) == _without_chance(said)
+
+
+def _without_chance(text: str) -> str:
+    """Ids of messages, and a long input, which the page cuts, are left out."""
+    text = re.sub(r"A{40,}…", "A…", text)
+    return re.sub(r'"id": \d+', '"id"', shown(text))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,16 @@ from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
 from mcptest.transport.base import discard
 from mcptest.transport.stdio import Stdio
-from tests.e2e.driving import BOUND, awkward, is_alive, mcptest, messages_of, records_of, wait_until
+from tests.e2e.driving import (
+    BOUND,
+    PYTHON_SDK,
+    awkward,
+    is_alive,
+    mcptest,
+    messages_of,
+    records_of,
+    wait_until,
+)
 
 ECHO = """
 import os
@@ -252,6 +261,50 @@ def test_a_slow_client_still_gets_the_last_words_of_a_dead_server(proxied: Start
     assert process.wait(BOUND) == 2
 
 
+def test_a_server_that_closes_its_output_and_goes_on_is_told_to_the_client(proxied: Start) -> None:
+    code = (
+        "import os, sys\n"
+        "os.write(1, b'last')\nos.dup2(os.open('/dev/null', 1), 1)\n"
+        "sys.exit(len(sys.stdin.read()))\n"
+    )
+    process = proxied(code)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.read() == b"last"
+    assert process.poll() is None
+    process.stdin.write(b"12345")
+    process.stdin.close()
+    process.stdin = None
+    assert process.wait(BOUND) == 5
+
+
+def test_a_server_that_closes_its_input_and_goes_on_is_told_to_the_client(proxied: Start) -> None:
+    process = proxied("import os, signal; os.close(0); os.open('/dev/null', 0); signal.pause()")
+    assert process.stdin is not None
+    with pytest.raises(BrokenPipeError):
+        process.stdin.write(b"x" * 100_000_000)
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stdin = None
+    process.terminate()
+    assert process.wait(BOUND) == 128 + signal.SIGTERM
+
+
+def test_a_signal_ends_the_wait_for_a_client_that_never_reads(proxied: Start, out: Path) -> None:
+    """The server is gone, so the signal is for us; what was recorded is complete all the same."""
+    size = (
+        1_500_000  # more than the client's pipe holds, less than the two between the server and us
+    )
+    code = "import os, sys; sys.stderr.write(f'{os.getpid()}\\n'); sys.stdout.write('w' * %d)"
+    process = proxied(code % size)
+    assert process.stderr is not None
+    server = int(process.stderr.readline())
+    wait_until(lambda: not is_alive(server), "the end of the server")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(BOUND) == 128 + signal.SIGTERM
+    assert records_of(out)[-1]["kind"] == "end"
+
+
 def test_a_client_that_stops_reading_is_told_to_the_server(proxied: Start) -> None:
     code = (
         "import os, signal\n"
@@ -365,3 +418,51 @@ def test_a_capture_that_can_not_be_written_does_not_touch_the_stream() -> None:
     assert done.stdout == b'{"n":1}\n'
     assert done.returncode == 1
     assert b"/dev/full is not complete: No space left on device" in done.stderr
+
+
+# -- others' clients and servers -----------------------------------------------------------
+
+
+@pytest.mark.peer
+def test_the_sdk_client_uses_a_real_server_through_the_proxy(out: Path) -> None:
+    anyio = pytest.importorskip("anyio", reason="the SDK client is one of the pinned peers")
+    from mcp import Client as SdkClient
+    from mcp import StdioServerParameters
+
+    command, *arguments = [*proxy_command(out), *PYTHON_SDK, "stdio"]
+    server = StdioServerParameters(command=command, args=arguments)
+
+    async def session() -> None:
+        with anyio.fail_after(BOUND):
+            async with SdkClient(server) as client:
+                assert "add" in [tool.name for tool in (await client.list_tools()).tools]
+                assert not (await client.call_tool("add", {"a": 1, "b": 2})).is_error
+                assert (await client.call_tool("fail", {"reason": "why not"})).is_error
+
+    anyio.run(session)
+    wait_until(out.exists, "the capture")
+    called = [each for each in messages_of(out, "client") if each.get("method") == "tools/call"]
+    assert [each["params"]["name"] for each in called] == ["add", "fail"]
+
+
+@pytest.mark.peer
+def test_mcp_assert_runs_a_suite_through_the_proxy(out: Path, tmp_path: Path) -> None:
+    folder = Path(sys.executable).parent
+    suite = {
+        "name": "the time",
+        "server": {
+            "command": sys.executable,
+            "args": [*proxy_command(out)[1:], str(folder / "mcp-server-time")],
+        },
+        "assert": {
+            "tool": "get_current_time",
+            "args": {"timezone": "UTC"},
+            "expect": {"not_error": True, "contains": ["UTC"]},
+        },
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    words = [str(folder / "mcp-assert"), "run", "--suite", str(tmp_path / "suite.yaml")]
+    done = subprocess.run(words, capture_output=True, timeout=BOUND)
+    assert done.returncode == 0, done.stdout
+    wait_until(out.exists, "the capture")
+    assert messages_of(out, "client")[-1]["params"]["name"] == "get_current_time"

@@ -291,26 +291,33 @@ def test_a_deaf_server_is_ended_all_the_same(out: Path, tmp_path: Path) -> None:
     assert not is_alive(int(pid_file.read_text()))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("number", "server"),
+    [
+        (signal.SIGINT, "stuck-call"),
+        (signal.SIGTERM, "slow-call"),
+        (signal.SIGHUP, "slow-call"),
+    ],
+)
 def test_an_interrupted_recording_keeps_what_it_has_and_leaves_nobody_behind(
-    out: Path, tmp_path: Path, number: signal.Signals
+    out: Path, tmp_path: Path, number: signal.Signals, server: str
 ) -> None:
     pid_file = tmp_path / "pid"
     command = [sys.executable, "-m", "mcptest", "record", "--out", str(out), "--"]
     with (
         subprocess.Popen(
-            [*command, *awkward("slow-call", str(pid_file))],
+            [*command, *awkward(server, str(pid_file))],
             stderr=subprocess.PIPE,
             stdout=subprocess.PIPE,
         ) as process,
         _killed_at_last(process),
     ):
-        server = int(wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the call"))
+        pid = int(wait_until(lambda: pid_file.exists() and pid_file.read_text(), "the call"))
         process.send_signal(number)
         _, err = process.communicate(timeout=BOUND)
     assert process.returncode == 130
     assert b"mcptest: interrupted" in err
-    assert not is_alive(server)
+    assert not is_alive(pid)
     assert records_of(out)[-1]["interrupted"] is True
     assert methods_in(out)[-1] == "tools/call"
 
@@ -347,7 +354,7 @@ def _killed_at_last(process: subprocess.Popen[bytes]) -> Iterator[None]:
         (["--server", "http://127.0.0.1:1/", "--header", "X y=1"], 2, "header"),
         (["--server", "demo", "--format", "yaml"], 2, "invalid choice"),
         (["--server", "demo", "--proxy", "--call", "x"], 2, "--call and --read don't go with it"),
-        (["--server", "http://127.0.0.1:1/", "--proxy"], 2, "must be a command, not a URL"),
+        (["--server", "demo", "--proxy", "--listen", "127.0.0.1:0"], 2, "for a server with a URL"),
     ],
 )
 def test_bad_input_is_one_clear_message_and_no_file(

@@ -14,9 +14,12 @@ FLOORS = [
     {"transport"},
     {"peer"},
     {"suite", "explore"},
-    {"clients", "rules"},
+    {"rules"},
+    {"clients"},
     {"run", "report", "explain"},
+    {"testing"},
     {"cli"},
+    {"pytest_plugin"},
 ]
 FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 
@@ -45,6 +48,8 @@ FORBIDDEN = {
 """What a package must not import. The demo server, a program of its own, is judged apart."""
 
 DEMO = "mcptest.peer.demo"
+SCRIPTED = "mcptest.peer.scripted"
+STRATEGIES = "mcptest.strategies"
 DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.model.revision"}
 
 
@@ -82,11 +87,25 @@ def test_the_root_imports_nothing_but_the_command_line() -> None:
     names = {
         name
         for module in modules()
-        if not module.layer
+        if not module.layer and module.name != STRATEGIES
         for _, name in imports_of(module)
         if name.startswith("mcptest.")
     }
-    assert names == {"mcptest.__version__", "mcptest.cli.app.run"}
+    assert names == {
+        "mcptest.__version__",
+        "mcptest.cli.app.run",
+        "mcptest.cli.beginning.run_suites",
+    }
+
+
+def test_the_strategies_stand_on_explore_and_are_imported_by_nobody() -> None:
+    """They are a face for the tests of others: what they show lives in `explore`."""
+    (module,) = (module for module in modules() if module.name == STRATEGIES)
+    ours = [name for _, name in imports_of(module) if name.startswith("mcptest.")]
+    assert ours
+    assert all(within(name, {"mcptest.explore.property", "mcptest.model"}) for name in ours)
+    users = {each.name for each in modules() for _, name in imports_of(each) if name == STRATEGIES}
+    assert users == set()
 
 
 @pytest.mark.parametrize("package", sorted(FORBIDDEN))
@@ -114,11 +133,12 @@ def test_the_demo_needs_nothing_but_the_standard_library() -> None:
 
 
 def test_the_demo_is_imported_by_the_command_line_only_as_a_program() -> None:
-    """Nobody reaches into it: whoever tests against it starts it and talks to it."""
+    """Nobody reaches into it: whoever tests against it starts it and talks to it. The scripted
+    server, which is another program, stands on the same loop and the same HTTP."""
     users = {
         module.name
         for module in modules()
-        if not is_demo(module)
+        if not is_demo(module) and not within(module.name, {SCRIPTED})
         for _, name in imports_of(module)
         if within(name, {DEMO})
     }

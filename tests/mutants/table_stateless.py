@@ -392,7 +392,9 @@ mutant(
 mutant(
     "SUBS-102",
     "changes are promised that were never declared",
-    on_message(ACKNOWLEDGED, lambda params: params["notifications"].update(toolsListChanged=True)),
+    on_message(
+        ACKNOWLEDGED, lambda params: params["notifications"].update(resourcesListChanged=True)
+    ),
 )
 
 

@@ -21,7 +21,7 @@ from mcptest.rules.catalogue import all_rules
 from mcptest.run.compliance.asked import http_facts, input_requests
 from mcptest.run.compliance.causes import Causes
 from mcptest.run.compliance.noise import noise_message, stumbled_over_noise
-from mcptest.run.compliance.sessions import ALSO_WHEN_RUDE, ON_THE_TOUR_ONLY, _about_the_server
+from mcptest.run.compliance.sessions import ALSO_WHEN_RUDE, ON_THE_TOUR_ONLY, about_the_server
 from mcptest.run.compliance.tape import Room, Tape
 from mcptest.run.compliance.wire_text import received_text, sent_text
 from mcptest.wire.envelope import decode
@@ -177,7 +177,7 @@ def verdict(*senders: str, observed: int) -> Verdict:
 def test_what_we_did_ourselves_is_not_held_against_the_server(
     senders: tuple[str, ...], of_server: int, expected: Outcome
 ) -> None:
-    judged = _about_the_server(verdict(*senders, observed=5), of_server)
+    judged = about_the_server(verdict(*senders, observed=5), of_server)
     assert judged.outcome is expected
     assert all(one.sender == "server" for one in judged.findings)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.peer.demo.arguments import problem_with
@@ -35,7 +35,6 @@ def calls_of(tool: Tool) -> st.SearchStrategy[tuple[Tool, dict[str, Any]]]:
     return st.tuples(st.just(tool), st.dictionaries(names, values, max_size=4))
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.one_of([calls_of(tool) for tool in ALL_TOOLS]))
 def test_it_accepts_what_a_json_schema_validator_accepts(
     call: tuple[Tool, dict[str, Any]],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.model.errors import UsageError
-from mcptest.run import fixture
+from mcptest.run import tree_copy
 from mcptest.run.fixture import (
     FixtureError,
     checked_fixture,
@@ -117,7 +117,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(
     def full(*args: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fixture, "_copy_file", full)
+    monkeypatch.setattr(tree_copy, "_copy_file", full)
     with pytest.raises(FixtureError, match="No space left"):
         isolate_fixture(source)
     assert list(temporary.iterdir()) == []

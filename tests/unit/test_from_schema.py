@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.explore.choices import Seeded
@@ -262,7 +262,6 @@ BRANCHES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(BRANCHES, st.integers(0, 1000))
 def test_any_satisfiable_schema_gets_values_that_fit(schema: Any, seed: int) -> None:
     compiled = CompiledSchema(schema)

@@ -56,7 +56,7 @@ def test_what_was_sent_and_comes_back_is_no_leak(text: str) -> None:
 def test_what_was_stolen_is_a_leak_in_any_answer(text: str) -> None:
     leak = leak_in(said(text), {"path": "../etc/passwd; echo mcptest-$((6*7))"}, NOBODY)
     assert leak is not None
-    assert may_leak(text.encode())
+    assert may_leak(text.encode(), failed=False)
 
 
 @pytest.mark.parametrize(

@@ -179,3 +179,20 @@ def test_servers_that_are_slow_to_leave_do_not_pile_up() -> None:
     assert sum(line.startswith("run") for line in log) <= 8 + 4
     gate.set()
     assert len(list(results)) == 40
+
+
+def test_it_is_slow_to_start_until_there_is_a_result() -> None:
+    gate = threading.Event()
+    pool = Pool([Script(0, [], gate=gate)], 1)
+    results = pool.results()
+    assert pool.is_slow_to_start(0.001)
+    gate.set()
+    assert not pool.is_slow_to_start(WAIT)
+    assert numbers(list(results)) == [0]
+
+
+def test_it_is_not_slow_when_nobody_is_left_to_find_a_result() -> None:
+    pool = Pool([Script(0, [], prepare=Stopped())], 1)
+    results = pool.results()
+    assert not pool.is_slow_to_start(WAIT)
+    assert list(results) == []

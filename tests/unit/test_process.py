@@ -15,8 +15,8 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.transport import descendants
 from mcptest.transport.base import discard
+from mcptest.transport.environment import server_environment
 from mcptest.transport.process import ExitStatus, ServerProcess
-from mcptest.transport.spawn import server_environment
 from mcptest.transport.stdio import Stdio
 from tests.rogues.gallery import ROGUE
 

@@ -13,7 +13,20 @@ import msgspec
 import pytest
 
 from mcptest.model.results import RunReport
-from mcptest.report import annotations, badge, baseline, junit, markdown, results_json, results_text
+from mcptest.report import (
+    agent,
+    annotations,
+    badge,
+    baseline,
+    code_quality,
+    junit,
+    markdown,
+    results_json,
+    results_text,
+    sarif,
+    tap,
+)
+from mcptest.report.problems import problems_of_run
 from mcptest.report.terminal import Style
 from tests.unit.sample_run import CRASH, READ, RUN, SKIPPED, TRIALS
 
@@ -31,6 +44,10 @@ EXAMPLES: dict[str, Callable[[], str | bytes]] = {
     "json": lambda: results_json.mcp_assert_json(SHORT),
     "run": lambda: results_json.run_json(SHORT),
     "junit": lambda: junit.render(SHORT),
+    "sarif": lambda: sarif.render(problems_of_run(SHORT)),
+    "code_quality": lambda: code_quality.render(problems_of_run(SHORT)),
+    "tap": lambda: tap.render(SHORT),
+    "agent": lambda: agent.render(RUN, 1),
     "markdown": lambda: markdown.render(SHORT),
     "badge": lambda: badge.render(SHORT),
     "annotations": lambda: "".join(f"{line}\n" for line in annotations.github(SHORT)),

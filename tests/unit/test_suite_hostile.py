@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.suite.file_forms import Given
@@ -34,13 +34,11 @@ def check(data: bytes) -> None:
     SuiteError(source.problems).message.encode("utf-8")
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join))
 def test_pieces_of_yaml_in_any_order(data: bytes) -> None:
     check(data)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(SEEDS),
     st.integers(0, 400),
@@ -51,7 +49,6 @@ def test_suites_with_a_part_replaced(data: bytes, start: int, length: int, new: 
     check(data[:start] + new + data[start + length :])
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     check(data)

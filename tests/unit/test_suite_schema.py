@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mcptest.suite import declarations as d
@@ -163,7 +163,6 @@ BEYOND_A_SCHEMA = (
 )
 
 
-@settings(max_examples=600, deadline=None)
 @given(documents())
 def test_the_schema_and_the_loader_agree(document: dict[str, Any]) -> None:
     text = json.dumps(document, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.run.exploring.placing import place_starters
@@ -44,7 +44,6 @@ def holds_braces(value: Any) -> bool:
     return "{{" in repr(value)
 
 
-@settings(max_examples=300)
 @given(name=names, args=st.dictionaries(texts, values, max_size=4))
 def test_whatever_a_tool_is_called_and_takes_the_file_says_it(
     name: str, args: dict[str, Any]
@@ -58,7 +57,6 @@ def test_whatever_a_tool_is_called_and_takes_the_file_says_it(
     assert test.server.args == ("--flag", "a b", "x: y")
 
 
-@settings(max_examples=100)
 @given(name=names, args=st.dictionaries(texts, values, max_size=4))
 def test_another_reader_of_yaml_reads_the_same(name: str, args: dict[str, Any]) -> None:
     document = yaml.safe_load(starter_yaml(Starter("tool", name, args), SERVER, "t"))
@@ -109,7 +107,6 @@ def test_plain_names_stay_as_they_are() -> None:
     assert given_out.name_for("get-sum") == "get-sum.yaml"
 
 
-@settings(max_examples=300)
 @given(st.lists(st.text(max_size=12), max_size=12))
 def test_no_name_leads_out_of_the_folder_and_none_is_given_twice(subjects: list[str]) -> None:
     given_out = FileNames()

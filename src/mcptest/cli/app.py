@@ -13,12 +13,12 @@ import functools
 import importlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import NoReturn, Protocol, cast
 
+from mcptest.cli.beginning import be_interrupted_by_signals
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -28,14 +28,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("mcptest.cli.audit", "zero configuration: call every safe tool, classify, score"),
     "lint": ("mcptest.cli.lint", "can a model use these tools? names, words, schemas, costs"),
     "fuzz": ("mcptest.cli.fuzz", "almost valid inputs for each tool: crashes, hangs, leaks"),
+    "property": ("mcptest.cli.property", "generated messages and conversations, judged and shrunk"),
     "generate": ("mcptest.cli.generate", "a starter test for each tool, prompt and resource"),
     "init": ("mcptest.cli.init", "a first suite; with a server, one that passes at once"),
     "coverage": ("mcptest.cli.coverage", "which items of a live server a suite asserts on"),
+    "snapshot": ("mcptest.cli.snapshot", "golden answers: write them, and see what has changed"),
+    "watch": ("mcptest.cli.watch", "rerun what changed, and show which outcomes flipped"),
     "record": ("mcptest.cli.record", "record a session with a server, or between a client and one"),
+    "intercept": ("mcptest.cli.intercept", "sit between an agent and a server, check its calls"),
     "compliance": ("mcptest.cli.compliance", "judge captures and servers by the specification"),
-    "explain": ("mcptest.cli.explain", "one rule in full: what it demands, why, and where from"),
+    "conformance": ("mcptest.cli.conformance", "the scenario suite, for clients and servers"),
+    "explain": ("mcptest.cli.explain", "one rule or lint code in full: what, why, and where from"),
     "doctor": ("mcptest.cli.doctor", "what will break when a server moves to another revision"),
-    "serve": ("mcptest.cli.serve", "be a server: the demo that ships with mcptest"),
+    "serve": ("mcptest.cli.serve", "be a server: the demo, or the one of a scenario"),
+    "report": ("mcptest.cli.report", "stored runs and captures again: HTML, merged shards"),
     "schema": ("mcptest.cli.schema", "print the JSON Schema of a file format"),
 }
 
@@ -95,7 +101,7 @@ def run(argv: Sequence[str]) -> int:
     """Run one command line; every error that is somebody's fault ends here as one message."""
     debug = "--debug" in _split_at_dashes(argv)[0]
     _make_streams_usable()
-    _be_interrupted_by_signals()
+    be_interrupted_by_signals()
     try:
         code = _dispatch(argv)
         sys.stdout.flush()
@@ -150,18 +156,6 @@ def _make_streams_usable() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115 - for good
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _be_interrupted_by_signals() -> None:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: children are ended, what was seen is kept."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        with contextlib.suppress(ValueError):  # only the main thread may, and nobody else is one
-            if signal.getsignal(number) is signal.SIG_DFL:  # as under nohup
-                signal.signal(number, interrupt)
 
 
 def _abandon_stdout() -> None:

@@ -7,7 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcptest.cli.explored import Explored, add_fixture_option, exploring, repeat_command
+from mcptest.cli.concluded import Saved, Views, add_report_options, conclude, saved_into
+from mcptest.cli.explored import (
+    Explored,
+    add_fixture_option,
+    check_tool_names,
+    exploring,
+    named_tools,
+    repeat_command,
+)
 from mcptest.cli.options import add_common_options, add_server_options, duration
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
@@ -46,11 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-verify", action="store_true", help="don't call tools again to verify their hints")
     add("--output", type=Path, metavar="DIR", help="write a starter test for each item")
     add("--overwrite", action="store_true", help="replace starter tests that exist")
-    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
     parser.set_defaults(timeout="15s", startup_timeout="30s", command_name="audit")
@@ -66,12 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
             audit = _audited(arguments, explored)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
+        explored.subject.close()  # only now it is known whether its capture is whole
         report = audit.report()
-        placed = _write_starters(arguments, explored, report)
-    _print(report, arguments)
-    if not arguments.json:
-        sys.stdout.writelines(placed)
-    return max(_code(report), _write_files(report, arguments))
+        saved = _write_starters(arguments, explored, report)
+    written = conclude(arguments, _views(report, arguments))
+    return max(saved.tell(arguments), written, _code(report))
 
 
 def _audited(arguments: argparse.Namespace, explored: Explored) -> Audit:
@@ -81,7 +84,8 @@ def _audited(arguments: argparse.Namespace, explored: Explored) -> Audit:
 
     audit = Audit(explored.subject, _order(arguments, explored))
     total = audit.meet()
-    _check_names(arguments, audit)
+    if "tools/list" not in audit.offer.problems:
+        check_tool_names(arguments.tool, named_tools(audit.offer.tools))
     line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
     try:
         for number, item in enumerate(audit.items(), 1):
@@ -110,24 +114,11 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
     )
 
 
-def _check_names(arguments: argparse.Namespace, audit: Audit) -> None:
-    offered = [tool.get("name") for tool in audit.offer.tools if isinstance(tool, dict)]
-    for name in arguments.tool:
-        if name not in offered and "tools/list" not in audit.offer.problems:
-            import difflib
-
-            names = [one for one in offered if isinstance(one, str)]
-            near = difflib.get_close_matches(name, names[:1_000], n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
-            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
-
-
 def _write_starters(
     arguments: argparse.Namespace, explored: Explored, report: AuditReport
-) -> list[str]:
+) -> Saved:
     if arguments.output is None:
-        return []
-    from mcptest.report.placed import placed_lines
+        return Saved()
     from mcptest.run.exploring.placing import place_starters
     from mcptest.run.exploring.starters import starters_of_audit
     from mcptest.run.exploring.written_server import written_server
@@ -138,23 +129,27 @@ def _write_starters(
     folder = str(explored.fixture) if explored.fixture is not None else ""
     ground = explored.ground(as_variable=True)
     starters = starters_of_audit(report, ground=ground, fixture=folder)
-    placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
-    return [f"{line}\n" for line in placed_lines(placed, str(arguments.output))]
+    return saved_into(
+        arguments.output,
+        lambda: place_starters(arguments.output, starters, server, overwrite=arguments.overwrite),
+    )
 
 
-def _print(report: AuditReport, arguments: argparse.Namespace) -> None:
+def _views(report: AuditReport, arguments: argparse.Namespace) -> Views:
     from mcptest.report.audit_json import audit_as_json
+    from mcptest.report.audit_markdown import audit_as_markdown
+    from mcptest.report.audit_run import audit_as_run
     from mcptest.report.audit_text import audit_lines, summary_in_words
-    from mcptest.report.terminal import Style, say, say_json
 
-    if arguments.json:
-        say_json(sys.stdout, audit_as_json(report))
-    elif arguments.quiet and not report.failed:
-        say(sys.stdout, summary_in_words(report) + "\n")
-    else:
-        style = Style.of(sys.stdout, no_color=arguments.no_color)
-        for line in audit_lines(report, style, verbose=arguments.verbose, quiet=arguments.quiet):
-            say(sys.stdout, line + "\n")
+    words = {"verbose": arguments.verbose, "quiet": arguments.quiet}
+    return Views(
+        failed=report.failed,
+        json=lambda: audit_as_json(report),
+        run=lambda: audit_as_run(report),
+        markdown=lambda: audit_as_markdown(report),
+        lines=lambda style: audit_lines(report, style, **words),
+        summary=lambda: summary_in_words(report),
+    )
 
 
 def _code(report: AuditReport) -> int:
@@ -167,19 +162,3 @@ def _code(report: AuditReport) -> int:
         sys.stderr.write(f"mcptest: nothing was tested{hint}\n")
         return ExitCode.NOTHING_MATCHED
     return ExitCode.OK
-
-
-def _write_files(report: AuditReport, arguments: argparse.Namespace) -> int:
-    """A report that can't be written is said, and is no success."""
-    from mcptest.report import junit
-    from mcptest.report.audit_json import audit_as_json
-    from mcptest.report.audit_markdown import audit_as_markdown
-    from mcptest.report.audit_run import audit_as_run
-    from mcptest.report.placed import write_all
-
-    wanted = {
-        arguments.json_file: lambda: audit_as_json(report),
-        arguments.junit: lambda: junit.render(audit_as_run(report)),
-        arguments.markdown: lambda: audit_as_markdown(report).encode(),
-    }
-    return write_all(wanted, sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcptest.cli import run as suite_run
+from mcptest.cli.options import is_for_a_program
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.report import markdown
@@ -60,7 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
         report = suite_run.carry_out(arguments, tests, settings, options, stop, lanes)
         suggested = suite_run.suggestions(arguments, tests, report, settings, stop)
         report, unwritten = suite_run.publish(
-            arguments, report, stored, elsewhere=lambda done: step_summary(done, os.environ)
+            arguments,
+            report,
+            stored,
+            elsewhere=lambda done: step_summary(done, os.environ),
+            fails=lambda done: _fails(arguments, done) or bool(loaded.problems),
         )
         suite_run.tell_suggestions(arguments, suggested)
         _annotate(arguments, report)
@@ -83,11 +88,19 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--fail-on-regression requires --baseline")
 
 
+def _fails(arguments: argparse.Namespace, report: RunReport) -> bool:
+    regressed = bool(report.regressions) and arguments.fail_on_regression
+    return regressed or not _is_enough(arguments.threshold, report)
+
+
+def _is_enough(threshold: int, report: RunReport) -> bool:
+    return report.passed * 100 >= threshold * (report.passed + report.failed)
+
+
 def _is_below(threshold: int, report: RunReport) -> bool:
-    ran = report.passed + report.failed
-    if report.passed * 100 >= threshold * ran:
+    if _is_enough(threshold, report):
         return False
-    rate = report.passed * 100 // ran
+    rate = report.passed * 100 // (report.passed + report.failed)
     sys.stderr.write(f"mcptest: pass rate {rate}% is below threshold {threshold}%\n")
     return True
 
@@ -116,5 +129,5 @@ def _annotate(arguments: argparse.Namespace, report: RunReport) -> None:
     """A CI system reads both streams; stdout stays pure when it is for a program."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    stream = sys.stderr if arguments.json else sys.stdout
+    stream = sys.stderr if is_for_a_program(arguments) else sys.stdout
     stream.write("".join(f"{line}\n" for line in github(report)))

@@ -8,7 +8,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcptest.cli.options import add_common_options, add_server_options, pairs
+from mcptest.cli.options import (
+    add_common_options,
+    add_file_options,
+    add_format_option,
+    add_server_options,
+    pairs,
+)
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
 
@@ -30,7 +36,7 @@ exit codes: 0 conforms, 1 a MUST is broken or a gate failed (with --strict also 
             2 could not start, 3 the server could not be reached or started,
             4 nothing was observed, 130 interrupted (what was judged by then is still reported)
 """
-FORMATS = ("text", "json", "markdown", "md", "html")
+FORMATS = ("text", "json", "markdown", "md", "html", "agent", "tap")
 FILES = ("json-file", "markdown", "html", "junit")
 _NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
@@ -82,10 +88,11 @@ def _add_gate_options(parser: argparse.ArgumentParser) -> None:
 def _add_report_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
     add = group.add_argument
-    add("--format", choices=FORMATS, default="text", help="on stdout (text)")
+    add_format_option(add, FORMATS)
     add("--json", action="store_true", help="the same as --format json")
     for name in FILES:
         add(f"--{name}", type=Path, metavar="FILE")
+    add_file_options(add)
     add("--save-scorecard", type=Path, metavar="FILE", help="keep the grade, for grade_delta")
     add("--server-label", default="", metavar="S", help="what the scorecard calls the server")
     add("--strict-reports", action="store_true", help="a report that can't be written fails")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mcptest.model.compliance import ComplianceReport
+from mcptest.cli.options import FORMS
+from mcptest.cli.report_forms import Told, form, say_form
+from mcptest.model.compliance import ComplianceReport, Judgement
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.model.show import show
@@ -20,7 +22,7 @@ from mcptest.transport.files import replace_file
 def publish(arguments: argparse.Namespace, report: ComplianceReport) -> list[str]:
     """A sentence for each file that could not be written."""
     unwritten = list(_write_files(arguments, report))
-    _print(arguments, report)
+    _print(arguments, report, unwritten)
     return unwritten
 
 
@@ -35,12 +37,18 @@ def _write_files(arguments: argparse.Namespace, report: ComplianceReport) -> Ite
             yield f"report not written: {error}"
 
 
-def _print(arguments: argparse.Namespace, report: ComplianceReport) -> None:
-    form = "json" if arguments.json else arguments.format
-    if form == "text":
+def _print(
+    arguments: argparse.Namespace, report: ComplianceReport, unwritten: Sequence[str]
+) -> None:
+    wanted = "json" if arguments.json else arguments.format
+    if wanted == "text":
         _print_text(arguments, report)
+    elif wanted in ("agent", "tap"):
+        missing = bool(unwritten and arguments.strict_reports)
+        code = ExitCode.FAILED if missing and not report.exit_code else report.exit_code
+        say_form(arguments, _told(report, arguments), failed=bool(code), code=code)
     else:
-        name = {"json": "json_file", "md": "markdown"}.get(form, form)
+        name = {"json": "json_file", "md": "markdown"}.get(wanted, wanted)
         say_json(sys.stdout, _RENDERERS[name](report, arguments))
     sys.stdout.flush()
 
@@ -97,6 +105,10 @@ def _as_junit(report: ComplianceReport, arguments: argparse.Namespace) -> bytes:
     return junit.render(as_run(report, str(arguments.from_suite or ""), strict=arguments.strict))
 
 
+def _lane(judgement: Judgement, *, several: bool) -> str:
+    return f"{COMPLIANCE} {judgement.revision.label}" if several else COMPLIANCE
+
+
 def as_run(report: ComplianceReport, file: str, *, strict: bool) -> RunReport:
     """The same verdicts as results of tests."""
     several = len(report.judgements) > 1
@@ -106,7 +118,7 @@ def as_run(report: ComplianceReport, file: str, *, strict: bool) -> RunReport:
         for result in results_of_judgement(
             one,
             Place(file),
-            lane=f"{COMPLIANCE} {one.revision.label}" if several else COMPLIANCE,
+            lane=_lane(one, several=several),
             strict=strict,
             server=report.server,
         )
@@ -122,9 +134,37 @@ def as_run(report: ComplianceReport, file: str, *, strict: bool) -> RunReport:
     )
 
 
+def _told(report: ComplianceReport, arguments: argparse.Namespace) -> Told:
+    from mcptest.report.compliance_facts import letter_of
+    from mcptest.report.problems_compliance import excused_in, problems_of_compliance
+
+    file = str(arguments.from_suite or "")
+    several = len(report.judgements) > 1
+    grades = [
+        f"{one.revision.label} grade {letter_of(one.grade)}"
+        for one in report.judgements
+        if one.grade is not None
+    ]
+    return Told(
+        run=lambda: as_run(report, file, strict=arguments.strict),
+        problems=lambda: problems_of_compliance(report, file),
+        excused={
+            f"{_lane(one, several=several)} {name}": why
+            for one in report.judgements
+            for name, why in excused_in(one, report).items()
+        },
+        headline=", ".join(grades),
+    )
+
+
+def _as_form(name: str) -> Callable[[ComplianceReport, argparse.Namespace], bytes]:
+    return lambda report, arguments: form(name, _told(report, arguments))
+
+
 _RENDERERS: Mapping[str, Callable[[ComplianceReport, argparse.Namespace], bytes]] = {
     "json_file": _as_json,
     "markdown": _as_markdown,
     "html": _as_html,
     "junit": _as_junit,
+    **{name: _as_form(name) for name in FORMS},
 }

@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcptest.cli.explored import Explored, add_fixture_option, exploring
+from mcptest.cli.concluded import Views, add_report_options, conclude
+from mcptest.cli.explored import (
+    Explored,
+    add_fixture_option,
+    exploring,
+    tell_of_the_capture,
+)
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
@@ -48,15 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="what counts: tools,prompts,resources,templates (default: all)",
     )
-    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add_report_options(parser)
     add("--coverage-json", type=Path, metavar="FILE", help=argparse.SUPPRESS)
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
     add_fixture_option(parser)
     add_server_options(parser)
     add_common_options(parser)
+    parser.set_defaults(command_name="coverage")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
             report = _counted(arguments, explored, loaded.suite.tests, kinds)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
-    _print(report, arguments)
-    code = _write_files(report, arguments)
+        captured = tell_of_the_capture(explored)
+    code = max(captured, conclude(arguments, _views(report)))
     if not report.items and not report.problems:
         sys.stderr.write("mcptest: the server offers nothing that could be covered\n")
         return max(code, ExitCode.NOTHING_MATCHED)
@@ -119,31 +122,16 @@ def _is_skipped(test: Test) -> bool:
     return test.skip or (bool(wanted) and not os.environ.get(wanted))
 
 
-def _print(report: CoverageReport, arguments: argparse.Namespace) -> None:
-    from mcptest.report.coverage_json import coverage_as_json
-    from mcptest.report.coverage_text import coverage_in_words, coverage_lines
-    from mcptest.report.terminal import Style, say, say_json
-
-    if arguments.json:
-        say_json(sys.stdout, coverage_as_json(report))
-    elif arguments.quiet and not report.failed:
-        say(sys.stdout, coverage_in_words(report) + "\n")
-    else:
-        style = Style.of(sys.stdout, no_color=arguments.no_color)
-        for line in coverage_lines(report, style):
-            say(sys.stdout, line + "\n")
-
-
-def _write_files(report: CoverageReport, arguments: argparse.Namespace) -> int:
-    from mcptest.report import junit
+def _views(report: CoverageReport) -> Views:
     from mcptest.report.coverage_json import coverage_as_json
     from mcptest.report.coverage_reports import coverage_as_markdown, coverage_as_run
-    from mcptest.report.placed import write_all
+    from mcptest.report.coverage_text import coverage_in_words, coverage_lines
 
-    wanted = {
-        arguments.json_file: lambda: coverage_as_json(report),
-        arguments.coverage_json: lambda: coverage_as_json(report),
-        arguments.junit: lambda: junit.render(coverage_as_run(report)),
-        arguments.markdown: lambda: coverage_as_markdown(report).encode(),
-    }
-    return write_all(wanted, sys.stderr)
+    return Views(
+        failed=report.failed,
+        json=lambda: coverage_as_json(report),
+        run=lambda: coverage_as_run(report),
+        markdown=lambda: coverage_as_markdown(report),
+        lines=lambda style: coverage_lines(report, style),
+        summary=lambda: coverage_in_words(report),
+    )

@@ -1,21 +1,36 @@
-"""`mcptest explain ID`: one rule in full."""
+"""`mcptest explain ID`: one rule, or one code of the linter, in full."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from typing import TYPE_CHECKING
 
-from mcptest.model.errors import ExitCode
+from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.show import show
+
+if TYPE_CHECKING:
+    from mcptest.explore.lint.finding import LintRule
+
+_LINT_CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", metavar="ID", help="a rule's id, like INV-003 or PROTO-002")
+    parser.add_argument(
+        "rule",
+        metavar="ID",
+        help="a rule's id, like INV-003 or PROTO-002, or a code of the linter, like E101",
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--no-color", action="store_true")
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    # The two kinds of names can't be confused: a rule's has a hyphen.
+    if _LINT_CODE.fullmatch(arguments.rule):
+        return _explain_lint_code(arguments)
     from mcptest.report.corpus_rules import find_any_rule
     from mcptest.report.rules_list import rule_page, rules_as_json
     from mcptest.report.terminal import Style, say, say_json
@@ -29,3 +44,27 @@ def run(arguments: argparse.Namespace) -> int:
     for line in rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
         say(sys.stdout, line + "\n")
     return ExitCode.OK
+
+
+def _explain_lint_code(arguments: argparse.Namespace) -> int:
+    from mcptest.report.lint_explained import lint_rule_as_json, lint_rule_page
+    from mcptest.report.terminal import Style, say, say_json
+
+    rule = _lint_rule(arguments.rule)
+    if arguments.json:
+        say_json(sys.stdout, lint_rule_as_json(rule))
+        return ExitCode.OK
+    for line in lint_rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
+        say(sys.stdout, line + "\n")
+    return ExitCode.OK
+
+
+def _lint_rule(name: str) -> LintRule:
+    from mcptest.report.lint_explained import find_lint_rule
+
+    rule = find_lint_rule(name)
+    if rule is None:
+        raise UsageError(
+            f"unknown lint code: {show(name.strip(), 40)}", hint="mcptest lint --list has them all"
+        )
+    return rule

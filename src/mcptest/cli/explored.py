@@ -1,19 +1,20 @@
-"""What the commands that explore a server share: its fixture, docker around it, its subject."""
+"""What the commands that explore a server share: how it is named and met."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from mcptest.cli.options import duration, server_words, wanted_revision
-from mcptest.model.errors import UsageError
+from mcptest.model.errors import ExitCode, UsageError
 from mcptest.peer.connection import Stopped
 from mcptest.run.naming import target_of
 from mcptest.transport.target import Target
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from mcptest.run.interrupt import Stop
 
 VARIABLE = "{{fixture}}"
+_COMPARED = 1_000
+"""More names are not looked through for one that may have been meant."""
 
 
 class Explored(msgspec.Struct, frozen=True):
@@ -132,3 +135,29 @@ def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
     if arguments.spec_version != "auto":
         words += ["--spec-version", arguments.spec_version]
     return shlex.join(words)
+
+
+def check_tool_names(wanted: Sequence[str], offered: Sequence[str]) -> None:
+    """Every `--tool` has to be there. Raises UsageError with the name that may have been meant."""
+    known = set(offered)
+    for name in wanted:
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(name, offered[:_COMPARED], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
+            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
+
+
+def named_tools(tools: Iterable[Any]) -> list[str]:
+    """The names of those that have one."""
+    names = (one.get("name") for one in tools if isinstance(one, dict))
+    return [name for name in names if isinstance(name, str)]
+
+
+def tell_of_the_capture(explored: Explored) -> int:
+    """End the session and say what its capture lacks: for commands whose report has no notes."""
+    explored.subject.close()
+    for trouble in explored.subject.capture_troubles:
+        sys.stderr.write(f"mcptest: {trouble}\n")
+    return ExitCode.FAILED if explored.subject.capture_troubles else ExitCode.OK

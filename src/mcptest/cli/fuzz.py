@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcptest.cli.explored import Explored, add_fixture_option, exploring, repeat_command
+from mcptest.cli.concluded import Saved, Views, add_report_options, conclude, saved_into
+from mcptest.cli.explored import (
+    Explored,
+    add_fixture_option,
+    check_tool_names,
+    exploring,
+    named_tools,
+    repeat_command,
+)
 from mcptest.cli.options import add_common_options, add_server_options, duration, wanted_revision
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
     from mcptest.model.fuzz import FuzzedTool, FuzzReport
-    from mcptest.run.exploring.fuzzing import Fuzz, FuzzOrder
+    from mcptest.model.results import RunReport
+    from mcptest.run.exploring.fuzzing import FuzzOrder
     from mcptest.run.exploring.subject import Subject
     from mcptest.run.interrupt import Stop
 
@@ -34,6 +43,8 @@ exit codes: 0 every input was taken well, 1 a crash, hang, leak or no answer, 2 
 _MOST_JOBS = 16
 _TIMEOUT = "15s"
 _LARGEST_SEED = 2**31
+_WORTH_A_SERVER = 1_000
+"""For fewer inputs each, `--jobs auto` starts no further server."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,17 +54,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, metavar="N", help="the same seed gives the same inputs (by chance)")
     add("--tool", action="append", default=[], metavar="NAME", help="only this tool; may repeat")
     add("--input", metavar="JSON", help="only this input, for the one --tool that is named")
-    add("--jobs", default="1", metavar="N", help="so many servers at once, or auto (1)")
+    add("--jobs", default="auto", metavar="N", help="so many servers at once (as it pays)")
     add("--include-writes", action="store_true", help="fuzz tools that may write, too")
     add("--docker", default="", metavar="IMAGE", help="run the server in a container of this image")
     add_fixture_option(parser)
     add("--output", type=Path, metavar="DIR", help="save each failure as a test")
     add("--overwrite", action="store_true", help="replace saved failures that exist")
-    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
     parser.set_defaults(timeout=_TIMEOUT, startup_timeout="30s", command_name="fuzz")
@@ -69,10 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
         saved = _save(arguments, explored, report)
-    _print(report, arguments)
-    if not arguments.json:
-        sys.stdout.writelines(saved)
-    return max(_code(report), _write_files(report, arguments))
+    written = conclude(arguments, _views(report, arguments))
+    return max(saved.tell(arguments), written, _code(report))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -90,8 +95,8 @@ def _check(arguments: argparse.Namespace) -> None:
 def _jobs(arguments: argparse.Namespace) -> int:
     import os
 
-    if arguments.jobs == "auto":
-        wanted = os.cpu_count() or 1
+    if arguments.jobs == "auto":  # a capture is one session then, as far as nothing crashes
+        wanted = 1 if arguments.capture else os.cpu_count() or 1
     else:
         try:
             wanted = int(arguments.jobs)
@@ -120,6 +125,7 @@ def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
         timeout=duration(arguments.timeout, "--timeout"),
         given=ABSENT if arguments.input is None else _given(arguments.input),
         repeat=mask(repeat_command(arguments, *options)),
+        worth_a_server=_WORTH_A_SERVER if arguments.jobs == "auto" else 1,
     )
 
 
@@ -133,16 +139,17 @@ def _given(text: str) -> Any:
 
 
 def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
-    from mcptest.report.progress import StatusLine
-    from mcptest.report.terminal import Style
-    from mcptest.run.exploring.fuzzing import Fuzz
-
-    order = _order(arguments, explored)
-    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
     with _servers(arguments, explored.subject, stop) as subjects:
+        explored.subject.launch()  # it gets going while we import what it takes
+        from mcptest.report.progress import StatusLine
+        from mcptest.report.terminal import Style
+        from mcptest.run.exploring.fuzzing import Fuzz
+
+        order = _order(arguments, explored)
+        line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
         fuzz = Fuzz(subjects, order)
         total, done = fuzz.meet(), 0
-        _check_names(arguments, fuzz)
+        check_tool_names(arguments.tool, named_tools(fuzz.tools))
 
         def tell(tool: FuzzedTool) -> None:
             nonlocal done
@@ -159,8 +166,10 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
 
 @contextlib.contextmanager
 def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Iterator[list[Subject]]:
-    """The server as often as there are jobs."""
+    """The server as often as there are jobs. Behind a URL there is one: a crash is seen by all."""
     from mcptest.run.exploring.subject import Subject
+
+    jobs = _jobs(arguments) if first.target.way == "stdio" else 1
 
     with contextlib.ExitStack() as stack:
         others = [
@@ -174,49 +183,44 @@ def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Itera
                     should_stop=stop.is_set,
                 )
             )
-            for number in range(2, _jobs(arguments) + 1)
+            for number in range(2, jobs + 1)
         ]
         yield [first, *others]
 
 
-def _check_names(arguments: argparse.Namespace, fuzz: Fuzz) -> None:
-    offered = [tool["name"] for tool in fuzz.tools]
-    for name in arguments.tool:
-        if name not in offered:
-            import difflib
-
-            near = difflib.get_close_matches(name, offered[:1_000], n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
-            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
-
-
-def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> list[str]:
+def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved:
     if arguments.output is None or not report.failures:
-        return []
-    from mcptest.report.placed import placed_lines
+        return Saved()
     from mcptest.run.exploring.fuzzing_saved import save_failures
     from mcptest.run.exploring.written_server import written_server
 
     server = written_server(
         explored.target, spec_version=arguments.spec_version, docker=arguments.docker
     )
-    placed = save_failures(arguments.output, report.failures, server, overwrite=arguments.overwrite)
-    return [f"{line}\n" for line in placed_lines(placed, str(arguments.output))]
+    folder, found = arguments.output, report.failures
+    return saved_into(
+        folder, lambda: save_failures(folder, found, server, overwrite=arguments.overwrite)
+    )
 
 
-def _print(report: FuzzReport, arguments: argparse.Namespace) -> None:
+def _views(report: FuzzReport, arguments: argparse.Namespace) -> Views:
     from mcptest.report.fuzz_json import fuzz_as_json
+    from mcptest.report.fuzz_markdown import fuzz_as_markdown
     from mcptest.report.fuzz_text import fuzz_lines, summary_in_words
-    from mcptest.report.terminal import Style, say, say_json
 
-    if arguments.json:
-        say_json(sys.stdout, fuzz_as_json(report))
-    elif arguments.quiet and not report.failed:
-        say(sys.stdout, summary_in_words(report) + "\n")
-    else:
-        style = Style.of(sys.stdout, no_color=arguments.no_color)
-        for line in fuzz_lines(report, style, verbose=arguments.verbose):
-            say(sys.stdout, line + "\n")
+    def as_run() -> RunReport:
+        from mcptest.report.fuzz_run import fuzz_as_run
+
+        return fuzz_as_run(report)
+
+    return Views(
+        failed=report.failed,
+        json=lambda: fuzz_as_json(report),
+        run=as_run,
+        markdown=lambda: fuzz_as_markdown(report),
+        lines=lambda style: fuzz_lines(report, style, verbose=arguments.verbose),
+        summary=lambda: summary_in_words(report),
+    )
 
 
 def _code(report: FuzzReport) -> int:
@@ -229,19 +233,3 @@ def _code(report: FuzzReport) -> int:
         sys.stderr.write(f"mcptest: nothing was fuzzed{hint}\n")
         return ExitCode.NOTHING_MATCHED
     return ExitCode.OK
-
-
-def _write_files(report: FuzzReport, arguments: argparse.Namespace) -> int:
-    """A report that can't be written is said, and is no success."""
-    from mcptest.report import junit
-    from mcptest.report.fuzz_json import fuzz_as_json
-    from mcptest.report.fuzz_markdown import fuzz_as_markdown
-    from mcptest.report.fuzz_run import fuzz_as_run
-    from mcptest.report.placed import write_all
-
-    wanted = {
-        arguments.json_file: lambda: fuzz_as_json(report),
-        arguments.junit: lambda: junit.render(fuzz_as_run(report)),
-        arguments.markdown: lambda: fuzz_as_markdown(report).encode(),
-    }
-    return write_all(wanted, sys.stderr)

@@ -6,7 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from mcptest.cli.explored import Explored, add_fixture_option, exploring
+from mcptest.cli.explored import (
+    Explored,
+    add_fixture_option,
+    exploring,
+    tell_of_the_capture,
+)
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
 from mcptest.peer.answers import NO_ANSWERS
@@ -42,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     # As a suite does that declares nothing: it would not be shown the others either.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
         try:
-            return _generate(arguments, explored)
+            return max(_generate(arguments, explored), tell_of_the_capture(explored))
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
 

@@ -16,6 +16,8 @@ from mcptest.peer.answers import NO_ANSWERS
 
 if TYPE_CHECKING:
     from mcptest.model.audit import AuditReport
+    from mcptest.suite.written import WrittenServer
+    from mcptest.transport.target import Target
 
 _EPILOG = """\
 examples:
@@ -24,8 +26,9 @@ examples:
   mcptest init evals --server "npx -y my-server {{fixture}}" --fixture ./data
 
 Without --server a small example is written, on the server that ships with mcptest. With it each
-tool that says that it only reads is called once, and the tests expect what was seen; the others
-are marked skip: true. Files that exist are never touched.
+tool that says that it only reads is called, and the tests expect what was seen; the others are
+marked skip: true. The tests are then run twice to keep their answers as golden files, for
+`mcptest snapshot`. Files that exist are never touched.
 
 exit codes: 0 written, 1 something could not be written down, 2 bad options or files in the way,
             3 the server is unreachable, 4 it offers nothing
@@ -41,6 +44,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "folder", nargs="?", type=Path, default=Path("evals"), metavar="DIR", help="evals (default)"
     )
     add("--include-writes", action="store_true", help="call tools that may write, too")
+    add(
+        "--no-snapshots",
+        dest="snapshots",
+        action="store_false",
+        help="no golden files: each tool is called only once",
+    )
     add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
     add_fixture_option(parser)
     add_server_options(parser)
@@ -55,12 +64,17 @@ def run(arguments: argparse.Namespace) -> int:
     # As a suite does that declares nothing: else its tests would see another server.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
         try:
-            return _init(arguments, explored)
+            code, server = _init(arguments, explored)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
+    if server is not None:  # when the server that was explored is gone: the tests have their own
+        code = max(code, _keep_answers(arguments, explored.target, server))
+        _say_next(arguments.folder, arguments.fixture, with_snapshots=arguments.snapshots)
+    return code
 
 
-def _init(arguments: argparse.Namespace, explored: Explored) -> int:
+def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, WrittenServer | None]:
+    """Write the tests; gives the server that they name, if any was written."""
     from mcptest.report.placed import placed_lines
     from mcptest.run.exploring.placing import place_starters
     from mcptest.run.exploring.starters import starters_of_audit
@@ -69,7 +83,7 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> int:
     _check_free(arguments.folder)
     report = _called(arguments, explored)
     if report.interrupted:
-        return ExitCode.INTERRUPTED
+        return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""
     starters = starters_of_audit(report, ground=explored.ground(as_variable=True), fixture=fixture)
     server = written_server(explored.target, spec_version=arguments.spec_version)
@@ -78,14 +92,35 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> int:
         sys.stderr.write(f"mcptest: {method} could not be read: {reason}\n")
     if not placed:
         sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
-        return ExitCode.FAILED if report.problems else ExitCode.NOTHING_MATCHED
+        return ExitCode.FAILED if report.problems else ExitCode.NOTHING_MATCHED, None
     sys.stdout.writelines(f"{line}\n" for line in placed_lines(placed, str(arguments.folder)))
     for item in report.items:
         if item.is_bad:
             sys.stdout.write(f"  {item.kind} {item.name!r} is broken: its test will fail\n")
-    _say_next(arguments.folder, arguments.fixture)
     lost = report.problems or any(one.how == "left out" for one in placed)
-    return ExitCode.FAILED if lost else ExitCode.OK
+    return ExitCode.FAILED if lost else ExitCode.OK, server
+
+
+def _keep_answers(arguments: argparse.Namespace, target: Target, server: WrittenServer) -> int:
+    """Golden files for the tests, from the suite as it stands."""
+    if not arguments.snapshots:
+        return ExitCode.OK
+    from mcptest.cli.snapshot import keep_first_answers
+
+    # Only servers that the tests start see it: what the suite calls ${NAME} has its value here.
+    started = target.way == "stdio"
+    values = [target.env[name] for name in server.needs] if started else target.headers.values()
+    os.environ.update(dict(zip(server.needs, values, strict=True)))
+    options = [f"--timeout={arguments.timeout}", *(["--quiet"] if arguments.quiet else [])]
+    options += [f"--fixture={arguments.fixture}"] if arguments.fixture else []
+    command: tuple[str, ...] = ()
+    if not server.block:  # it must not be written down, so it has to be named each time
+        options += [f"--env={name}={value}" for name, value in target.env.items()]
+        options += [f"--header={name}={value}" for name, value in target.headers.items()]
+        options += [f"--cwd={target.cwd}"] if target.cwd else []
+        options += [] if started else [f"--server={target.url}"]
+        command = target.command if started else ()
+    return keep_first_answers(arguments.folder, options, command)
 
 
 def _called(arguments: argparse.Namespace, explored: Explored) -> AuditReport:
@@ -159,8 +194,11 @@ timeout: 30s
 """
 
 
-def _say_next(folder: Path, fixture: str | None) -> None:
+def _say_next(folder: Path, fixture: str | None, *, with_snapshots: bool = False) -> None:
     import shlex
 
-    words = ["mcptest", "run", str(folder), *(["--fixture", fixture] if fixture else [])]
-    sys.stdout.write(f"\nRun it: {shlex.join(words)}\n")
+    words = [str(folder), *(["--fixture", fixture] if fixture else [])]
+    sys.stdout.write(f"\nRun it: {shlex.join(['mcptest', 'run', *words])}\n")
+    if with_snapshots:
+        again = shlex.join(["mcptest", "snapshot", *words])
+        sys.stdout.write(f"Has an answer changed? {again}\n")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mcptest import __version__
+from mcptest.cli.concluded import Views, add_report_options, conclude
 from mcptest.cli.explored import exploring
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError, UsageError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mcptest.cli.explored import Explored
     from mcptest.explore.lint.finding import Finding, Limits, LintReport, LintRule
     from mcptest.explore.lint.surface import Surface
+    from mcptest.report.problems import Problems
     from mcptest.run.exploring.subject import Offer
 
 _EPILOG = """\
@@ -66,11 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--list", action="store_true", help="explain the codes, and lint nothing")
     _add_limits(parser)
-    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
     parser.set_defaults(timeout="15s", startup_timeout="30s", command_name="lint", fixture=None)
@@ -101,8 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         duration_ms=round((time.monotonic() - begun) * 1000),
     )
-    _print(report, arguments)
-    return max(_code(report), _write_files(report, arguments))
+    return max(conclude(arguments, _views(report, arguments)), _code(report))
 
 
 def _rules(arguments: argparse.Namespace) -> list[LintRule]:
@@ -188,6 +185,7 @@ def _from_server(
             raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
         except McptestError as error:
             raise error.masked(subject.masker.cut_text) from None
+        subject.close()  # only now it is known whether its capture is whole
         mask = subject.masker.text
         peer = mask(explored.target.label)
         troubles = tuple(subject.capture_troubles)
@@ -248,42 +246,55 @@ def _counts(surface: Surface) -> dict[str, int]:
     }
 
 
-def _print(report: LintReport, arguments: argparse.Namespace) -> None:
+def _views(report: LintReport, arguments: argparse.Namespace) -> Views:
     from mcptest.report.lint_json import lint_as_json
+    from mcptest.report.lint_markdown import lint_as_markdown
+    from mcptest.report.lint_run import lint_as_run
     from mcptest.report.lint_text import heading, lint_lines, summary_in_words
-    from mcptest.report.terminal import Style, say, say_json
 
-    if arguments.json:
-        say_json(sys.stdout, lint_as_json(report))
-        return
-    if arguments.quiet and not report.failed:
-        say(sys.stdout, f"{heading(report)}: {summary_in_words(report)}\n")
-        return
-    style = Style.of(sys.stdout, no_color=arguments.no_color)
-    for line in lint_lines(report, style, fix=arguments.fix, verbose=arguments.verbose):
-        say(sys.stdout, line + "\n")
+    words = {"fix": arguments.fix, "verbose": arguments.verbose}
+
+    def problems() -> Problems:
+        from mcptest.report.problems_lint import problems_of_lint
+
+        return problems_of_lint(report, str(arguments.tools or ""))
+
+    return Views(
+        failed=report.failed,
+        json=lambda: lint_as_json(report),
+        run=lambda: lint_as_run(report),
+        markdown=lambda: lint_as_markdown(report),
+        lines=lambda style: lint_lines(report, style, **words),
+        summary=lambda: f"{heading(report)}: {summary_in_words(report)}",
+        problems=problems,
+        repeat=lambda: _repeat(arguments),
+        nothing=_is_empty(report),
+    )
+
+
+def _repeat(arguments: argparse.Namespace) -> str:
+    import shlex
+
+    from mcptest.cli.explored import repeat_command
+    from mcptest.cli.options import server_words
+    from mcptest.model.masking import Masker
+    from mcptest.run.naming import target_of
+
+    strict = ["--strict"] if arguments.strict else []
+    if arguments.tools:
+        return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
+    mask = Masker(target_of(server_words(arguments)).secrets).text
+    return mask(repeat_command(arguments, *strict))
+
+
+def _is_empty(report: LintReport) -> bool:
+    return not any(report.counts.values()) and not report.problems
 
 
 def _code(report: LintReport) -> int:
     if report.interrupted:
         return ExitCode.INTERRUPTED
-    if not any(report.counts.values()) and not report.problems:
+    if _is_empty(report):
         sys.stderr.write("mcptest: nothing to lint: no tools, prompts or resources\n")
         return ExitCode.NOTHING_MATCHED
     return ExitCode.FAILED if report.failed else ExitCode.OK
-
-
-def _write_files(report: LintReport, arguments: argparse.Namespace) -> int:
-    """A report that can't be written is said, and is no success."""
-    from mcptest.report import junit
-    from mcptest.report.lint_json import lint_as_json
-    from mcptest.report.lint_markdown import lint_as_markdown
-    from mcptest.report.lint_run import lint_as_run
-    from mcptest.report.placed import write_all
-
-    wanted = {
-        arguments.json_file: lambda: lint_as_json(report),
-        arguments.junit: lambda: junit.render(lint_as_run(report)),
-        arguments.markdown: lambda: lint_as_markdown(report).encode(),
-    }
-    return write_all(wanted, sys.stderr)

@@ -80,12 +80,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     with stopping_on_signals() as stop:
         report = suite_run.carry_out(arguments, tests, settings, options, stop)
-        report, unwritten = suite_run.publish(arguments, report, stored, as_text=as_text)
+        report, unwritten = suite_run.publish(
+            arguments,
+            report,
+            stored,
+            as_text=as_text,
+            fails=lambda done: suite_run.has_failed(done) or bool(loaded.problems),
+        )
     return suite_run.exit_code(
         loaded,
         report,
         interrupted=stop.is_set(),
-        failed=bool(report.failed or report.regressions),
+        failed=suite_run.has_failed(report),
         unwritten=unwritten and arguments.strict_reports,
     )
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from mcptest.model.deadline import parse_duration
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
 from mcptest.run.naming import ServerWords
+
+FORMS = {
+    "sarif": "SARIF 2.1.0, for code scanning",
+    "code_quality": "the code quality report of GitLab",
+    "tap": "TAP, for test harnesses",
+}
+"""Files in further forms, by the names of their options."""
+FORMATS = ("text", "json", "agent", "tap")
+"""What can stand on stdout."""
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +59,43 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="say more")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("--no-color", action="store_true", help="plain text")
+
+
+class _Format(argparse.Action):
+    """`--format json` is `--json`; whoever else reads stdout wants no progress beside it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.format = values
+        namespace.json = values == "json"
+        if values == "agent":
+            namespace.quiet = True
+
+
+def add_file_options(add: Callable[..., Any]) -> None:
+    for name, words in FORMS.items():
+        add(f"--{name.replace('_', '-')}", type=Path, metavar="FILE", help=words)
+
+
+def add_format_option(add: Callable[..., Any], formats: Sequence[str] = FORMATS) -> None:
+    add(
+        "--format",
+        action=_Format,
+        choices=formats,
+        default="text",
+        help="on stdout (text); agent: the verdict, then a line for each failure with the command "
+        "that repeats it",
+    )
+
+
+def is_for_a_program(arguments: argparse.Namespace) -> bool:
+    """stdout holds one report, and nothing beside it."""
+    return bool(arguments.json or getattr(arguments, "format", "text") != "text")
 
 
 def server_words(arguments: argparse.Namespace) -> ServerWords:

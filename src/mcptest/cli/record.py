@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcptest.cli.intercept_options import add_listening_options, passage_of
 from mcptest.cli.options import (
     add_common_options,
     add_server_options,
@@ -30,10 +31,12 @@ examples:
   mcptest record --server http://127.0.0.1:3001/mcp --spec-version 2025-06-18 --out old.jsonl
   mcptest record --out s.jsonl --call 'add={"a":1,"b":2}' -- python my_server.py
   mcptest record --proxy --out seen.jsonl -- npx my-server /data     (as a client's server command)
+  mcptest record --proxy --out seen.jsonl --server http://127.0.0.1:3001/mcp --listen 127.0.0.1:8080
 
 Without --proxy the server is asked for everything that is safe: its lists with all pages, a ping,
 one tool that says it only reads, a few resources, a prompt. With --proxy nothing is asked: the
-bytes of whoever started us go through unchanged, both ways.
+bytes of whoever started us go through unchanged, both ways. For a server with a URL the proxy
+listens on this machine until Ctrl-C, and says where.
 """
 
 
@@ -47,9 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="full (default): all that happened, one JSON record a line; "
         "exchanges: the public form, requests with their responses",
     )
-    parser.add_argument(
-        "--proxy", action="store_true", help="sit on stdio between a client and the server"
-    )
+    parser.add_argument("--proxy", action="store_true", help="sit between a client and the server")
+    add_listening_options(parser)
     parser.add_argument(
         "--call",
         action="append",
@@ -70,6 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.proxy:
             return _record_proxied(arguments, target)
+        if arguments.listen is not None or arguments.port_file is not None:
+            raise UsageError("--listen and --port-file go with --proxy")
         return _record_tour(arguments, target, mask)
     except McptestError as error:
         raise error.masked(mask) from None
@@ -80,7 +84,7 @@ def _record_proxied(arguments: argparse.Namespace, target: Target) -> int:
 
     if arguments.call or arguments.read:
         raise UsageError("--proxy asks nothing by itself: --call and --read don't go with it")
-    return record_proxied(target, arguments.out, arguments.format)
+    return record_proxied(target, arguments.out, arguments.format, passage_of(arguments))
 
 
 def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[str], str]) -> int:

@@ -33,6 +33,7 @@ from mcptest.run.fixture import checked_fixture
 from mcptest.run.interrupt import Stop, stopping_on_signals
 from mcptest.run.selection import Selection, only_this, parse_shard, select
 from mcptest.run.settings import Numbered, RunOptions, Settings
+from mcptest.suite.fingerprint import Fingerprint
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
@@ -75,7 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    loaded, tests = chosen_tests(arguments)
+    fingerprint = Fingerprint(arguments.fixture)
+    loaded, tests = chosen_tests(arguments, fingerprint)
     lanes = chosen_lanes(arguments, loaded)
     if arguments.list:
         return show_list(tests, lanes, as_data=arguments.json)
@@ -84,14 +86,19 @@ def run(arguments: argparse.Namespace) -> int:
     # Until the reports are written: a signal must not cost them.
     with stopping_on_signals() as stop:
         report = carry_out(arguments, tests, settings, options, stop, lanes)
+        from mcptest.cli.run_start import remember_run
+
+        remember_run(arguments, loaded, tests, settings, fingerprint)
         suggested = suggestions(arguments, tests, report, settings, stop)
-        report, unwritten = publish(arguments, report, stored)
+        report, unwritten = publish(
+            arguments, report, stored, fails=lambda done: has_failed(done) or bool(loaded.problems)
+        )
         tell_suggestions(arguments, suggested)
     return exit_code(
         loaded,
         report,
         interrupted=stop.is_set(),
-        failed=bool(report.failed or report.regressions),
+        failed=has_failed(report),
         unwritten=unwritten and arguments.strict_reports,
     )
 
@@ -108,7 +115,9 @@ def baseline_of(arguments: argparse.Namespace) -> Baseline | None:
     return stored_baseline(wanted_reports(arguments))
 
 
-def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
+def chosen_tests(
+    arguments: argparse.Namespace, seen_by: Fingerprint | None = None
+) -> tuple[LoadedSuite, list[Test]]:
     """Load and select. UsageError for a suite that can't be run as it stands."""
     paths = [*arguments.paths, *arguments.suite, *arguments.config]
     if not paths:
@@ -118,6 +127,7 @@ def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]
         fixture=arguments.fixture,
         keep_going=arguments.keep_going,
         server_given=names_a_server(arguments),
+        seen_by=seen_by,
     )
     for problem in (*loaded.problems, *loaded.warnings):
         sys.stderr.write(render_problem(problem) + "\n")
@@ -243,6 +253,7 @@ def _carry_out(
     options: RunOptions,
     stop: Stop,
 ) -> RunReport:
+    from mcptest.cli.run_start import collect_from_now_on, import_the_rest
     from mcptest.model.results import RunReport
     from mcptest.report.terminal import Style, columns
     from mcptest.run.suite_run import run_suite
@@ -266,24 +277,12 @@ def _carry_out(
         progress.begin(result.name)
         progress.finish(result)
 
+    collect_from_now_on()
     try:
-        return run_suite(tests, settings, options, stop, tell, _import_the_rest)
+        return run_suite(tests, settings, options, stop, tell, import_the_rest)
     finally:
         if progress is not None:
             progress.close()
-
-
-def _import_the_rest() -> None:
-    """What checks answers and writes reports, in the time that the servers take to start."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(usual / 10)  # whoever has an answer to read goes first
-    try:
-        import jsonschema_rs  # noqa: F401 - for the one that compiles output schemas
-
-        from mcptest.report import results_json, results_text, write  # noqa: F401 - for `publish`
-        from mcptest.schema import json_schema  # noqa: F401 - for the check of structured content
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
@@ -331,13 +330,9 @@ def repeat_command(
 
 
 def wanted_reports(arguments: argparse.Namespace) -> Wanted:
-    from mcptest.report.write import Wanted
+    from mcptest.report.write import FORMS, Wanted
 
-    files = {
-        name: path
-        for name in ("json_file", "junit", "markdown", "badge")
-        if (path := getattr(arguments, name)) is not None
-    }
+    files = {name: path for name in FORMS if (path := getattr(arguments, name, None)) is not None}
     narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     return Wanted(
         files=files,
@@ -350,6 +345,10 @@ def wanted_reports(arguments: argparse.Namespace) -> Wanted:
 Renderer: TypeAlias = "Callable[[RunReport, Style, int], str]"
 
 
+def has_failed(report: RunReport) -> bool:
+    return bool(report.failed or report.regressions)
+
+
 def publish(
     arguments: argparse.Namespace,
     report: RunReport,
@@ -357,6 +356,7 @@ def publish(
     *,
     elsewhere: Callable[[RunReport], list[str]] = lambda report: [],
     as_text: Renderer | None = None,
+    fails: Callable[[RunReport], bool] = has_failed,
 ) -> tuple[RunReport, bool]:
     """Write and print the reports; the flag says whether one that was wanted is missing.
 
@@ -375,6 +375,10 @@ def publish(
     report = msgspec.structs.replace(report, notes=(*report.notes, *unwritten))
     if arguments.json:
         sys.stdout.buffer.write(mcp_assert_json(report))
+    elif arguments.format != "text":
+        from mcptest.cli.report_forms import say_run
+
+        say_run(arguments, report, fails(report) or bool(unwritten and arguments.strict_reports))
     elif report.results:
         style = Style.of(sys.stdout, no_color=arguments.no_color)
         width = columns()
@@ -438,5 +442,5 @@ def tell_suggestions(arguments: argparse.Namespace, found: Sequence[Suggestion])
     if arguments.fix:
         from mcptest.report.suggestions import render_suggestions
 
-        stream = sys.stderr if arguments.json else sys.stdout
+        stream = sys.stdout if arguments.format == "text" and not arguments.json else sys.stderr
         stream.write(render_suggestions(found))

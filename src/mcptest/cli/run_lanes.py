@@ -104,6 +104,12 @@ def _results(
         how = _lane_settings(arguments, settings, before, stop, kept=kept)
         with listening(arguments) as tell:
             results += run_compliance_lane(lanes, how, tell)
+    if lanes.properties is not None and not stop.is_set():
+        from mcptest.report.property_run import property_results
+        from mcptest.run.lanes_properties import run_properties_lane
+
+        how = _lane_settings(arguments, settings, before, stop, kept=kept)
+        results += run_properties_lane(lanes, how, property_results)
     return results
 
 

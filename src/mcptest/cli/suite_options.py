@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mcptest.cli.options import add_file_options, add_format_option
+
 DEFAULT_TIMEOUT = "30s"
 
 
@@ -92,6 +94,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
-    for name in ("json-file", "junit", "markdown", "badge", "save-baseline", "baseline"):
+    for name in ("json-file", "junit", "markdown", "badge", "html", "save-baseline", "baseline"):
         group.add_argument(f"--{name}", type=Path, metavar="FILE")
+    add_file_options(group.add_argument)
+    add_format_option(group.add_argument)
     group.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")

@@ -40,14 +40,15 @@ def text_matching(pattern: str, choices: Choices) -> str:
     """A text in which the expression is found. Raises PatternError."""
     walk = _Walk(choices)
     try:
-        walk.sequence(_parsed(pattern))
+        walk.sequence(parsed(pattern))
     except _TooLong:
         raise PatternError("asks for a text that is too long") from None
     return "".join(walk.text)
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(pattern: str) -> Any:
+def parsed(pattern: str) -> Any:
+    """The expression as the standard library reads it. Raises PatternError."""
     try:
         return _parser.parse(_in_our_dialect(pattern))
     except (re.error, RecursionError, OverflowError) as error:
@@ -84,7 +85,7 @@ class _Walk:
         elif operation == "ANY":
             self._one_of(_ORDINARY)
         elif operation == "IN":
-            self._one_of(_members(argument))
+            self._one_of(characters_of(argument))
         elif operation == "BRANCH":
             options = argument[1]
             self.sequence(options[self._choices.index(len(options))])
@@ -119,7 +120,7 @@ class _Walk:
             self.sequence(nodes)
 
 
-def _members(items: Any) -> list[str]:
+def characters_of(items: Any) -> list[str]:
     """The characters of a class, ordinary ones first."""
     negated = bool(items) and str(items[0][0]) == "NEGATE"
     found: dict[str, None] = {}

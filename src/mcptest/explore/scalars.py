@@ -92,8 +92,8 @@ def _stretched(pattern: str, found: str, least: int) -> str:
 
 def number_for(schema: Mapping[str, Any], choices: Choices, *, integer: bool) -> int | float:
     """A number within its bounds and on its grid."""
-    low, above = _edge(schema, "minimum", "exclusiveMinimum")
-    high, below = _edge(schema, "maximum", "exclusiveMaximum")
+    low, above = edge(schema, "minimum", "exclusiveMinimum")
+    high, below = edge(schema, "maximum", "exclusiveMaximum")
     step = finite(schema.get("multipleOf"))
     if step is not None and step > 0:
         grid = Fraction(str(step))
@@ -153,7 +153,7 @@ def _between(
     return value if value != start or share else start + (end - start) / 2
 
 
-def _edge(schema: Mapping[str, Any], within: str, beyond: str) -> tuple[int | float | None, bool]:
+def edge(schema: Mapping[str, Any], within: str, beyond: str) -> tuple[int | float | None, bool]:
     """The bound, and whether it does not belong. Draft 4 says the latter with a boolean."""
     inner, outer = finite(schema.get(within)), finite(schema.get(beyond))
     if outer is None:

@@ -26,6 +26,7 @@ from mcptest.peer.answers import Answers
 from mcptest.peer.connection import Connection
 from mcptest.peer.detect import settle_the_era, speaks_the_old_transport
 from mcptest.peer.handshake import HandshakeLifecycle
+from mcptest.peer.header_schemas import HeaderSchemas
 from mcptest.peer.lifecycle import Lifecycle, ServerFacts
 from mcptest.peer.pending import Pending
 from mcptest.peer.stateless import StatelessLifecycle
@@ -97,7 +98,7 @@ class Client:
         self._reopen = reopen
         self._lifecycle: Lifecycle | None = None
         self._begun: tuple[Lifecycle, Pending] | PeerError | None = None
-        self._input_schemas: dict[str, Mapping[str, Any]] = {}
+        self._header_schemas = HeaderSchemas()
         self.connection = self._connection(transport)
 
     def _connection(self, transport: Transport) -> Connection:
@@ -224,10 +225,7 @@ class Client:
         """Send a request and return at once; `wait` collects the answer."""
         lifecycle = self.lifecycle
         sent = lifecycle.prepare(params)
-        schema = None
-        if method == "tools/call" and self._input_schemas and params is not None:
-            schema = self._input_schemas.get(str(params.get("name")))
-        headers = lifecycle.headers(method, sent, schema)
+        headers = lifecycle.headers(method, sent, self._header_schemas.of(method, params))
         deadline = deadline or Deadline.after(self.timeout)
         return self.connection.request(method, sent, deadline, headers)
 
@@ -256,7 +254,15 @@ class Client:
     def complete_call(
         self, reply: Reply, params: Mapping[str, Any] | None, deadline: Deadline
     ) -> Reply:
-        """Give the input that an answer asks for and call again, until there is a final one."""
+        """Give the input that an answer asks for and call again, until there is a final one.
+
+        So with headers that repeat arguments: which ones there are, only the list of tools says.
+        """
+        if self._header_schemas.are_wanting(reply.method, reply.error_code, params):
+            for _ in self.pages("tools/list", deadline):
+                if self._header_schemas.of(reply.method, params) is not None:
+                    reply = self.wait(self.start(reply.method, params, deadline), deadline)
+                    break
         for _ in range(_ROUNDS_OF_INPUT):
             more = self.lifecycle.wants_input(reply.message)
             if more is None:
@@ -341,7 +347,7 @@ class Client:
         for _ in range(self._limits.pages):
             params = {"cursor": cursor} if cursor is not None else None
             reply = self.request(method, params, deadline)
-            self._remember_header_annotations(reply)
+            self._header_schemas.learn(method, reply.result)
             yield reply
             cursor = reply.result.get("nextCursor")
             if not isinstance(cursor, str):
@@ -350,14 +356,6 @@ class Client:
             ErrorKind.PAGES_EXCEEDED,
             f"{method} did not end after {self._limits.pages} pages",
         )
-
-    def _remember_header_annotations(self, reply: Reply) -> None:
-        """Tools whose arguments travel as HTTP headers too must be known when they are called."""
-        tools = reply.result.get("tools") if reply.method == "tools/list" else None
-        for tool in tools if isinstance(tools, list) else ():
-            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-            if isinstance(schema, dict) and "x-mcp-header" in str(schema):
-                self._input_schemas[str(tool.get("name"))] = schema
 
     def list_all(self, method: str, deadline: Deadline | None = None) -> list[Any]:
         """The items of all pages of one list, as they came."""

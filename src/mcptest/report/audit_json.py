@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from mcptest.model.audit import AuditItem, AuditReport, Health, healthy_share
+from mcptest.report.indented_json import indented_json
 
 _CODES = {
     Health.HEALTHY: "E000",
@@ -46,7 +45,7 @@ def audit_as_json(report: AuditReport) -> bytes:
         "generated_at": report.started,
         "duration_ms": report.duration_ms,
     }
-    return msgspec.json.format(_encoded(value), indent=2) + b"\n"
+    return indented_json(value)
 
 
 def summary_of(report: AuditReport) -> dict[str, int]:
@@ -54,15 +53,6 @@ def summary_of(report: AuditReport) -> dict[str, int]:
     for item in report.items:
         counts[item.health.value] += 1
     return {**counts, "findings": sum(len(item.findings) for item in report.items)}
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair in a name of the server
-        import json
-
-        return json.dumps(value).encode("ascii")
 
 
 def _item(item: AuditItem) -> dict[str, Any]:

@@ -128,7 +128,9 @@ def window_in_words(window: Window) -> str:
 
 def _asked(rule: CorpusRule) -> tuple[object, ...]:
     row = rule.row
-    return (row.check, row.expect, row.says, row.needs) if row is not None else ()
+    if row is None:
+        return ()
+    return row.check, row.expect, row.says, row.needs, row.when
 
 
 def corpus_rules(corpora: Path | None = None) -> dict[str, ListedRule]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcptest.model.show import show
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS, WELL_KNOWN, placeholders_in
 from mcptest.rules.corpus.probes import PROBES
-from mcptest.rules.corpus.rows import Needs, Row
+from mcptest.rules.corpus.rows import Condition, Needs, Row
 from mcptest.rules.corpus.words import in_words
 from mcptest.suite.check_forms import Check
 from mcptest.suite.text_under_test import compact_json
@@ -89,6 +89,8 @@ def expected_in_words(row: Row) -> list[str]:
 def needs_in_words(needs: Needs) -> list[str]:
     """What must be so for the rule to be asked; empty when it always is."""
     found = [f"the server declares {', '.join(needs.capability)}"] if needs.capability else []
+    if needs.any_capability:
+        found.append(f"the server declares one of {', '.join(needs.any_capability)}")
     if needs.undeclared:
         found.append(f"the server does not declare {', '.join(needs.undeclared)}")
     if needs.transport:
@@ -106,12 +108,21 @@ def needs_in_words(needs: Needs) -> list[str]:
     return found
 
 
+def conditions_in_words(when: Sequence[Condition]) -> list[str]:
+    """What must hold of an exchange before anything is expected of it, and what it is called
+    where it does not: then the rule was not observed."""
+    return [
+        f"{in_words(one.expectation)} (otherwise not observed: {one.otherwise})" for one in when
+    ]
+
+
 def asked_in_words(row: Row) -> list[tuple[str, list[str]]]:
     """The whole row, as headings with their lines."""
     parts = [
         ("What is sent", sent_in_words(row.check)),
         ("What is expected", expected_in_words(row)),
         ("Asked when", needs_in_words(row.needs)),
+        ("Judged only when", conditions_in_words(row.when)),
         ("Why it does no harm", [row.safe] if row.safe else []),
     ]
     return [(heading, lines) for heading, lines in parts if lines]

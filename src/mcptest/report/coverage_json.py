@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mcptest.model.coverage import KINDS, CoverageReport, CoveredItem, share
+from mcptest.report.indented_json import indented_json
 
 
 def coverage_as_json(report: CoverageReport) -> bytes:
@@ -30,13 +31,7 @@ def coverage_as_json(report: CoverageReport) -> bytes:
         "unknown": [msgspec.to_builtins(one) for one in report.unknown],
         "problems": list(report.problems),
     }
-    try:
-        data = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair in a name of the server
-        import json
-
-        data = json.dumps(value).encode("ascii")
-    return msgspec.json.format(data, indent=2) + b"\n"
+    return indented_json(value)
 
 
 def _kind(items: tuple[CoveredItem, ...]) -> dict[str, Any]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport, Verdict
 from mcptest.model.message import ABSENT
+from mcptest.report.indented_json import indented_json
 
 
 def fuzz_as_json(report: FuzzReport) -> bytes:
@@ -43,16 +42,7 @@ def fuzz_as_json(report: FuzzReport) -> bytes:
         "generated_at": report.started,
         "duration_ms": report.duration_ms,
     }
-    return msgspec.json.format(_encoded(value), indent=2) + b"\n"
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair in a name of the server
-        import json
-
-        return json.dumps(value).encode("ascii")
+    return indented_json(value)
 
 
 def _tool(tool: FuzzedTool) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from mcptest.explore.lint.finding import LINT_FORMAT, Finding, LintReport
+from mcptest.report.indented_json import indented_json
 
 
 def lint_as_json(report: LintReport) -> bytes:
@@ -33,7 +32,7 @@ def lint_as_json(report: LintReport) -> bytes:
         "generated_at": report.started,
         "duration_ms": report.duration_ms,
     }
-    return msgspec.json.format(_encoded(value), indent=2) + b"\n"
+    return indented_json(value)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -51,12 +50,3 @@ def _finding(finding: Finding) -> dict[str, Any]:
         one = finding.suggestion
         shown["suggestion"] = {"pointer": one.pointer, "value": one.value}
     return shown
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair in a name of the server
-        import json
-
-        return json.dumps(value).encode("ascii")

@@ -12,6 +12,7 @@ from mcptest.model.revision import Revision, Window
 from mcptest.report.corpus_rules import ListedRule, window_in_words
 from mcptest.report.corpus_words import (
     asked_in_words,
+    conditions_in_words,
     expected_in_words,
     needs_in_words,
     sent_in_words,
@@ -100,6 +101,7 @@ def _corpus_value(rule: ListedRule) -> dict[str, Any]:
                 "sent": sent_in_words(row.check),
                 "expected": expected_in_words(row),
                 "needs": needs_in_words(row.needs),
+                "when": conditions_in_words(row.when),
             }
             for window, row in rule.stages()
             if row is not None

@@ -15,6 +15,9 @@ from mcptest.transport.files import replace_file
 if TYPE_CHECKING:
     from mcptest.report.baseline import Baseline
 
+FORMS = ("json_file", "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
+"""What `rendered` can write, by the names of the options."""
+
 
 class Wanted(msgspec.Struct, frozen=True):
     """Which files were asked for, by the name of their option."""
@@ -40,9 +43,28 @@ def rendered(name: str, report: RunReport) -> bytes:
         from mcptest.report import badge
 
         return badge.render(report)
+    if name == "html":
+        from mcptest.report.html.making import page_of_run
+        from mcptest.report.stored import exit_code_of_run
+
+        return page_of_run(report, exit_code_of_run(report))
+    if name == "tap":
+        from mcptest.report import tap
+
+        return tap.render(report)
+    if name in ("sarif", "code_quality"):
+        return _as_problems(name, report)
     from mcptest.report.results_json import run_json
 
     return run_json(report)
+
+
+def _as_problems(name: str, report: RunReport) -> bytes:
+    from mcptest.report import code_quality, sarif
+    from mcptest.report.problems import problems_of_run
+
+    render = sarif.render if name == "sarif" else code_quality.render
+    return render(problems_of_run(report))
 
 
 def stored_baseline(wanted: Wanted) -> Baseline | None:

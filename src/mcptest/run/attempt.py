@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from typing import Any, Self
 
 from mcptest.model.deadline import Deadline
@@ -74,7 +75,7 @@ class Attempt:
             detail = failed.detail + self._what_came_before(failed)
             return self._failure(detail, failed.kind, ())
         if evaluation.passed:
-            return _result(self.item, Status.PASS, begin=self._started, session=self.session)
+            return self._pass()
         detail = "\n".join(failure.message for failure in evaluation.failures)
         return self._failure(detail, "check", _checks(evaluation, self.session.masker))
 
@@ -86,6 +87,9 @@ class Attempt:
             all_failures=self._settings.all_failures,
             output_schemas=self.session.output_schemas,
         )
+        opinion = self._settings.second_opinion
+        if opinion is not None:
+            self._stage.second_opinion = partial(opinion, self.item, self.session)
         self._stage.listen()
         return self._stage
 
@@ -106,6 +110,13 @@ class Attempt:
             return ""
         came = served.client.connection.what_came_instead()
         return "" if came == NOTHING_CAME else f"\n  before that, {came}"
+
+    def _pass(self) -> TestResult:
+        kept = self._settings.proof_of_passes
+        proof = _proof(self.session, self._stage, "") if kept else None
+        return _result(
+            self.item, Status.PASS, begin=self._started, session=self.session, proof=proof
+        )
 
     def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
         return _result(

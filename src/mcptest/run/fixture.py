@@ -1,8 +1,6 @@
 """A private copy of the fixture folder for each test, always removed.
 
-Files and folders are copied with their permissions. A symbolic link is kept when it leads into the
-fixture, and left out when it leads elsewhere; pipes, sockets and devices are left out. What was
-left out is said.
+What can't be part of a copy is left out, and that is said.
 """
 
 from __future__ import annotations
@@ -10,16 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from mcptest.model.errors import UsageError
-
-PREFIX = "mcptest-fixture-"
-_COPIED_AT_ONCE = 1024 * 1024
+from mcptest.run.tree_copy import copy_folder, new_folder
 
 live_copies: set[Path] = set()
 """Folders that have to be removed yet."""
@@ -55,13 +50,10 @@ def isolate_fixture(source: Path) -> FixtureCopy:
     """Copy the folder to a new place under the same base name."""
     home: Path | None = None
     try:
-        # The path that a server reports is the real one, also where the temporary folder is a link.
-        home = Path(_new_folder()).resolve()
+        home = Path(new_folder())
         live_copies.add(home)
-        if home.is_relative_to(source):
-            raise OSError(f"the temporary folder {home.parent} lies inside of it")
-        target = home / (source.name or "fixture")
-        return FixtureCopy(target, tuple(_copy(source, target)))
+        copy, left_out = copy_folder(str(source), str(home))
+        return FixtureCopy(Path(copy), tuple(left_out))
     except (OSError, RecursionError) as error:
         if home is not None:
             remove_tree(home)
@@ -72,74 +64,11 @@ def isolate_fixture(source: Path) -> FixtureCopy:
         raise
 
 
-def _new_folder() -> str:
-    """A folder that only we may enter. `tempfile` does the same, for 5 ms of every start."""
-    named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    refused: OSError | None = None
-    for place in (*filter(None, named), "/tmp", "/var/tmp", "."):  # noqa: S108 - a new one in it
-        try:
-            folder = os.path.join(os.path.abspath(place), PREFIX + os.urandom(8).hex())  # noqa: PTH100, PTH118 - as a text
-            os.mkdir(folder, stat.S_IRWXU)  # noqa: PTH102 - as a text
-        except OSError as error:
-            refused = refused or error
-        else:
-            return folder
-    raise refused or FileNotFoundError("there is no temporary folder")
-
-
-def _copy_file(source: str, target: str, mode: int) -> None:
-    """Neither side is ever a link: the fixture could be changed while it is copied."""
-    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(target, flags, stat.S_IRUSR | stat.S_IWUSR), "wb") as copy:  # noqa: PTH123 - a descriptor
-            while chunk := os.read(reading, _COPIED_AT_ONCE):
-                copy.write(chunk)
-            os.fchmod(copy.fileno(), mode)
-    finally:
-        os.close(reading)
-
-
-def _copy(source: Path, target: Path, inner: str = "") -> Iterator[str]:
-    """Copy a folder; gives what was left out. `inner` is where we are below the fixture."""
-    here, there = source / inner, target / inner
-    there.mkdir()
-    with os.scandir(here) as entries:
-        for entry in entries:
-            name = f"{inner}/{entry.name}" if inner else entry.name
-            mode = entry.stat(follow_symlinks=False).st_mode
-            if stat.S_ISDIR(mode):
-                yield from _copy(source, target, name)
-            elif stat.S_ISREG(mode):
-                _copy_file(entry.path, f"{there}/{entry.name}", stat.S_IMODE(mode))
-            elif not (stat.S_ISLNK(mode) and _copy_link(name, source, target)):
-                yield name
-    there.chmod(stat.S_IMODE(here.stat().st_mode))
-
-
-def _copy_link(name: str, source: Path, target: Path) -> bool:
-    """Make the link mean the same thing in the copy; False when it leads out of the fixture."""
-    link = source / name
-    text = os.readlink(link)  # noqa: PTH115 - the text, as it is
-    # Where it leads in the end: neither a loop nor a missing target is an error here.
-    real = os.path.realpath(link)
-    if not Path(real).is_relative_to(source):
-        return False
-    if _leaves(name.count("/"), text):
-        text = os.path.relpath(real, link.parent)
-    (target / name).symlink_to(text)
-    return True
-
-
-def _leaves(depth: int, text: str) -> bool:
-    """Whether the text of a link, so many folders below the fixture, passes by its outside."""
-    if text.startswith("/"):
-        return True
-    for part in text.split("/"):
-        depth += -1 if part == ".." else part not in ("", ".")
-        if depth < 0:
-            return True
-    return False
+def made_earlier(copy: str, left_out: tuple[str, ...]) -> FixtureCopy:
+    """A copy that was made before this module was there; from now on it is to be removed."""
+    path = Path(copy)
+    live_copies.add(path.parent)
+    return FixtureCopy(path, left_out)
 
 
 def remove_tree(folder: Path) -> bool:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import McptestError
+from mcptest.run.same_run import EarlyServer, this_run
 from mcptest.run.settings import Numbered, RunOptions, Settings, skip_reason
-from mcptest.run.starting import Ground, Understood, prepare_ground, understand
+from mcptest.run.starting import Ground, Understood, ground_on, prepare_ground, understand
 from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
 from mcptest.transport.process import ServerProcess
 
@@ -43,12 +44,7 @@ class HeadStart:
         """End the server if nobody took it."""
         if self._test is None:
             return
-        from mcptest.transport.base import discard
-        from mcptest.transport.stdio import Stdio
-
-        unused = Stdio(self.understood.target.command, sink=discard, process=self.process)
-        unused.open(Deadline.after(_LEAVING))
-        unused.close(Deadline.after(_LEAVING))
+        _end(self.process, self.understood.target.command)
         if self.ground.copy is not None:
             self.ground.copy.remove()
 
@@ -67,7 +63,13 @@ def with_a_head_start(
 
 
 def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
-    test = next((test for test in tests if _needs_a_server(test)), None)
+    early = this_run.take_early()
+    test = first_with_a_server(tests)
+    if early is not None:
+        adopted = _adopted(early, test, settings)
+        if adopted is not None:
+            return adopted
+        end_early(early)
     if test is None:
         return None
     ground = Ground()
@@ -83,6 +85,49 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
     if ground.copy is not None:
         ground.copy.remove()
     return None
+
+
+def first_with_a_server(tests: Sequence[Test]) -> Test | None:
+    return next((test for test in tests if _needs_a_server(test)), None)
+
+
+def _adopted(early: EarlyServer, test: Test | None, settings: Settings) -> HeadStart | None:
+    """The server that was started before the suite was read, if it is the one that is needed."""
+    if test is None or early.fixture != str(settings.fixture or ""):
+        return None
+    ground = Ground()
+    if early.copy:
+        from mcptest.run.fixture import made_earlier
+
+        ground = ground_on(made_earlier(early.copy, early.left_out))
+    try:
+        understood = understand(test.server or ServerSpec(), settings.choice, ground.path)
+    except McptestError:
+        return None
+    target = understood.target
+    if target.way != "stdio" or target.command != early.command or target.env or target.cwd:
+        return None
+    this_run.began_early = True
+    process = ServerProcess(target.command, target.env, early=early.process)
+    return HeadStart(test, ground, understood, process)
+
+
+def end_early(early: EarlyServer) -> None:
+    """End a server that was started for nothing, with its copy of the fixture."""
+    _end(ServerProcess(early.command, {}, early=early.process), early.command)
+    if early.copy:
+        from mcptest.run.fixture import made_earlier
+
+        made_earlier(early.copy, early.left_out).remove()
+
+
+def _end(process: ServerProcess, command: tuple[str, ...]) -> None:
+    from mcptest.transport.base import discard
+    from mcptest.transport.stdio import Stdio
+
+    unused = Stdio(command, sink=discard, process=process)
+    unused.open(Deadline.after(_LEAVING))
+    unused.close(Deadline.after(_LEAVING))
 
 
 def _needs_a_server(test: Test) -> bool:

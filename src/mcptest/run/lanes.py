@@ -61,7 +61,7 @@ def _judged(
     if not block.needs_server:
         yield from _results(block, lanes, how, None, tell)
         return
-    with _fixture_copy(how.fixture) as fixture:
+    with fixture_copy(how.fixture) as fixture:
         server = server_of_suite(lanes.server, how.choice, fixture)
         mask = Masker(server.target.secrets).text
         try:
@@ -71,7 +71,8 @@ def _judged(
 
 
 @contextmanager
-def _fixture_copy(source: Path | None) -> Iterator[str]:
+def fixture_copy(source: Path | None) -> Iterator[str]:
+    """The path of a copy of the fixture, for as long as it is needed; empty without one."""
     if source is None:
         yield ""
         return

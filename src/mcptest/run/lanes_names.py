@@ -16,6 +16,7 @@ from mcptest.suite.invariants_block import InvariantsBlock
 from mcptest.suite.lanes import Lanes
 from mcptest.suite.model import Place
 from mcptest.suite.problems import Source, SuiteError
+from mcptest.suite.properties_block import PropertiesBlock
 
 _LISTED = "`mcptest compliance rules` lists them"
 
@@ -33,6 +34,8 @@ def _checked(lanes: Lanes, corpora: Path | None) -> Source:
         _check_compliance(lanes.compliance, source, corpora)
     if lanes.invariants is not None:
         _check_invariants(lanes.invariants, source)
+    if lanes.properties is not None:
+        _check_properties(lanes.properties, source)
     return source
 
 
@@ -54,6 +57,16 @@ def _check_compliance(block: ComplianceBlock, source: Source, corpora: Path | No
         if name not in FIXTURES:
             place = block.fixture_places.get(name, block.place)
             _report(source, place, f"unknown fixture {show(name, 60)}", _meant(name, FIXTURES))
+
+
+def _check_properties(block: PropertiesBlock, source: Source) -> None:
+    from mcptest.run.properties.catalogue import PROPERTIES
+
+    for name in block.names:
+        if name not in PROPERTIES:
+            _report(
+                source, block.place, f"unknown property {show(name, 60)}", _meant(name, PROPERTIES)
+            )
 
 
 def _check_invariants(block: InvariantsBlock, source: Source) -> None:

@@ -29,7 +29,7 @@ def plan(
         if kind == "fresh":
             jobs.append(FreshJob(item, settings))
             continue
-        key = (kind, _group_key(item, settings)) if kind in {"shared", "url"} else kind
+        key = (kind, group_key(item, settings)) if kind in {"shared", "url"} else kind
         group = groups.get(key)
         if group is None:
             if kind == "shared":
@@ -62,7 +62,7 @@ def _is_remote(item: Numbered, settings: Settings) -> bool:
         return False  # its test will say what is wrong
 
 
-def _group_key(item: Numbered, settings: Settings) -> object:
+def group_key(item: Numbered, settings: Settings) -> object:
     """Tests share a server when it is started in the same way and for the same trial."""
     test = item.test
     mock = repr(test.block.mock) if isinstance(test.block, SamplingBlock) else ""

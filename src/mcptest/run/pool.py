@@ -69,6 +69,7 @@ class Pool:
         self._enough = enough
         self._over = False
         self._changed = threading.Condition()
+        self._first_result = threading.Event()
         self._results: queue.SimpleQueue[Found | _Thread | _Wake] = queue.SimpleQueue()
         self._closing = threading.Semaphore(_CLOSERS)
         self._started = 0
@@ -88,6 +89,10 @@ class Pool:
         for _ in range(self._workers):
             self._start(self._work)
         return self._until_rest(None)
+
+    def is_slow_to_start(self, seconds: float) -> bool:
+        """Whether there is no result within this time although someone still looks for one."""
+        return not self._first_result.wait(seconds)
 
     def interrupt(self) -> None:
         """Begin nothing more, and give up waiting after a while. A signal handler may call this."""
@@ -143,6 +148,7 @@ class Pool:
             work(*arguments)
         finally:
             self._results.put(_Thread())
+            self._first_result.set()
 
     # -- a worker's life ---------------------------------------------------------------------
 
@@ -203,6 +209,7 @@ class Pool:
     def _tell(self, results: Iterable[Found]) -> None:
         for found in results:
             self._results.put(found)
+            self._first_result.set()
             if self._enough(found[1]):
                 self.forget_the_rest()
             if self._over:

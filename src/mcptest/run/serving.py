@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +20,11 @@ from mcptest.run.choosing import ServerChoice, chosen_target, is_remote, target_
 from mcptest.suite.model import ClientCapabilities, SamplingMock
 from mcptest.transport.base import Transport
 from mcptest.transport.process import ServerProcess
-from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, transport_for
 from mcptest.wire.envelope import decode
+
+if TYPE_CHECKING:
+    from mcptest.transport.recorder import Recorder
 
 __all__ = [
     "Served",
@@ -134,6 +137,12 @@ def _root(path: str) -> Mapping[str, str]:
     return {"uri": Path(path).absolute().as_uri(), "name": Path(path).name}
 
 
+def _recorder(capture: Path, masker: Masker) -> Recorder:
+    from mcptest.transport.recorder import Recorder  # few runs keep what went over the wire
+
+    return Recorder(capture, masker=masker)
+
+
 def serve(
     target: Target,
     answers: Answers,
@@ -146,7 +155,7 @@ def serve(
     process: ServerProcess | None = None,
 ) -> Served:
     """A client for the target, not launched yet. `process` is its server, if it runs already."""
-    recorder = Recorder(capture, masker=masker) if capture is not None else None
+    recorder = _recorder(capture, masker) if capture is not None else None
     witness = Witness(recorder)
 
     def begin_capture(way: TransportName) -> None:

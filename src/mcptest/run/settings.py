@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
     from mcptest.model.revision import Revision
     from mcptest.run.head_start import HeadStart
+    from mcptest.run.server_session import ServerSession
+    from mcptest.suite.failure import Evaluation
+    from mcptest.suite.observed import Observed
 
 ServerKey: TypeAlias = tuple[object, ...]
+SecondOpinion: TypeAlias = "Callable[[Numbered, ServerSession, Observed, Evaluation], Evaluation]"
 
 
 class RunOptions(msgspec.Struct, frozen=True):
@@ -67,12 +71,16 @@ class Settings(msgspec.Struct, frozen=True):
     all_failures: bool = False
     quick_end: bool = False
     """Servers are ended right after their last answer, instead of being waited for."""
+    proof_of_passes: bool = False
+    """A pass keeps its exchange as well: `watch` shows what changed when it fails later."""
     repeat: Callable[[Numbered], str] = lambda item: ""
     """The command that runs just this test again."""
     should_stop: Callable[[], bool] = lambda: False
     memory: Memory = msgspec.field(default_factory=Memory)
     head_start: HeadStart | None = None
     """The server that was started before anything else was ready."""
+    second_opinion: SecondOpinion | None = None
+    """Judges each answer in place of the test's own expectations, whose verdict it is told."""
 
 
 def server_key(spec: ServerSpec, choice: ServerChoice) -> ServerKey:

@@ -50,7 +50,11 @@ def prepare_ground(source: Path | None, choice: ServerChoice) -> Ground:
         return Ground(str(source))
     from mcptest.run.fixture import isolate_fixture
 
-    copy = isolate_fixture(source)
+    return ground_on(isolate_fixture(source))
+
+
+def ground_on(copy: FixtureCopy) -> Ground:
+    """A copy, with what has to be said about it."""
     left_out = copy.left_out
     more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
     names = ", ".join(left_out[:5])

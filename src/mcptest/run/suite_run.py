@@ -23,6 +23,8 @@ from mcptest.suite.model import Test
 __all__ = ["RunOptions", "run_suite"]
 
 _LAST_PATIENCE = 1.0
+_HANDS_OFF = 0.01
+"""Before anything else is done beside the servers, the first requests go out."""
 
 
 def run_suite(
@@ -35,7 +37,7 @@ def run_suite(
 ) -> RunReport:
     """Run everything and give the report. A stop gives what was finished, marked as such.
 
-    `meanwhile` is called once the first servers are starting.
+    `meanwhile` is called when the first servers take their time to start.
     """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -45,13 +47,15 @@ def run_suite(
     pool = _pool(items, settings, options)
     last_run = LastRun()
 
-    def while_servers_start() -> None:
+    def beside_the_servers() -> None:
+        is_slow = pool.is_slow_to_start(_HANDS_OFF)
         last_run.begin()
-        meanwhile()
+        if is_slow:
+            meanwhile()
 
     with (
         contextlib.closing(last_run),
-        contextlib.closing(_carried_out(pool, stop, while_servers_start)) as results,
+        contextlib.closing(_carried_out(pool, stop, beside_the_servers)) as results,
     ):
         for number, result in results:
             finished[number] = result

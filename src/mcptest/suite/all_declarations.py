@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcptest.suite import check_forms, compliance_block, invariants_block
+from mcptest.suite import check_forms, compliance_block, invariants_block, properties_block
 from mcptest.suite import declarations as d
 from mcptest.suite.declared_expectations import (
     EXPECT,
@@ -47,5 +47,6 @@ ALL: Final = (
     check_forms.CHECK,
     check_forms.HTTP,
     invariants_block.BLOCK,
+    properties_block.BLOCK,
 )
 """In the order in which the reference page shows them."""

@@ -37,9 +37,9 @@ BLOCKS = (
     "assert_notifications",
     "assert",
 )
-LANES = ("compliance", "invariants")
+LANES = ("compliance", "invariants", "properties")
 """What a file may ask for besides its tests."""
-RESERVED = ("properties", "lint", "fuzz")
+RESERVED = ("lint", "fuzz")
 
 
 def each_required(*names: str) -> list[dict[str, Any]]:
@@ -373,6 +373,13 @@ _LANE_FIELDS = (
         ours=True,
         nothing_allowed=False,
     ),
+    Field(
+        "properties",
+        Elsewhere("mcptest.suite.properties_block", nothing_is_empty=True),
+        "Try the server with generated messages, arguments and conversations.",
+        ours=True,
+        nothing_allowed=False,
+    ),
 )
 
 SINGLE = Declaration(
@@ -425,7 +432,7 @@ SUITE = Declaration(
         *_RESERVED_FIELDS,
     ),
     rules={
-        "anyOf": each_required("tests", "compliance"),
+        "anyOf": each_required("tests", "compliance", "properties"),
         "not": {
             "required": ["isolation", "defaults"],
             "properties": {

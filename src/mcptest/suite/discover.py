@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
+from mcptest.suite.fingerprint import Fingerprint
 from mcptest.suite.model import Place
 from mcptest.suite.problems import Problem
 
@@ -20,13 +21,16 @@ Found = str | Problem
 _Identity = tuple[int, int]
 
 
-def discover(paths: Sequence[str], fixture: str | None) -> Iterator[Found]:
+def discover(
+    paths: Sequence[str], fixture: str | None, seen_by: Fingerprint | None = None
+) -> Iterator[Found]:
     """The files of all paths, each once, in byte order of their names; and what can't be read."""
+    seen_by = seen_by or Fingerprint()
     avoided = _identity_of(fixture) if fixture else None
     seen: set[_Identity] = set()
     for path in paths:
         found_any = False
-        for found in _under(path, avoided):
+        for found in _under(path, avoided, seen_by):
             if isinstance(found, Problem):
                 found_any = found_any or found.severity == "error"
                 yield found
@@ -37,11 +41,13 @@ def discover(paths: Sequence[str], fixture: str | None) -> Iterator[Found]:
                 if identity is not None:
                     seen.add(identity)
                 yield found
+            else:
+                seen_by.give_up()  # it may become a file of its own, and nobody looks at it
         if not found_any:
             yield _problem(path, "there is no .yaml or .yml file in this folder")
 
 
-def _under(path: str, avoided: _Identity | None) -> Iterator[Found]:
+def _under(path: str, avoided: _Identity | None, seen_by: Fingerprint) -> Iterator[Found]:
     try:
         kind = os.stat(path).st_mode  # noqa: PTH116  # paths are texts here, as they were given
     except OSError as error:
@@ -51,14 +57,14 @@ def _under(path: str, avoided: _Identity | None) -> Iterator[Found]:
         yield _problem(path, "is no path")
         return
     if stat.S_ISDIR(kind):
-        yield from _walk(path, avoided)
+        yield from _walk(path, avoided, seen_by)
     elif not path.lower().endswith(SUFFIXES):
         yield _problem(path, "is not a YAML file", "suites end in .yaml or .yml")
     else:
         yield path
 
 
-def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
+def _walk(root: str, avoided: _Identity | None, seen_by: Fingerprint) -> Iterator[Found]:
     waiting: list[os.DirEntry[str] | str] = [root]
     while waiting:
         entry = waiting.pop()
@@ -66,7 +72,10 @@ def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
             yield from _file(entry)
             continue
         folder = entry if isinstance(entry, str) else entry.path
-        if not isinstance(entry, str) and _is_skipped(entry, avoided):
+        if not isinstance(entry, str) and _is_hidden_or_data(entry.name):
+            continue
+        if not isinstance(entry, str) and avoided and _identity_of(entry.path) == avoided:
+            seen_by.avoided(entry.path)
             continue
         try:
             with os.scandir(folder) as entries:
@@ -74,6 +83,7 @@ def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
         except OSError as error:
             yield _problem(folder, f"can't be read: {error.strerror}")
             continue
+        seen_by.folder(folder, inside)
         waiting.extend(inside)
 
 
@@ -83,12 +93,6 @@ def _file(entry: os.DirEntry[str]) -> Iterator[Found]:
             yield _problem(entry.path, "a link to a folder is not followed", warning=True)
     elif entry.name.lower().endswith(SUFFIXES):
         yield entry.path
-
-
-def _is_skipped(entry: os.DirEntry[str], avoided: _Identity | None) -> bool:
-    return _is_hidden_or_data(entry.name) or (
-        avoided is not None and _identity_of(entry.path) == avoided
-    )
 
 
 def _is_hidden_or_data(name: str) -> bool:

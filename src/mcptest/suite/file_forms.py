@@ -68,6 +68,10 @@ def content_of(root: Node, source: Source, name: str, given: Given) -> FileConte
     return FileContent((test,) if test is not None else (), lanes)
 
 
+_ENOUGH_ALONE = ("compliance", "properties")
+"""Lanes that need no tests, because they talk to the server themselves."""
+
+
 def _has_only_lanes(root: Mapping) -> bool:
     asked = root.entries.keys()
     return any(name in asked for name in LANES) and not any(name in asked for name in BLOCKS)
@@ -75,7 +79,7 @@ def _has_only_lanes(root: Mapping) -> bool:
 
 def _suite(read: Reading, given: Given) -> FileContent:
     shared = _shared(read, given)
-    if "tests" not in read.node_entries and "compliance" not in read.node_entries:
+    if not any(name in read.node_entries for name in ("tests", *_ENOUGH_ALONE)):
         read.complain("tests is missing from a suite")
     found = [_test(one, "", shared, given) for one in read.get("tests", ())]
     if not shared.sound:

@@ -13,6 +13,7 @@ import msgspec
 from mcptest.model.show import show
 from mcptest.suite.discover import discover
 from mcptest.suite.file_forms import FileContent, Given, content_of
+from mcptest.suite.fingerprint import Fingerprint
 from mcptest.suite.model import Place, Suite, Test
 from mcptest.suite.problems import Problem, Source, SuiteError
 from mcptest.suite.yaml_nodes import LARGEST_FILE, Scalar, YamlError, decode, read_nodes
@@ -41,15 +42,16 @@ def load_suites(
     keep_going: bool = False,
     server_given: bool = False,
     trace_given: bool = False,
+    seen_by: Fingerprint | None = None,
 ) -> LoadedSuite:
     """Load everything that was named. SuiteError unless all of it is sound or `keep_going`.
 
     `server_given`: --server names the server, so a test need not. `trace_given`: the calls of a
-    trajectory come from a live session.
+    trajectory come from a live session. `seen_by` is told of everything that was looked at.
     """
     given = Given(fixture=bool(fixture), server=server_given, trace=trace_given)
-    collected = _Collected()
-    for found in discover(paths, fixture):
+    collected = _Collected(seen_by)
+    for found in discover(paths, fixture, seen_by):
         if isinstance(found, Problem):
             collected.add([found])
         else:
@@ -88,7 +90,8 @@ def _report(source: Source, error: YamlError) -> None:
 
 
 class _Collected:
-    def __init__(self) -> None:
+    def __init__(self, seen_by: Fingerprint | None) -> None:
+        self.seen_by = seen_by
         self.tests: list[Test] = []
         self.lanes: list[Lanes] = []
         self.files: list[str] = []
@@ -112,6 +115,8 @@ class _Collected:
             self.add([Problem(Place(path), f"can't be read: {reason}")])
             return
         self.files.append(path)
+        if self.seen_by is not None:
+            self.seen_by.file(path, data)
         content, source = load_content(data, path, given)
         self.tests.extend(content.tests)
         if content.lanes is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from mcptest.model.show import show
@@ -32,6 +33,28 @@ def found_in(pattern: str, text: str | bytes) -> bool:
 def matches_whole(pattern: str, text: str | bytes) -> bool:
     """Whether the pattern matches all of the text. Raises RegexError."""
     return _compiled(pattern).fullmatch(as_bytes(text)) is not None
+
+
+def groups_of(pattern: str) -> dict[str, int]:
+    """The named groups of a pattern, with their numbers. Raises RegexError."""
+    return {name.decode(): number for name, number in _compiled(pattern).groupindex.items()}
+
+
+def with_groups_replaced(pattern: str, text: bytes, instead: Mapping[int, bytes]) -> bytes:
+    """The text in which, for each match, the groups of these numbers are replaced; 0 is the match.
+
+    A group within one that was replaced is gone with it. Raises RegexError.
+    """
+    pieces: list[bytes] = []
+    end = 0
+    for match in _compiled(pattern).finditer(text):
+        # from left to right, the outer of two before the inner
+        spans = [(*match.span(number), number) for number in instead]
+        for begin, until, number in sorted(spans, key=lambda one: (one[0], -one[1])):
+            if begin >= end and until > begin:
+                pieces += [text[end:begin], instead[number]]
+                end = until
+    return b"".join([*pieces, text[end:]])
 
 
 def as_bytes(text: str | bytes) -> bytes:

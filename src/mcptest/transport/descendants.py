@@ -8,39 +8,19 @@ recognised as belonging to one of them before it is touched.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import select
 import signal
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from mcptest.model.deadline import Deadline
-
-MARKER = "MCPTEST_SESSION"
-"""The variable whose value is unique to one server: its descendants inherit it."""
-
-_PR_SET_CHILD_SUBREAPER = 36
+from mcptest.transport.environment import MARKER
 
 live_servers: set[int] = set()
 """Process ids of the servers that are running now; their trees are not orphans."""
-
-
-@functools.cache
-def become_subreaper() -> bool:
-    """Make orphans of our servers our children. False where the system has no such thing."""
-    if not sys.platform.startswith("linux"):
-        return False
-    import ctypes
-
-    try:
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):  # a libc without it
-        return False
-    return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 class Seen(msgspec.Struct, frozen=True):

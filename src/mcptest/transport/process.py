@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
-from mcptest.transport.descendants import (
-    MARKER,
-    Family,
-    become_subreaper,
-    end_orphans,
-    live_servers,
-    look_at,
-    tree_of,
-)
-from mcptest.transport.spawn import server_environment, start
+from mcptest.transport.descendants import Family, end_orphans, live_servers, look_at, tree_of
+from mcptest.transport.environment import MARKER, server_environment
+from mcptest.transport.subreaper import become_subreaper
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from mcptest.transport.adopted import AdoptedChild
+    from mcptest.transport.early_spawn import EarlyProcess
 
 REAP_SECONDS = 1.0
 """How long the dead may take to be counted, even when the deadline has passed."""
@@ -54,12 +54,27 @@ class ServerProcess:
     """A running server with its three pipes, non-blocking on our side."""
 
     def __init__(
-        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None = None
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        *,
+        early: EarlyProcess | None = None,
     ) -> None:
+        """Start it, unless it was started `early`: then it is watched from now on."""
         self._can_adopt = become_subreaper()
-        mark = os.urandom(16).hex()
-        environment = server_environment(env, os.environ) | {MARKER: mark}
-        self._popen = start(command, environment, cwd)
+        self._popen: subprocess.Popen[bytes] | AdoptedChild
+        if early is not None:
+            from mcptest.transport.adopted import AdoptedChild
+
+            mark = early.mark
+            self._popen = AdoptedChild(early)
+        else:
+            from mcptest.transport.spawn import start
+
+            mark = os.urandom(16).hex()
+            environment = server_environment(env, os.environ) | {MARKER: mark}
+            self._popen = start(command, environment, cwd)
         self.pid = self._popen.pid
         live_servers.add(self.pid)
         self.stdin, self.stdout, self.stderr = self._our_ends()
@@ -153,13 +168,25 @@ class ServerProcess:
             left = end_orphans(self._family, enough, politely=politely)
         else:
             self._signal_group(signal.SIGTERM if politely else signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(enough.remaining())
+        self._reap(enough.remaining())
         if self.pidfd is not None:
             os.close(self.pidfd)
             self.pidfd = None
         live_servers.discard(self.pid)
         return left
+
+    def _reap(self, seconds: float) -> None:
+        if self.pidfd is not None:
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            poll.poll(seconds * 1000)
+            self._popen.poll()
+            return
+        import subprocess
+
+        if isinstance(self._popen, subprocess.Popen):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(seconds)
 
 
 def _open_pidfd(pid: int) -> int | None:

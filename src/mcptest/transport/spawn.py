@@ -1,7 +1,6 @@
-"""Starting a server: its environment, its own process group, and why it would not start.
+"""Starting a server in a process group of its own, and why it would not start.
 
-A command is a list of words and never goes through a shell. The server sees an allow-list of our
-environment and what the caller names, nothing else: the caller's secrets are not the server's.
+A command is a list of words and never goes through a shell.
 """
 
 from __future__ import annotations
@@ -14,27 +13,6 @@ from pathlib import Path
 
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.show import show
-
-# What a program needs to find its files, its language and its terminal; then the same on Windows.
-# fmt: off
-INHERITED = frozenset((
-    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR",
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES",
-    "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME",
-    "USERPROFILE", "WINDIR",
-))
-# fmt: on
-
-
-def server_environment(named: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """What a server may see of our environment, with the variables that the caller names."""
-    inherited = {
-        key: value
-        for key, value in ours.items()
-        # a value that starts with "()" is an exported shell function: code, not data
-        if (key in INHERITED or key.startswith("LC_")) and not value.startswith("()")
-    }
-    return inherited | dict(named)
 
 
 def start(

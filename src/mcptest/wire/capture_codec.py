@@ -98,7 +98,7 @@ def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
         raw = record.raw
         sender = _MESSAGE_FROM[record.sender]
         if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
-            keep(b'%b%b"message":%b}\n' % (begin, sender, raw))
+            keep(begin + sender + b'"message":' + raw + b"}\n")  # half the time of formatting it
         else:
             keep(b"%b%b%b}\n" % (begin, sender, _other_than_object(raw)))
     return lines

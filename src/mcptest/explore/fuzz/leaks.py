@@ -49,8 +49,28 @@ STOLEN: Final[_Rules] = (
     ("an access key", r"\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{36}\b"),
     ("an API key", r"\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{24,}\b"),
 )
-_HINTS: Final = re.compile(rb":0:0:|mcptest-42|PRIVATE KEY|AKIA|gh[pousr]_|sk-|\\u00[2-7]")
-"""What is in the bytes of every answer that holds something stolen: nearly none has to be read."""
+
+
+def _searches(*patterns: bytes) -> tuple[Callable[[bytes], object], ...]:
+    return tuple(re.compile(pattern).search for pattern in patterns)
+
+
+_STOLEN_HINTS: Final = _searches(
+    *(rb":0:0:", SHELL_RAN.encode(), rb"PRIVATE KEY", rb"AKIA", rb"sk-", rb"gh[pousr]_")
+)
+_FAILURE_HINTS: Final = _searches(
+    *(rb"traceback \(", rb", line ", rb"goroutine ", rb"panic", rb"php ", rb"stack trace"),
+    *(rb"\.rb:", rb"site-packages", rb"node_modules", rb"segmentation fault", rb"nonetype"),
+    *(rb"nullpointerexception", rb"cannot read propert", rb"internal (?:server )?error"),
+    *(rb"at (?<=\\[nrt]at )", rb" at (?:(?<=  at )|(?<=\\[nrt] at ))"),
+)
+"""What is in the bytes of every answer that a rule finds something in, here in small letters.
+
+Nearly no answer has to be read. Patterns that begin with a plain letter are the fastest search
+that Python has, many times faster than `in`, and than all of them in one.
+"""
+_ESCAPED: Final = re.compile(rb"\\u00(?:[2-7]|0[9aAdD])")
+"""Letters and line ends that need no such escape may hide a word."""
 _SECRET: Final = "a secret that the server was given"
 
 
@@ -63,9 +83,18 @@ class Leak(msgspec.Struct, frozen=True):
     """A regular expression; empty when it is a secret, which is not written down."""
 
 
-def may_leak(raw: bytes) -> bool:
-    """Whether an answer that is no failure has to be looked at more closely."""
-    return _HINTS.search(raw) is not None
+def may_leak(raw: bytes, *, failed: bool) -> bool:
+    """Whether an answer has to be looked at more closely. `failed`: it reports a failure."""
+    for found_in in _STOLEN_HINTS:
+        if found_in(raw):
+            return True
+    if b"\\u00" in raw and _ESCAPED.search(raw):
+        return True
+    return failed and _may_tell_of_a_crash(raw.lower())
+
+
+def _may_tell_of_a_crash(small: bytes) -> bool:
+    return any(found_in(small) for found_in in _FAILURE_HINTS)
 
 
 def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) -> Leak | None:
@@ -74,13 +103,13 @@ def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) ->
     What was sent comes back from many tools, which tells nothing. Traces and insides count where
     a failure is reported; what a tool reads to order may hold anything.
     """
-    given = "\n".join(_texts(sent, 0))
     result = answer.get("result")
     reported = isinstance(result, Mapping) and result.get("isError") is True
     rules = STOLEN
     if reported or "error" in answer:
         rules = (*TRACES, *INSIDES, *(PHRASES if reported else ()), *STOLEN)
     text = "\n".join(_texts(answer, 0))[:_LONGEST]
+    given = "\n".join(_texts(sent, 0))
     for what, pattern in rules:
         for found in re.finditer(pattern, text):
             if found.group() not in given:

@@ -80,24 +80,24 @@ def _missing(form: Form) -> Iterator[Case]:
 
 def _of_member(form: Form, member: Member, writes: bool) -> Iterator[Case]:
     base, name = dict(form.base or {}), member.name
-    seen: list[Any] = []
+    seen: set[str] = set()
     for kind, value in edges.wrong_types(member.kinds):
         label = f"wrong type for {name} (sent {kind})"
         case = judged(form, Category.STRUCTURAL, label, {**base, name: value}, name)
         if form.base is not None and case.valid is False:
-            seen.append(value)
+            seen.add(repr(value))
             yield case
             break  # one is what it takes to see whether types are looked at
     for kind in member.kinds:
         for label, value in _values(form, member, kind, writes):
-            if not any(_same(value, one) for one in seen):
-                seen.append(value)
+            if repr(value) not in seen:  # typed, as JSON is: 1 is not true, and -0.0 is not 0
+                seen.add(repr(value))
                 made = {**base, name: value}
                 yield judged(form, _OF_KIND[kind], f"{name}: {label}", made, name)
     yield from _beyond(form, member, base, seen)
 
 
-def _beyond(form: Form, member: Member, base: dict[str, Any], seen: list[Any]) -> Iterator[Case]:
+def _beyond(form: Form, member: Member, base: dict[str, Any], seen: set[str]) -> Iterator[Case]:
     if form.base is None:
         return  # nothing could be proven
     name = member.name
@@ -106,13 +106,13 @@ def _beyond(form: Form, member: Member, base: dict[str, Any], seen: list[Any]) -
         valid = _part(form, member)
     found: set[str] = set()
     for label, value in edges.beyond(member.plain, valid):
-        if label in found or any(_same(value, one) for one in seen):
+        if label in found or repr(value) in seen:
             continue
         kind = _OF_KIND.get(member.kinds[0], Category.STRING)
         case = judged(form, kind, f"{name}: {label}", {**base, name: value}, name)
         if case.valid is False:
             found.add(label)
-            seen.append(value)
+            seen.add(repr(value))
             yield case
 
 
@@ -146,8 +146,3 @@ def _made(form: Form, part: Any) -> Any:
     root = form.schema if isinstance(form.schema, dict) else {}
     around = {key: root[key] for key in _DEFINITIONS if key in root}
     return fitting_value({**part, **around})
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Typed, as JSON is: 1 is not true, and -0.0 is not 0."""
-    return type(one) is type(other) and repr(one) == repr(other)

@@ -131,9 +131,34 @@ def send_user_to(url: str, identifier: str | None) -> Asking:
     return f"The user said {answer['action']}."
 
 
+def ask_form(key: str, question: str, fields: Obj, loose: bool = False) -> Generator[Ask, Any, Obj]:
+    """What the user filled in; nothing where the form was not accepted."""
+    form = {"type": "object", "properties": fields}
+    params: Obj = {"mode": "form", "message": question, "requestedSchema": form}
+    needs: dict[str, Obj] = {"elicitation": {"form": {}}}
+    kinds = {name: {"type": field["type"]} for name, field in fields.items()}
+    content = {"type": "object", "properties": kinds}
+    schema = {**_ACTION, "properties": {**_ACTION["properties"], "content": content}}
+    answer = yield Ask(key, "elicitation/create", params, needs, schema, loose)
+    return dict(answer.get("content", {}))
+
+
+def ask_model(key: str, question: str) -> Asking:
+    """The text that the client's model gave, asked under a key of its own."""
+    message = {"role": "user", "content": {"type": "text", "text": question}}
+    params: Obj = {"messages": [message], "maxTokens": 100}
+    answer = yield Ask(key, "sampling/createMessage", params, {"sampling": {}}, _SAMPLE)
+    content = answer["content"]
+    return str(content.get("text", "")) if isinstance(content, dict) else str(content)
+
+
+def ask_roots(key: str) -> Ask:
+    return Ask(key, "roots/list", {}, {"roots": {}}, _ROOTS)
+
+
 def list_client_roots() -> Generator[Ask, Any, list[str]]:
     """The URIs of the client's roots."""
-    answer = yield Ask("roots", "roots/list", {}, {"roots": {}}, _ROOTS)
+    answer = yield ask_roots("roots")
     return [root["uri"] for root in answer["roots"]]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Client(Protocol):
         def send(self, message: Obj | list[Obj]) -> None: ...
 
-    Body: TypeAlias = Generator["float | Ask | Until", Any, Obj]
+    Body: TypeAlias = Generator["float | Ask | Together | Until", Any, Obj]
     InFlight: TypeAlias = dict[Any, "Exchange"]
 
 
@@ -44,16 +44,33 @@ class Ask:
     runs again from its start when the answer comes, so a body must not act before it asks.
     """
 
-    __slots__ = ("answer_schema", "key", "method", "needs", "params")
+    __slots__ = ("answer_schema", "key", "loose", "method", "needs", "params")
 
     def __init__(
-        self, key: str, method: str, params: Obj, needs: dict[str, Obj], answer_schema: Obj
+        self,
+        key: str,
+        method: str,
+        params: Obj,
+        needs: dict[str, Obj],
+        answer_schema: Obj,
+        loose: bool = False,
     ) -> None:
         self.key = key
         self.method = method
         self.params = params
         self.needs = needs
         self.answer_schema = answer_schema
+        self.loose = loose
+        """Whether an answer counts also without the state that was given with the question."""
+
+
+class Together:
+    """Several questions at once, in the stateless era; the answers come back by their keys."""
+
+    __slots__ = ("asks",)
+
+    def __init__(self, *asks: Ask) -> None:
+        self.asks = asks
 
 
 class Until:
@@ -141,7 +158,7 @@ class Job:
         loop: Loop,
         body: Body,
         exchange: Exchange,
-        ask: Callable[[Job, Ask], None],
+        ask: Callable[[Job, Ask | Together], None],
         finish: Callable[[Obj], Obj],
     ) -> None:
         self._loop = loop
@@ -171,7 +188,7 @@ class Job:
             self.on_cancel()
         self._body.close()
 
-    def _advance(self, move: Callable[[Any], float | Ask | Until], value: Any) -> None:
+    def _advance(self, move: Callable[[Any], float | Ask | Together | Until], value: Any) -> None:
         self.on_cancel = None
         try:
             wait = move(value)
@@ -182,7 +199,7 @@ class Job:
         except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
             self._exchange.refuse(internal_error(problem))
         else:
-            if isinstance(wait, Ask):
+            if isinstance(wait, Ask | Together):
                 self._ask(self, wait)
             elif isinstance(wait, Until):
                 self.on_cancel = wait.begin(self.resume)
@@ -194,7 +211,7 @@ def perform(
     handler: Handler,
     call: Call,
     exchange: Exchange,
-    ask: Callable[[Job, Ask], None],
+    ask: Callable[[Job, Ask | Together], None],
     finish: Callable[[Obj], Obj],
 ) -> None:
     """Run the handler of one request and see to its answer, now or later."""

@@ -77,7 +77,8 @@ def list_resources(call: Call) -> Obj:
 
 
 def list_templates(call: Call) -> Obj:
-    return page_of(call, "resourceTemplates", [describe_template(call.version)])
+    more = [template.describe(call.version) for template in call.world.more.templates]
+    return page_of(call, "resourceTemplates", [describe_template(call.version), *more])
 
 
 def read(call: Call) -> Obj:
@@ -89,7 +90,7 @@ def list_prompts(call: Call) -> Obj:
     return page_of(call, "prompts", [one.describe(call.version) for one in offered_prompts(call)])
 
 
-def prompt(call: Call) -> Obj:
+def prompt(call: Call) -> Obj | Body:
     _check(call, _PROMPT)
     return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
 

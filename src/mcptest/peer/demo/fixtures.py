@@ -6,7 +6,7 @@ that fails, one that asks, a prompt with audio, a resource that can't be read.
 
 from __future__ import annotations
 
-from mcptest.peer.demo import versions
+from mcptest.peer.demo import suite_fixtures, versions
 from mcptest.peer.demo.asking import (
     confirm_with_user,
     list_client_roots,
@@ -15,9 +15,10 @@ from mcptest.peer.demo.asking import (
 )
 from mcptest.peer.demo.call import failure, text
 from mcptest.peer.demo.pictures import PNG_BASE64
-from mcptest.peer.demo.prompts import Prompt
+from mcptest.peer.demo.prompts import Argument, Prompt
 from mcptest.peer.demo.protocol import INTERNAL_ERROR, Refusal
-from mcptest.peer.demo.resources import GREETING_URI, Resource, read_resource
+from mcptest.peer.demo.resources import GREETING_URI, Resource, exists, read_resource
+from mcptest.peer.demo.suite_fixtures import SILENCE_BASE64
 from mcptest.peer.demo.tools import CHANGES, Tool, text_argument
 
 TYPE_CHECKING = False  # see protocol
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from mcptest.peer.demo.protocol import Obj
     from mcptest.peer.demo.world import World
 
-SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 PAGE_URL = "https://demo.example/confirm"
 URL_ELICITATION_REQUIRED = -32042
 SLOW_SECONDS = 1.0
@@ -93,11 +93,6 @@ def roots_tool(arguments: Obj, call: Call) -> Body:
     return text("\n".join(uris) if uris else "The client has no roots.")
 
 
-def test_input_required_result_elicitation(arguments: Obj, call: Call) -> Body:
-    words = yield from confirm_with_user("What is your name?", with_mode=True)
-    return text(words)
-
-
 def test_embedded_resource(arguments: Obj, call: Call) -> Obj:
     if "resources" in call.world.options.hide:
         return text("There are no resources to embed.")
@@ -106,12 +101,16 @@ def test_embedded_resource(arguments: Obj, call: Call) -> Obj:
 
 
 def test_trigger_tool_change(arguments: Obj, call: Call) -> Obj:
-    assert call.session is not None, "offered in the handshake era only"
+    if call.session is None:
+        call.world.announce("tools")
+        return text("Who subscribed to the list of tools was told to read it again.")
     return text(f"The tool extra is {'' if call.session.toggle_extra() else 'not '}offered.")
 
 
 def test_trigger_prompt_change(arguments: Obj, call: Call) -> Obj:
-    assert call.session is not None, "offered in the handshake era only"
+    if call.session is None:
+        call.world.announce("prompts")
+        return text("Who subscribed to the list of prompts was told to read it again.")
     offered = call.session.toggle_extra_prompt()
     return text(f"The prompt extra_prompt is {'' if offered else 'not '}offered.")
 
@@ -168,7 +167,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(roots_tool, "Ask for the roots", "Returns the URIs of the client's roots.", {}),
     Tool(
-        test_input_required_result_elicitation,
+        suite_fixtures.test_input_required_result_elicitation,
         "Ask within a result",
         "Asks for the user's name with a result that requires input, and returns the answer.",
         {"reason": text_argument("Why the name is needed", 100)},
@@ -178,18 +177,18 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         test_trigger_tool_change,
         "Change the tools",
-        "Offers one more tool in this session, or takes it away again.",
+        "Offers one more tool in this session, or takes it away again. Without sessions, tells "
+        "subscribers that the list of tools may have changed.",
         {},
         CHANGES,
-        until=versions.V2026_07_28,
     ),
     Tool(
         test_trigger_prompt_change,
         "Change the prompts",
-        "Offers one more prompt in this session, or takes it away again.",
+        "Offers one more prompt in this session, or takes it away again. Without sessions, tells "
+        "subscribers that the list of prompts may have changed.",
         {},
         CHANGES,
-        until=versions.V2026_07_28,
     ),
     Tool(
         header_tool,
@@ -213,18 +212,34 @@ TOOLS: tuple[Tool, ...] = (
         {
             "name": text_argument("A name", 100),
             "address": {"$ref": "#/$defs/address", "description": "Where to find them"},
+            "contactMethod": {
+                "type": "string",
+                "enum": ["phone", "email"],
+                "description": "How to reach them",
+            },
+            "phone": text_argument("A number", 100),
+            "email": text_argument("An address", 100),
         },
         since=versions.V2025_11_25,
         schema={
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$defs": {
                 "address": {
+                    "$anchor": "addressDef",
                     "type": "object",
                     "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
                 }
             },
+            "allOf": [{"anyOf": [{"maxProperties": 5}, {"required": ["name"]}]}],
+            "if": {
+                "properties": {"contactMethod": {"const": "phone"}},
+                "required": ["contactMethod"],
+            },
+            "then": {"required": ["phone"]},
+            "else": {"maxProperties": 5},
         },
     ),
+    *suite_fixtures.TOOLS,
 )
 
 
@@ -233,19 +248,24 @@ def _shows(content: Obj) -> list[Obj]:
     return [{"role": "user", "content": content}, {"role": "user", "content": words}]
 
 
-def _image(world: World) -> list[Obj]:
+def _image(world: World, arguments: dict[str, str]) -> list[Obj]:
     return _shows({"type": "image", "data": PNG_BASE64, "mimeType": "image/png"})
 
 
-def _audio(world: World) -> list[Obj]:
+def _audio(world: World, arguments: dict[str, str]) -> list[Obj]:
     return _shows({"type": "audio", "data": SILENCE_BASE64, "mimeType": "audio/wav"})
 
 
-def _embedded(world: World) -> list[Obj]:
-    return _shows({"type": "resource", "resource": read_resource(GREETING_URI, world)})
+def _embedded(world: World, arguments: dict[str, str]) -> list[Obj]:
+    uri = arguments.get("resourceUri", GREETING_URI)
+    if exists(uri, world):
+        resource = read_resource(uri, world)
+    else:
+        resource = {"uri": uri, "mimeType": "text/plain", "text": "This was made for the prompt."}
+    return _shows({"type": "resource", "resource": resource})
 
 
-def _fails(world: World) -> list[Obj]:
+def _fails(world: World, arguments: dict[str, str]) -> list[Obj]:
     raise Refusal(INTERNAL_ERROR, "The prompt can't be made right now")
 
 
@@ -254,7 +274,8 @@ PROMPTS: tuple[Prompt, ...] = (
     Prompt(
         "test_prompt_with_embedded_resource",
         "With a resource",
-        "Shows a resource of this server.",
+        "Shows a resource of this server, or one that is made up.",
+        (Argument("resourceUri", "URI", "The URI of the resource", False),),
         messages=_embedded,
     ),
     Prompt(
@@ -265,6 +286,7 @@ PROMPTS: tuple[Prompt, ...] = (
         messages=_audio,
     ),
     Prompt("failing_prompt", "Fail", "Fails every time.", messages=_fails),
+    *suite_fixtures.PROMPTS,
 )
 RESOURCES: tuple[Resource, ...] = (
     Resource(
@@ -274,4 +296,6 @@ RESOURCES: tuple[Resource, ...] = (
         "A resource that can't be read.",
         "text/plain",
     ),
+    *suite_fixtures.RESOURCES,
 )
+TEMPLATES = suite_fixtures.TEMPLATES

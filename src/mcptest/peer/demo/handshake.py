@@ -11,7 +11,7 @@ from mcptest.peer.demo import versions
 from mcptest.peer.demo.arguments import problem_with
 from mcptest.peer.demo.asking import missing_capability
 from mcptest.peer.demo.call import Call
-from mcptest.peer.demo.exchange import Exchange, ToolFailure, perform
+from mcptest.peer.demo.exchange import Ask, Exchange, ToolFailure, perform
 from mcptest.peer.demo.features import HANDLERS, wanted_uri
 from mcptest.peer.demo.protocol import (
     INVALID_PARAMS,
@@ -32,7 +32,7 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.peer.demo.exchange import Ask, Channel, InFlight, Job
+    from mcptest.peer.demo.exchange import Channel, InFlight, Job, Together
     from mcptest.peer.demo.features import Handler
     from mcptest.peer.demo.loop import Timer
     from mcptest.peer.demo.protocol import Obj
@@ -191,7 +191,8 @@ class Session:
         if uri in self._subscribed:
             self._channel.send(notification("notifications/resources/updated", {"uri": uri}))
 
-    def _ask(self, job: Job, ask: Ask, exchange: Exchange) -> None:
+    def _ask(self, job: Job, ask: Ask | Together, exchange: Exchange) -> None:
+        assert isinstance(ask, Ask), "offered in the stateless era only"
         reason = self._why_not_ask(ask, exchange)
         if reason is not None:
             job.fail(ToolFailure(reason))

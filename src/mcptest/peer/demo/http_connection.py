@@ -31,6 +31,8 @@ MAX_EARLY_BYTES = 256 * 1024
 """How much of the next requests is read while one is still being answered."""
 CHUNK = 256 * 1024
 
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
@@ -62,6 +64,12 @@ class HttpConnection:
         self.open = True
         self.on_gone: Callable[[], None] | None = None
         """Called when the client leaves before it was answered."""
+        self.on_head: Callable[[int, dict[str, Any]], None] | None = None
+        """Told of the head of every answer: status and headers."""
+        self.on_refused: Callable[[BadRequest, Request | None, bytes], None] | None = None
+        """Told of bytes that are no request: why, what was read of it, and how it begins."""
+        self.on_fed: Callable[[HttpConnection], None] | None = None
+        """Told whenever bytes have come and were dealt with."""
         self._timer = loop.after(IDLE_SECONDS, self.close)
         sock.setblocking(False)
         self._update_events()
@@ -125,6 +133,16 @@ class HttpConnection:
         self._tell_gone()
         self._closed(self)
 
+    @property
+    def waits_for_client(self) -> bool:
+        """Nothing is being answered: it costs a client nothing that was promised to close it."""
+        return self._request is None and not self._out
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait here, to be read by us or by the client."""
+        return self._reader.held + len(self._out)
+
     # The socket
 
     def _ready(self, events: int) -> None:
@@ -156,6 +174,8 @@ class HttpConnection:
     def _take(self, data: bytes) -> None:
         self._reader.feed(data)
         self._serve_requests()
+        if self.on_fed is not None and self.open:
+            self.on_fed(self)
         self._update_events()
 
     def _serve_requests(self) -> None:
@@ -178,10 +198,13 @@ class HttpConnection:
 
     def _next_request(self) -> Request | None:
         was_in_progress = self._reader.in_progress
+        beginning = self._reader.beginning if self.on_refused is not None else b""
         try:
             request = self._reader.next()
         except BadRequest as problem:
             self._close_after = True
+            if self.on_refused is not None:
+                self.on_refused(problem, self._reader.unfinished, beginning)
             refusal = Refusal(INVALID_REQUEST, f"Bad request: {problem.reason}")
             self.refuse(problem.status, refusal)
             return None
@@ -271,7 +294,10 @@ class HttpConnection:
 
     def _give_up_reading(self) -> None:
         self._close_after = True
-        self.refuse(408, Refusal(INVALID_REQUEST, "The request did not come in time"))
+        problem = BadRequest(408, "The request did not come in time")
+        if self.on_refused is not None:
+            self.on_refused(problem, self._reader.unfinished, self._reader.beginning)
+        self.refuse(408, Refusal(INVALID_REQUEST, problem.reason))
 
     def _set_timer(self, seconds: float | None, action: Callable[[], None] | None = None) -> None:
         self._timer.cancel()
@@ -286,5 +312,7 @@ class HttpConnection:
     def _head(self, status: int, fields: dict[str, Any]) -> bytes:
         if self._close_after or (self._request is not None and not self._request.keep_alive):
             fields["Connection"] = "close"
+        if self.on_head is not None:
+            self.on_head(status, fields)
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode("latin-1")
+        return f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n{lines}\r\n".encode("latin-1")

@@ -6,7 +6,7 @@ from mcptest.peer.demo.protocol import MAX_MESSAGE_BYTES
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_CHUNK_LINE = 1024
@@ -28,8 +28,11 @@ class Request:
 
     def __init__(self, method: str, target: str, version: str, headers: dict[str, str]) -> None:
         self.method = method
+        self.target = target
         self.path, _, self.query = target.partition("?")
         self.headers = headers
+        self.header_lines: tuple[tuple[str, str], ...] = tuple(headers.items())
+        """Names and values in the order and spelling in which they came."""
         self.body = b""
         options = headers.get("connection", "").lower()
         self.keep_alive = version == "HTTP/1.1" and "close" not in options
@@ -58,6 +61,21 @@ class RequestReader:
     @property
     def in_progress(self) -> bool:
         return self._request is not None or bool(self._data)
+
+    @property
+    def beginning(self) -> bytes:
+        """How what is held begins, for a message about it."""
+        return bytes(self._data[:200])
+
+    @property
+    def unfinished(self) -> Request | None:
+        """The request whose head was read and whose body is still to come."""
+        return self._request
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the rest of their request."""
+        return len(self._data) + (len(self._body.content) if self._body is not None else 0)
 
     def feed(self, data: bytes) -> None:
         self._data += data
@@ -92,7 +110,7 @@ class RequestReader:
         del self._data[: end + 4]
         self._seen = 0
         self._request = _parse_head(head)
-        self._body = _body_of(self._request)
+        self._body = _body_of(self._request)  # where it can't be read, `unfinished` says whose
         self.continue_wanted = self._request.headers.get("expect", "").lower() == "100-continue"
         return True
 
@@ -174,22 +192,25 @@ def _parse_head(head: str) -> Request:
     method, target, version = parts
     if version not in {"HTTP/1.1", "HTTP/1.0"}:
         raise BadRequest(505, "only HTTP/1.1 is spoken here")
-    headers = _parse_headers(lines)
+    pairs = tuple(_parse_headers(lines))
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        key = name.lower()
+        headers[key] = f"{headers[key]}, {value}" if key in headers else value
     if version == "HTTP/1.1" and "host" not in headers:
         raise BadRequest(400, "the Host header is missing")
-    return Request(method, target, version, headers)
+    request = Request(method, target, version, headers)
+    request.header_lines = pairs
+    return request
 
 
-def _parse_headers(lines: Iterable[str]) -> dict[str, str]:
-    headers: dict[str, str] = {}
+def _parse_headers(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, colon, value = line.partition(":")
         value = value.strip(" \t")
         if not colon or not _is_token(name) or "\0" in value or "\n" in value or "\r" in value:
             raise BadRequest(400, "a header is malformed")
-        name = name.lower()
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+        yield name, value
 
 
 def _body_of(request: Request) -> _Body:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 
-from mcptest.peer.demo.http_connection import EVENTS, JSON, HttpConnection
+from mcptest.peer.demo.http_connection import EVENTS, JSON
 from mcptest.peer.demo.http_guard import Rejected, check_accept, check_json, check_sender
 from mcptest.peer.demo.http_handshake import VERSION_HEADER, Sessions
+from mcptest.peer.demo.http_listener import Listener
 from mcptest.peer.demo.http_sse import POST_PATH, STREAM_PATH, SseClients
 from mcptest.peer.demo.http_stateless import serve_post
-from mcptest.peer.demo.loop import READ, Loop
+from mcptest.peer.demo.loop import Loop
 from mcptest.peer.demo.protocol import (
     INVALID_REQUEST,
     NOTIFICATION,
@@ -31,12 +31,11 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.peer.demo.http_connection import HttpConnection
     from mcptest.peer.demo.http_requests import Request
     from mcptest.peer.demo.options import Options
 
 ENDPOINT = "/mcp"
-MAX_CONNECTIONS = 256
-ACCEPT_PAUSE_SECONDS = 0.1
 
 
 class Site:
@@ -125,60 +124,13 @@ class Site:
         return bool(self._world.stateless) and request.header(VERSION_HEADER) in STATELESS
 
 
-class Listener:
-    """Accepts connections, so many and no more."""
-
-    def __init__(self, world: World, site: Site) -> None:
-        self._loop = world.loop
-        self._site = site
-        self._connections: dict[HttpConnection, None] = {}
-        host = world.options.host
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, world.options.port), family=family, backlog=128)
-        self._socket.setblocking(False)
-        self._listen()
-
-    def _listen(self) -> None:
-        self._loop.watch(self._socket.fileno(), READ, self._accept)
-
-    @property
-    def port(self) -> int:
-        port: int = self._socket.getsockname()[1]
-        return port
-
-    def close(self) -> None:
-        self._socket.close()
-        for connection in tuple(self._connections):
-            connection.close()
-
-    def _accept(self, events: int) -> None:
-        try:
-            sock, _ = self._socket.accept()
-        except OSError:
-            # The client left again, or we are out of descriptors: asking at once would spin.
-            self._loop.ignore(self._socket.fileno())
-            self._loop.after(ACCEPT_PAUSE_SECONDS, self._listen)
-            return
-        if len(self._connections) >= MAX_CONNECTIONS:
-            with sock:
-                sock.send(b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n")
-            return
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection = HttpConnection(self._loop, sock, self._site.handle, self._forget)
-        self._connections[connection] = None
-
-    def _forget(self, connection: HttpConnection) -> None:
-        self._connections.pop(connection, None)
-
-
 def run_http(options: Options) -> int:
     """Serve until a signal comes."""
     loop = Loop()
     loop.stop_on_signals()
     world = World(options, loop)
     try:
-        listener = Listener(world, Site(world))
+        listener = Listener(loop, Site(world).handle, options.host, options.port)
     except OSError as error:
         sys.stderr.write(f"demo: can't listen on {options.host}: {error.strerror or error}\n")
         return 2

@@ -81,6 +81,18 @@ class Loop:
                     callback(events)
             self._run_due_timers()
 
+    def run_until_quiet(self, rounds: int) -> None:
+        """Deal with what has come already and with what that leads to at once; never wait."""
+        for _ in range(rounds):
+            ready = self._poll.poll(0)
+            if not ready:
+                return
+            for fd, events in ready:
+                callback = self._callbacks.get(fd)
+                if callback is not None:
+                    callback(events)
+            self._run_due_timers()
+
     def _wait_ms(self) -> int | None:
         timers = self._timers
         while timers and timers[0].action is None:

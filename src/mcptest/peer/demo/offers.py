@@ -14,4 +14,5 @@ def offer_of(parts: frozenset[str]) -> Offer:
         (*(fixtures.TOOLS if with_fixtures else ()), *(tasks.TOOLS if with_tasks else ())),
         fixtures.PROMPTS if with_fixtures else (),
         fixtures.RESOURCES if with_fixtures else (),
+        fixtures.TEMPLATES if with_fixtures else (),
     )

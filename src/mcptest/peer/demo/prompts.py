@@ -9,9 +9,11 @@ from mcptest.peer.demo.resources import NOTE_TEMPLATE, NOTES
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+    from typing import Any
 
     from mcptest.peer.demo.call import Call
+    from mcptest.peer.demo.exchange import Body
     from mcptest.peer.demo.protocol import Obj
     from mcptest.peer.demo.world import World
 
@@ -56,7 +58,8 @@ class Prompt:
         description: str,
         arguments: tuple[Argument, ...] = (),
         since: str = versions.V2024_11_05,
-        messages: Callable[[World], list[Obj]] | None = None,
+        messages: Callable[[World, dict[str, str]], list[Obj]] | None = None,
+        asks: Callable[[], Generator[Any, Any, str]] | None = None,
     ) -> None:
         self.name = name
         self.title = title
@@ -65,6 +68,8 @@ class Prompt:
         self.since = since
         self.messages = messages
         """What an additional prompt says."""
+        self.asks = asks
+        """What it asks the client before it says anything."""
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"name": self.name}
@@ -98,7 +103,7 @@ EXTRA = Prompt(
     "extra_prompt",
     "Additional prompt",
     "Exists only after test_trigger_prompt_change was called.",
-    messages=lambda world: [_says("user", "Please say something about this additional prompt.")],
+    messages=lambda world, arguments: [says("user", "Please say something about this prompt.")],
 )
 
 
@@ -115,7 +120,7 @@ def find_prompt(call: Call, name: str) -> Prompt:
     raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
 
 
-def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj:
+def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj | Body:
     prompt = find_prompt(call, name)
     for given in arguments:
         if given not in prompt.arguments:
@@ -123,28 +128,35 @@ def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj:
     for argument in prompt.arguments.values():
         if argument.required and argument.name not in arguments:
             raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
+    if prompt.asks is not None:
+        return _asking(prompt, prompt.asks())
     if prompt.messages is not None:
-        messages = prompt.messages(call.world)
+        messages = prompt.messages(call.world, arguments)
     else:
         messages = _messages(name, arguments)
     return {"description": prompt.description, "messages": messages}
 
 
+def _asking(prompt: Prompt, asking: Generator[Any, Any, str]) -> Body:
+    words = yield from asking
+    return {"description": prompt.description, "messages": [says("user", words)]}
+
+
 def _messages(name: str, arguments: dict[str, str]) -> list[Obj]:
     if name == "greet":
-        return [_says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
+        return [says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
     if name == "review":
         language = arguments.get("language", "")
         kind = f"this {language} code" if language else "this code"
-        return [_says("user", f"Please review {kind}:\n\n{arguments['code']}")]
+        return [says("user", f"Please review {kind}:\n\n{arguments['code']}")]
     picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
     return [
         {"role": "user", "content": picture},
-        _says("user", "Please describe this picture in one sentence."),
+        says("user", "Please describe this picture in one sentence."),
     ]
 
 
-def _says(role: str, words: str) -> Obj:
+def says(role: str, words: str) -> Obj:
     return {"role": role, "content": {"type": "text", "text": words}}
 
 
@@ -172,8 +184,11 @@ def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
         if name in arguments:
             return arguments[name].values
         raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")
-    if ref.get("uri") != NOTE_TEMPLATE:
+    more = [template.uri for template in call.world.more.templates]
+    if ref.get("uri") not in (NOTE_TEMPLATE, *more):
         raise Refusal(INVALID_PARAMS, "Invalid params: ref.uri names no template of this server")
     if name != "id":
         raise Refusal(INVALID_PARAMS, f"The template has no variable {name[:80]!r}")
+    if ref["uri"] in more:
+        return ()
     return tuple(str(number) for number in range(1, NOTES + 1))

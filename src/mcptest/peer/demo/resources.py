@@ -34,6 +34,7 @@ class Resource:
         kind: str,
         size: int | None = None,
         annotations: Obj | None = None,
+        contents: Obj | None = None,
     ) -> None:
         self.uri = uri
         self.name = name
@@ -42,6 +43,8 @@ class Resource:
         self.kind = kind
         self.size = size
         self.annotations = annotations
+        self.contents = contents
+        """What an additional resource holds: `text` or `blob`. None: it can't be read."""
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"uri": self.uri, "name": self.name}
@@ -53,6 +56,34 @@ class Resource:
         if self.annotations is not None:
             shown["annotations"] = self.annotations
         return shown
+
+
+class Template:
+    """One additional template: a URI with one variable, and what it gives."""
+
+    def __init__(self, before: str, after: str, name: str, title: str, description: str) -> None:
+        self.before = before
+        self.after = after
+        self.name = name
+        self.title = title
+        self.description = description
+
+    @property
+    def uri(self) -> str:
+        return f"{self.before}{{id}}{self.after}"
+
+    def value_in(self, uri: str) -> str | None:
+        """What stands in place of the variable, where the URI is of this template."""
+        rest = uri.removeprefix(self.before)
+        value = rest.removesuffix(self.after)
+        fits = rest != uri and value != rest and value and "/" not in value
+        return value if fits else None
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"uriTemplate": self.uri, "name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        return {**shown, "description": self.description, "mimeType": "text/plain"}
 
 
 def _fact(number: int) -> str:
@@ -105,11 +136,19 @@ def describe_template(version: str) -> Obj:
 
 
 def exists(uri: str, world: World) -> bool:
-    return uri in _BY_URI or _note_number(uri) is not None or _is_more(uri, world)
+    known = uri in _BY_URI or _note_number(uri) is not None
+    return known or _more(uri, world) is not None or _from_template(uri, world) is not None
 
 
-def _is_more(uri: str, world: World) -> bool:
-    return any(one.uri == uri for one in world.more.resources)
+def _more(uri: str, world: World) -> Resource | None:
+    return next((one for one in world.more.resources if one.uri == uri), None)
+
+
+def _from_template(uri: str, world: World) -> str | None:
+    """The text of a resource that an additional template gives."""
+    values = (template.value_in(uri) for template in world.more.templates)
+    value = next((value for value in values if value is not None), None)
+    return None if value is None else f"This is the resource with the id {value}."
 
 
 def require_resource(uri: str, world: World, version: str) -> None:
@@ -127,8 +166,11 @@ def read_resource(uri: str, world: World) -> Obj:
     """The contents of a resource that exists."""
     if uri == LOGO_URI:
         return {"uri": uri, "mimeType": "image/png", "blob": PNG_BASE64}
-    if _is_more(uri, world):  # the only one that is offered beyond the usual is there to fail
-        raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
+    more = _more(uri, world)
+    if more is not None:
+        if more.contents is None:
+            raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
+        return {"uri": uri, "mimeType": more.kind, **more.contents}
     return {"uri": uri, "mimeType": "text/plain", "text": _text_of(uri, world)}
 
 
@@ -137,6 +179,9 @@ def _text_of(uri: str, world: World) -> str:
         return _GREETING
     if uri == COUNTER_URI:
         return str(world.counter)
+    made = _from_template(uri, world)
+    if made is not None:
+        return made
     number = _note_number(uri)
     if number is not None:
         return f"This is note {number}."

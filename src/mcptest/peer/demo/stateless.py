@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcptest.peer.demo.arguments import problem_with
 from mcptest.peer.demo.asking import missing_capability
 from mcptest.peer.demo.call import Call
-from mcptest.peer.demo.exchange import Exchange, perform
+from mcptest.peer.demo.exchange import Ask, Exchange, perform
 from mcptest.peer.demo.features import HANDLERS
 from mcptest.peer.demo.protocol import (
     INVALID_PARAMS,
@@ -28,7 +28,7 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.peer.demo.exchange import Ask, Job
+    from mcptest.peer.demo.exchange import Job, Together
     from mcptest.peer.demo.features import Handler
     from mcptest.peer.demo.protocol import Obj
     from mcptest.peer.demo.world import World
@@ -128,8 +128,8 @@ def serve(message: Obj, world: World, exchange: Exchange) -> None:
         exchange.refuse(refusal)
         return
 
-    def ask(job: Job, question: Ask) -> None:
-        _answer_or_ask(job, question, call, answers)
+    def ask(job: Job, question: Ask | Together) -> None:
+        _answer_or_ask(job, question, call, _Questions(method, answers))
 
     def finish(result: Obj) -> Obj:
         return _complete(result, method, params, version)
@@ -198,32 +198,67 @@ def _discover(call: Call) -> Obj:
 # input_required
 
 
-def _answer_or_ask(job: Job, ask: Ask, call: Call, answers: Obj) -> None:
-    needs = missing_capability(ask, call.declared)
+class _Questions:
+    """What may be asked within one request, and what the client answered so far."""
+
+    __slots__ = ("answers", "method")
+
+    def __init__(self, method: str, answers: Obj) -> None:
+        self.method = method
+        self.answers = answers
+
+    def answer(self, ask: Ask, params: Obj) -> Any:
+        """The answer to this question, or None."""
+        if ask.key in self.answers or not ask.loose or "requestState" in params:
+            return self.answers.get(ask.key)
+        return params.get("inputResponses", {}).get(ask.key)
+
+
+def _answer_or_ask(job: Job, ask: Ask | Together, call: Call, questions: _Questions) -> None:
+    asks = (ask,) if isinstance(ask, Ask) else ask.asks
+    try:
+        for one in asks:
+            _require_capability(one, call.declared)
+        given = {one.key: questions.answer(one, call.params) for one in asks}
+        for one in asks:
+            _check_answer(one, given[one.key])
+    except Refusal as refusal:
+        job.fail(refusal)
+        return
+    missing = [one for one in asks if given[one.key] is None]
+    if missing:
+        job.end_with(_input_required(missing, call, questions))
+    else:
+        job.resume(given[ask.key] if isinstance(ask, Ask) else given)
+
+
+def _require_capability(ask: Ask, declared: Obj) -> None:
+    needs = missing_capability(ask, declared)
     if needs is not None:
         names = ", ".join(needs)
         message = f"Server requires the {names} capability for this request"
-        job.fail(Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs}))
-    elif ask.key not in answers:
-        job.end_with(_input_required(ask, call, answers))
-    else:
-        problem = problem_with(
-            answers[ask.key], ask.answer_schema, f"params.inputResponses.{ask.key}"
-        )
-        if problem is not None:
-            job.fail(Refusal(INVALID_PARAMS, f"Invalid params: {problem}"))
-        else:
-            job.resume(answers[ask.key])
+        raise Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs})
 
 
-def _input_required(ask: Ask, call: Call, answers: Obj) -> Obj:
-    request: Obj = {"method": ask.method}
-    if ask.params:
-        request["params"] = ask.params
+def _check_answer(ask: Ask, answer: Any) -> None:
+    if answer is None:
+        return
+    problem = problem_with(answer, ask.answer_schema, f"params.inputResponses.{ask.key}")
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+
+
+def _input_required(asks: list[Ask], call: Call, questions: _Questions) -> Obj:
+    requests: Obj = {}
+    for ask in asks:
+        requests[ask.key] = {"method": ask.method}
+        if ask.params:
+            requests[ask.key]["params"] = ask.params
+    state = new_state(questions.method, call.params, questions.answers, call.world.secret)
     return {
         "resultType": "input_required",
-        "inputRequests": {ask.key: request},
-        "requestState": new_state("tools/call", call.params, answers, call.world.secret),
+        "inputRequests": requests,
+        "requestState": state,
         "_meta": {SERVER_INFO: server_info(call.version)},
     }
 
@@ -247,11 +282,11 @@ def _check_answers(method: str, params: Obj, world: World) -> Obj:
 class Listening:
     """One open subscription: it acknowledges, tells of updates, and ends with its request."""
 
-    def __init__(self, exchange: Exchange, world: World, version: str, uris: list[str]) -> None:
+    def __init__(self, exchange: Exchange, world: World, version: str, accepted: Obj) -> None:
         self._exchange = exchange
         self._version = version
         self._world = world
-        self._uris = frozenset(uris)
+        self._accepted = accepted
         self._meta = {SUBSCRIPTION: exchange.identifier}
         exchange.running = self
         world.listening[self] = None
@@ -271,8 +306,13 @@ class Listening:
         meta = {**self._meta, SERVER_INFO: server_info(self._version)}
         self._exchange.succeed({"resultType": "complete", "_meta": meta})
 
+    def changed(self, what: str) -> None:
+        if self._accepted.get(f"{what}ListChanged"):
+            method = f"notifications/{what}/list_changed"
+            self._exchange.send(notification(method, {"_meta": self._meta}))
+
     def updated(self, uri: str) -> None:
-        if uri in self._uris:
+        if uri in self._accepted.get("resourceSubscriptions", ()):
             params = {"_meta": self._meta, "uri": uri}
             self._exchange.send(notification("notifications/resources/updated", params))
 
@@ -281,17 +321,27 @@ def _listen(call: Call, exchange: Exchange) -> None:
     problem = problem_with(call.params, _FILTER, "params")
     if problem is not None:
         raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
-    wanted = call.params["notifications"].get("resourceSubscriptions", [])
-    uris = [uri for uri in dict.fromkeys(wanted) if exists(uri, call.world)]
-    if "subscribe" not in call.world.declared(call.version).get("resources", {}):
-        uris = []
-    # No list of this era ever changes, so of all the kinds only updates are agreed to.
-    accepted: dict[str, Any] = {"resourceSubscriptions": uris} if uris else {}
-    listening = Listening(exchange, call.world, call.version, uris)
+    accepted = _agreed(call.params["notifications"], call)
+    listening = Listening(exchange, call.world, call.version, accepted)
     listening.acknowledge(accepted)
-    if uris and call.world.more.resources:
+    if "resourceSubscriptions" in accepted and call.world.more.resources:
         # So that whoever tests subscriptions sees a change without having to make one.
-        listening.updated(uris[0])
+        listening.updated(accepted["resourceSubscriptions"][0])
+
+
+def _agreed(wanted: Obj, call: Call) -> Obj:
+    """What the server will tell of what the client wants to hear: what it declares."""
+    declared = call.world.declared(call.version)
+    agreed: Obj = {
+        f"{what}ListChanged": True
+        for what in ("tools", "prompts")
+        if wanted.get(f"{what}ListChanged") and declared.get(what, {}).get("listChanged")
+    }
+    uris = dict.fromkeys(wanted.get("resourceSubscriptions", ()))
+    known = [uri for uri in uris if exists(uri, call.world)]
+    if known and "subscribe" in declared.get("resources", {}):
+        agreed["resourceSubscriptions"] = known
+    return agreed
 
 
 _METHODS = {**HANDLERS, "server/discover": _discover}

@@ -84,32 +84,22 @@ class Lines:
             self._parts = []
 
 
-class Connection:
-    """The one client at the other end of the pipes."""
+class Input:
+    """Standard input, line by line; with its end the loop ends."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._in_flight: InFlight = {}
-        self._session = Session(world, self, self._in_flight)
-        self._out = Output(world.loop, self._watch_input)
+    def __init__(self, loop: Loop, take_line: Any, taken: Any) -> None:
+        self._loop = loop
+        self._take_line = take_line
+        self._taken = taken
+        """Called after each round of lines."""
         self._lines = Lines()
-        self._input_ended = False
+        self.ended = False
 
-    def send(self, message: Any) -> None:
-        self._out.write(encode(message) + b"\n")
-
-    def run(self) -> None:
-        self._watch_input(True)
-        self._world.loop.run()
-        self._world.end_subscriptions()
-        self._session.close()
-        self._out.finish(PATIENCE_SECONDS if self._input_ended else SIGNAL_PATIENCE_SECONDS)
-
-    def _watch_input(self, wanted: bool) -> None:
+    def accept(self, wanted: bool) -> None:
         if wanted:
-            self._world.loop.watch(STDIN, READ, self._readable)
+            self._loop.watch(STDIN, READ, self._readable)
         else:
-            self._world.loop.ignore(STDIN)
+            self._loop.ignore(STDIN)
 
     def _readable(self, events: int) -> None:
         try:
@@ -120,10 +110,34 @@ class Connection:
             chunk = b""
         for line in self._lines.feed(chunk) if chunk else self._lines.end():
             self._take_line(line)
-        self._out.flush()
+        self._taken()
         if not chunk:
-            self._input_ended = True
-            self._world.loop.stop()
+            self.ended = True
+            self._loop.stop()
+
+
+class Connection:
+    """The one client at the other end of the pipes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._in_flight: InFlight = {}
+        self._session = Session(world, self, self._in_flight)
+        self._in = Input(world.loop, self._take_line, self._flush)
+        self._out = Output(world.loop, self._in.accept)
+
+    def send(self, message: Any) -> None:
+        self._out.write(encode(message) + b"\n")
+
+    def run(self) -> None:
+        self._in.accept(True)
+        self._world.loop.run()
+        self._world.end_subscriptions()
+        self._session.close()
+        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
+
+    def _flush(self) -> None:
+        self._out.flush()
 
     def _take_line(self, line: bytes | None) -> None:
         value: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.peer.demo import bodies, versions
-from mcptest.peer.demo.arguments import problem_with
+from mcptest.peer.demo.arguments import NOT_BLANK, problem_with
 from mcptest.peer.demo.call import failure
 from mcptest.peer.demo.exchange import ToolFailure
 from mcptest.peer.demo.pictures import PNG_BASE64
@@ -100,8 +100,16 @@ class Tool:
         return {**self.input, "properties": properties}
 
 
-def text_argument(description: str, longest: int = 10_000) -> Obj:
-    return {"type": "string", "minLength": 1, "maxLength": longest, "description": description}
+def text_argument(description: str, longest: int = 10_000, example: str = "") -> Obj:
+    argument: Obj = {"type": "string", "minLength": 1, "maxLength": longest}
+    argument["description"] = description
+    if example:
+        argument["examples"] = [example]
+    return argument
+
+
+def _question(description: str, example: str) -> Obj:
+    return {**text_argument(description, example=example), "pattern": NOT_BLANK}
 
 
 _ADDEND = {"type": "number", "minimum": -(10**12), "maximum": 10**12}
@@ -133,6 +141,7 @@ TOOLS: tuple[Tool, ...] = (
                 "type": "string",
                 "maxLength": 1_000_000,
                 "description": "The text to send back",
+                "examples": ["hello"],
             }
         },
         required=("text",),
@@ -142,13 +151,13 @@ TOOLS: tuple[Tool, ...] = (
         "Fail on purpose",
         "Always fails, with an error result that carries the given message. Use it to see how "
         "failures of tools are shown.",
-        {"message": text_argument("The message of the failure")},
+        {"message": text_argument("The message of the failure", example="out of paper")},
     ),
     Tool(
         bodies.countdown,
         "Count down",
         "Counts down a number of steps and reports progress after each, if the request asked for "
-        "progress.",
+        "progress. Returns how many steps it was.",
         {
             "steps": {
                 "type": "integer",
@@ -170,7 +179,7 @@ TOOLS: tuple[Tool, ...] = (
         bodies.log,
         "Write log messages",
         "Sends one log message at each of the given levels. Only those at or above the level "
-        "that the client asked for arrive.",
+        "that the client asked for arrive. Returns how many were sent.",
         {
             "levels": {
                 "type": "array",
@@ -178,7 +187,7 @@ TOOLS: tuple[Tool, ...] = (
                 "items": {"type": "string", "enum": list(LEVELS)},
                 "description": "The levels to log at, in this order; all eight when left out",
             },
-            "message": text_argument("The message to log"),
+            "message": text_argument("The message to log", example="all is well"),
         },
     ),
     Tool(
@@ -186,7 +195,7 @@ TOOLS: tuple[Tool, ...] = (
         "Ask the client's model",
         "Sends a question to the client's language model through sampling and returns its answer. "
         "Needs a client that supports sampling.",
-        {"question": text_argument("The question for the model")},
+        {"question": _question("The question for the model", "What is 6 times 7?")},
         {"readOnlyHint": True, "openWorldHint": True},
         required=("question",),
     ),
@@ -195,7 +204,7 @@ TOOLS: tuple[Tool, ...] = (
         "Ask the user",
         "Shows the user a small form with a question and returns the answer. Needs a client that "
         "supports elicitation.",
-        {"question": text_argument("The question for the user")},
+        {"question": _question("The question for the user", "Which colour?")},
         {"readOnlyHint": True, "openWorldHint": True},
         required=("question",),
         since=versions.V2025_06_18,
@@ -212,20 +221,21 @@ TOOLS: tuple[Tool, ...] = (
         "Read a file",
         "Returns the text of one file below the server's root folder. Symbolic links are not "
         "followed.",
-        {"path": text_argument(_PATH, 1000)},
+        {"path": text_argument(_PATH, 1000, "hello.txt")},
         required=("path",),
     ),
     Tool(
         bodies.write_file,
         "Write a file",
         "Writes a text file below the server's root folder and replaces what it held before. The "
-        "folder it is in must exist.",
+        "folder it is in must exist. Returns how much was written.",
         {
-            "path": text_argument(_PATH, 1000),
+            "path": text_argument(_PATH, 1000, "hello.txt"),
             "text": {
                 "type": "string",
                 "maxLength": 1_000_000,
                 "description": "The whole new content of the file",
+                "examples": ["hello"],
             },
         },
         {
@@ -239,8 +249,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         bodies.list_files,
         "List files",
-        "Lists the files below the server's root folder, or below one folder in it, one path per "
-        "line.",
+        "Returns the files below the server's root folder, or below one folder in it, one path "
+        "per line.",
         {"folder": text_argument("The folder to list; the root folder when left out", 1000)},
     ),
     Tool(
@@ -249,7 +259,7 @@ TOOLS: tuple[Tool, ...] = (
         "Returns a made-up weather report for a city, as nested structured content. The same city "
         "always has the same weather.",
         {
-            "city": text_argument("Name of the city", 100),
+            "city": text_argument("Name of the city", 100, "Paris"),
             "unit": {
                 "type": "string",
                 "enum": ["celsius", "fahrenheit"],
@@ -301,7 +311,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         bodies.slow,
         "Wait",
-        "Waits for the given time and then answers. Use it to try timeouts and cancellation.",
+        "Waits for the given time and then returns. Use it to try timeouts and cancellation.",
         {
             "seconds": {
                 "type": "number",
@@ -315,7 +325,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         bodies.bump,
         "Increase the counter",
-        "Adds one to the resource demo://counter and tells everyone who subscribed to it.",
+        "Adds one to the resource demo://counter, tells everyone who subscribed to it and returns "
+        "the new value.",
         {},
         CHANGES,
     ),

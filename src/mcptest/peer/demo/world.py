@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcptest.peer.demo.options import Options
     from mcptest.peer.demo.prompts import Prompt
     from mcptest.peer.demo.protocol import Obj
-    from mcptest.peer.demo.resources import Resource
+    from mcptest.peer.demo.resources import Resource, Template
     from mcptest.peer.demo.stateless import Listening
     from mcptest.peer.demo.tasks import Task
     from mcptest.peer.demo.tools import Tool
@@ -50,10 +50,12 @@ class Offer:
         tools: tuple[Tool, ...] = (),
         prompts: tuple[Prompt, ...] = (),
         resources: tuple[Resource, ...] = (),
+        templates: tuple[Template, ...] = (),
     ) -> None:
         self.tools = tools
         self.prompts = prompts
         self.resources = resources
+        self.templates = templates
 
 
 def hidden_methods(parts: frozenset[str]) -> frozenset[str]:
@@ -95,7 +97,9 @@ class World:
     def declared(self, version: str) -> Obj:
         """The capabilities that are told to a client of this revision."""
         stateless = versions.since(version, versions.V2026_07_28)
-        changes: Obj = {} if stateless or "list-changed" in self.options.hide else LIST_CHANGED
+        # Only a fixture ever tells of a changed list where nothing may change on the side.
+        quiet = stateless and "fixtures" not in self.options.offer
+        changes: Obj = {} if quiet or "list-changed" in self.options.hide else LIST_CHANGED
         some: Obj = {
             "completions": {} if versions.since(version, versions.V2025_03_26) else None,
             "logging": {},
@@ -122,6 +126,11 @@ class World:
         for updated in tuple(self._watchers.values()):
             updated("demo://counter")
         return self.counter
+
+    def announce(self, what: str) -> None:
+        """Tell every subscription of the stateless era that a list changed, if it wants to know."""
+        for listening in tuple(self.listening):
+            listening.changed(what)
 
     def end_subscriptions(self) -> None:
         """Tell every open subscription of the stateless era that it is over."""

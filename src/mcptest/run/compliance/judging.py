@@ -66,6 +66,16 @@ def _rule_of(test: ComplianceTest, corpus: VersionCorpus) -> CorpusRule:
     return CorpusRule(test.name, row, entry or own, None, revision)
 
 
+def newest_spoken(order: Order) -> Revision:
+    """The revision that the server speaks when it is left to choose; raises PeerError."""
+    site = Site(msgspec.structs.replace(order, revision=None, captures=None))
+    try:
+        site.meet()
+        return site.revision
+    finally:
+        site.close()
+
+
 def spoken_revisions(order: Order) -> tuple[Revision, ...]:
     """Every revision that the server agrees to speak, by asking; raises PeerError."""
     site = Site(msgspec.structs.replace(order, revision=None, captures=None))

@@ -73,7 +73,7 @@ def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVer
         judged = judge(source, held, site.revision)
         for verdict in judged.verdicts:
             of_server = judged.of_server[verdict.rule]
-            found[verdict.rule].append((_about_the_server(verdict, of_server), tape))
+            found[verdict.rule].append((about_the_server(verdict, of_server), tape))
     return {name: _combined(verdicts, site) for name, verdicts in found.items()}
 
 
@@ -85,7 +85,7 @@ def _can_judge(rule: Rule, conversation: Conversation, site: Site) -> bool:
     return conversation.polite or rule.id in ALSO_WHEN_RUDE
 
 
-def _about_the_server(verdict: Verdict, of_server: int) -> Verdict:
+def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
     """Of a rule that judges both sides: without what it has to say about us."""
     rule = verdict.rule
     if RULES[rule].side is not Side.BOTH or verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:

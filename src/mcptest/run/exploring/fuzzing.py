@@ -8,7 +8,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.explore.fuzz.inputs import Inputs, given_input, inputs_for
 from mcptest.model.audit import ONLY_AS_TASK
+from mcptest.model.errors import PeerError
 from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport
 from mcptest.model.message import ABSENT
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
-from mcptest.run.exploring.fuzzing_tool import ToolFuzzer
+from mcptest.run.exploring.fuzzing_tool import SLICE, ToolFuzzer
 from mcptest.run.exploring.safety import runs_only_as_task, why_not
 from mcptest.run.exploring.subject import Subject
 
@@ -30,6 +31,9 @@ _REFUSES_AS_INTERNAL = (
     "malformed requests (arguments that are no object) are refused with the code for internal "
     "errors, -32603, where -32602 is meant; that is no crash"
 )
+
+_Slot: TypeAlias = tuple[ToolFuzzer, range, int]
+"""Whose inputs, which of them, and the number of the tool."""
 
 
 class FuzzOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,13 +48,15 @@ class FuzzOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Only this input."""
     repeat: str = ""
     """The command that fuzzes this server again."""
+    worth_a_server: int = 1
+    """A further server is started for so many inputs each."""
 
 
 class Fuzz:
     """One run. Call `meet`, then `run`, then ask for the report."""
 
     def __init__(self, subjects: Sequence[Subject], order: FuzzOrder) -> None:
-        """`subjects`: the same server so many times; the tools are shared out among them."""
+        """`subjects`: the same server so many times; the inputs are shared out among them."""
         self._subjects = subjects
         self._order = order
         self._done: dict[int, FuzzedTool] = {}
@@ -62,6 +68,10 @@ class Fuzz:
         self.tools: tuple[Mapping[str, Any], ...] = ()
         self._problem = ""
         self._nameless = 0
+        self._short_of: list[str] = []
+        self._todo: list[tuple[int, Mapping[str, Any]]] = []
+        self._current: tuple[ToolFuzzer, int] | None = None
+        """The tool whose inputs are handed out, and its number."""
 
     def meet(self) -> int:
         """Read the list of tools; how many there are to fuzz. Raises PeerError."""
@@ -83,20 +93,12 @@ class Fuzz:
 
     def run(self, tell: Callable[[FuzzedTool], None] = lambda _: None) -> None:
         """Fuzz them all. Being stopped ends it early, and the report says so."""
-        todo = list(enumerate(self._wanted()))[::-1]
+        self._todo = list(enumerate(self._wanted()))[::-1]
         troubles: list[BaseException] = []
 
         def work(subject: Subject) -> None:
             try:
-                while True:
-                    with self._lock:
-                        if not todo or self.interrupted:
-                            return
-                        number, tool = todo.pop()
-                    fuzzed = self._fuzzed(subject, tool)
-                    with self._lock:
-                        self._done[number] = fuzzed
-                        tell(fuzzed)
+                self._work(subject, tell)
             except Stopped:
                 self.interrupted = True
             except BaseException as error:  # noqa: BLE001 - it is raised again where it can be told
@@ -104,7 +106,7 @@ class Fuzz:
 
         others = [
             threading.Thread(target=work, args=(subject,), daemon=True)
-            for subject in self._subjects[1:]
+            for subject in self._subjects[1 : self._servers_worth_having()]
         ]
         for thread in others:
             thread.start()
@@ -116,6 +118,57 @@ class Fuzz:
         if troubles:
             raise troubles[0]
 
+    def _servers_worth_having(self) -> int:
+        tools = sum(not self._why_skipped(tool) for tool in self._wanted())
+        slices = tools * -(-self._order.runs // SLICE)
+        return min(slices, tools * self._order.runs // self._order.worth_a_server)
+
+    def _work(self, subject: Subject, tell: Callable[[FuzzedTool], None]) -> None:
+        """Take one slice of inputs after the other, until there are none."""
+        if subject is not self._subjects[0] and not self._meets(subject):
+            return
+        while (slot := self._next_slot(tell)) is not None:
+            fuzzer, numbers, number = slot
+            sliced = fuzzer.sliced(subject, numbers)
+            with self._lock:
+                self.interrupted |= sliced.stopped
+                is_last = fuzzer.take(sliced)
+            if is_last:
+                self._finish(number, self._with_commands(fuzzer, subject), tell)
+
+    def _meets(self, subject: Subject) -> bool:
+        """A server that can't be there twice is no reason to fail."""
+        try:
+            return bool(subject.client)
+        except PeerError as error:
+            with self._lock:
+                reason = subject.masker.text(error.message.partition("\n")[0])
+                self._short_of.append(f"a further server for --jobs did not start: {reason}")
+            return False
+
+    def _next_slot(self, tell: Callable[[FuzzedTool], None]) -> _Slot | None:
+        """Inputs that nobody has sent yet. Tools that are not called are told on the way."""
+        while True:
+            with self._lock:
+                if self.interrupted:
+                    return None
+                if self._current is not None:
+                    numbers = self._current[0].hand_out()
+                    if numbers is not None:
+                        return self._current[0], numbers, self._current[1]
+                if not self._todo:
+                    return None
+                number, tool = self._todo.pop()
+                reason = self._why_skipped(tool)
+                self._current = None if reason else (self._fuzzer(tool), number)
+            if reason:
+                self._finish(number, FuzzedTool(name=tool["name"], skipped=reason), tell)
+
+    def _finish(self, number: int, fuzzed: FuzzedTool, tell: Callable[[FuzzedTool], None]) -> None:
+        with self._lock:
+            self._done[number] = fuzzed
+            tell(fuzzed)
+
     def _wanted(self) -> list[Mapping[str, Any]]:
         names = self._order.tools
         return [tool for tool in self.tools if not names or tool["name"] in names]
@@ -125,12 +178,13 @@ class Fuzz:
             return ONLY_AS_TASK
         return "" if self._order.include_writes else why_not(tool)
 
-    def _fuzzed(self, subject: Subject, tool: Mapping[str, Any]) -> FuzzedTool:
-        reason = self._why_skipped(tool)
-        if reason:
-            return FuzzedTool(name=tool["name"], skipped=reason)
-        fuzzer = ToolFuzzer(subject, tool["name"], self._inputs(tool), self._order.timeout)
-        fuzzed = fuzzer.run()
+    def _fuzzer(self, tool: Mapping[str, Any]) -> ToolFuzzer:
+        runs = self._order.runs if self._order.given is ABSENT else 1
+        return ToolFuzzer(tool["name"], self._inputs(tool), runs, self._order.timeout)
+
+    def _with_commands(self, fuzzer: ToolFuzzer, subject: Subject) -> FuzzedTool:
+        """The report on a tool, with the command that shows each failure again."""
+        fuzzed = fuzzer.report(subject)
         with self._lock:
             self._calls += fuzzer.calls
             self.interrupted |= fuzzer.stopped
@@ -157,6 +211,7 @@ class Fuzz:
     def report(self) -> FuzzReport:
         first = self._subjects[0]
         notes = [note for subject in self._subjects for note in subject.capture_troubles]
+        notes += self._short_of
         if self._nameless:
             notes.append(f"{self._nameless} tools have no name and could not be called")
         if any(tool.refuses_as_internal for tool in self._done.values()):

@@ -55,7 +55,8 @@ def _save(folder: Path, failure: FuzzFailure, server: WrittenServer, overwrite: 
 
 def _file_name(failure: FuzzFailure) -> str:
     stem = FileNames().name_for(failure.tool, f"fuzz-{failure.verdict.value}-")
-    what = json.dumps([_sent(failure), failure.verdict.value, failure.pattern])
+    # With the tool in it: where names differ in their case only, the marks do more.
+    what = json.dumps([failure.tool, _sent(failure), failure.verdict.value, failure.pattern])
     mark = hashlib.sha256(what.encode()).hexdigest()[:8]
     return f"{stem.removesuffix('.yaml')}-{mark}.yaml"
 

@@ -67,8 +67,8 @@ def judged_call(
     wrong_code = verdict is Verdict.CRASH and reply is not None and malformed
     if verdict is not Verdict.PASSED and not wrong_code:
         return Finding(verdict, detail)
-    plain = kind is Kind.HEALTHY and masker.idle
-    if reply is not None and not (plain and not may_leak(reply.message.raw)):
+    failed = kind is not Kind.HEALTHY
+    if reply is not None and (not masker.idle or may_leak(reply.message.raw, failed=failed)):
         message = reply.message
         parts = {"result": message.result, "error": message.error}
         answer = {name: part for name, part in parts.items() if part is not ABSENT}

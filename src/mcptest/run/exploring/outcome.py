@@ -13,7 +13,9 @@ from mcptest.model.show import show
 from mcptest.peer.client import Reply
 
 INTERNAL_ERROR = -32603
-_SERVER_FAULT = 500
+_CLIENT_FAULT, _SERVER_FAULT = 400, 500
+_NO_MESSAGE = frozenset({ErrorKind.PROTOCOL, ErrorKind.NOT_A_MESSAGE})
+"""With a status that says no, a body that is no message changes nothing."""
 _GONE = frozenset(
     {
         ErrorKind.SPAWN_FAILED,
@@ -87,7 +89,8 @@ def judged_error(error: PeerError, status: int | None, unusable: bool) -> Kind:
         return Kind.CRASHED
     if error.kind is ErrorKind.TIMEOUT:
         return Kind.PROTOCOL if unusable else Kind.HUNG
-    if error.kind is ErrorKind.HTTP_STATUS:
+    refused = status is not None and status >= _CLIENT_FAULT
+    if error.kind is ErrorKind.HTTP_STATUS or (error.kind in _NO_MESSAGE and refused):
         return Kind.CRASHED if status is not None and status >= _SERVER_FAULT else Kind.REFUSED
     return Kind.PROTOCOL
 

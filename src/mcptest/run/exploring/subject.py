@@ -128,6 +128,8 @@ class Subject:
         self._captures = captures
         self._should_stop = should_stop
         self._live: Client | None = None
+        self._launched: Client | None = None
+        """Started, and nobody has waited for it yet."""
         self._watch = _Watch(None)
         self._vain = 0
         self._tools_use_headers = False
@@ -144,10 +146,20 @@ class Subject:
         assert self._live is not None
         return self._live
 
-    def _begin(self) -> None:
+    def launch(self) -> None:
+        """Let the server get going while we do something else. Raises PeerError."""
+        if self._live is None and self._launched is None:
+            self._launched = self._made()
+            try:
+                self._launched.launch(Deadline.after(self._startup))
+            except BaseException:
+                self.drop()
+                raise
+
+    def _made(self) -> Client:
         watch = self._watch = _Watch(self._recorder())
         self._tell_beginning(self._way or self.target.way)
-        client = Client(
+        return Client(
             transport_for(self.target, watch, way=self._way),
             revision=self._revision,
             answers=self._answers,
@@ -157,6 +169,9 @@ class Subject:
             should_stop=self._should_stop,
             sink=watch,
         )
+
+    def _begin(self) -> None:
+        client, self._launched = self._launched or self._made(), None
         self._live = client
         again = self.sessions > 0
         self.sessions += 1
@@ -194,7 +209,7 @@ class Subject:
 
     def drop(self, patience: float = _CLOSING) -> None:
         """End the session; the next request begins another."""
-        client, self._live = self._live, None
+        client, self._live, self._launched = self._live or self._launched, None, None
         recorder = self._watch.recorder
         try:
             if client is not None:
@@ -276,12 +291,15 @@ class Subject:
     ) -> Outcome:
         self._watch.mark()
         begun = time.perf_counter()
-        reply = None
+        reply = pending = None
         try:
             deadline = Deadline.after(timeout or self.timeout)
-            reply = self.client.request(method, params, deadline)
+            pending = self.client.start(method, params, deadline)
+            first = self.client.wait(pending, deadline)
+            reply = self.client.complete_call(first, params, deadline)
         except PeerError as error:
-            status = self.client.connection.last_status
+            # Its own: a stream that is open beside it has a status, too.
+            status = pending.status if pending is not None else None
             kind = judged_error(error, status, self._watch.saw_unusable)
             detail = error.message.partition("\n")[0]  # stderr is kept beside it
         else:

@@ -1,0 +1,127 @@
+"""How a command that explores ends: what it prints, the files it writes, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mcptest.cli.options import add_file_options, add_format_option, is_for_a_program
+from mcptest.model.errors import ExitCode, McptestError
+
+if TYPE_CHECKING:
+    from mcptest.cli.report_forms import Told
+    from mcptest.model.results import RunReport
+    from mcptest.report.placed import PlacedFile
+    from mcptest.report.problems import Problems
+    from mcptest.report.terminal import Style
+
+
+class Views(msgspec.Struct, frozen=True, kw_only=True):
+    """One report in every form. Each is made when it is wanted."""
+
+    failed: bool
+    json: Callable[[], bytes]
+    run: Callable[[], RunReport]
+    """As the run of a suite, of which JUnit is made."""
+    markdown: Callable[[], str]
+    lines: Callable[[Style], Iterable[str]]
+    summary: Callable[[], str]
+    """One line, for `--quiet`."""
+    problems: Callable[[], Problems] | None = None
+    """What is wrong; None: the failures of the run."""
+    repeat: Callable[[], str] = str
+    """The command to repeat a failure that names none, for `--format agent`."""
+    nothing: bool = False
+    """There was nothing to look at."""
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
+    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add_file_options(add)
+    add_format_option(add)
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+
+
+def conclude(arguments: argparse.Namespace, views: Views) -> int:
+    """Print the report and write the files. A report that can't be written is no success."""
+    from mcptest.cli.report_forms import say_form, wanted_forms
+    from mcptest.report.placed import write_all
+
+    told = _told(arguments, views)
+    is_a_form = is_for_a_program(arguments) and not arguments.json
+    if not is_a_form:
+        _print(arguments, views)
+    wanted = {
+        arguments.json_file: views.json,
+        getattr(arguments, "coverage_json", None): views.json,
+        arguments.junit: lambda: _as_junit(views),
+        arguments.markdown: lambda: views.markdown().encode(),
+        **wanted_forms(arguments, told),
+    }
+    unwritten = write_all(wanted, sys.stderr)
+    if is_a_form:  # after the files: the verdict knows what became of them
+        code = ExitCode.NOTHING_MATCHED if views.nothing else None
+        say_form(arguments, told, failed=views.failed or bool(unwritten), code=code)
+    return unwritten
+
+
+def _told(arguments: argparse.Namespace, views: Views) -> Told:
+    from mcptest.cli.report_forms import told_of_run
+
+    run = told_of_run(views.run, arguments.command_name)
+    return msgspec.structs.replace(
+        run, problems=views.problems or run.problems, repeat=views.repeat
+    )
+
+
+def _print(arguments: argparse.Namespace, views: Views) -> None:
+    from mcptest.report.terminal import Style, say, say_json
+
+    if arguments.json:
+        say_json(sys.stdout, views.json())
+    elif arguments.quiet and not views.failed:
+        say(sys.stdout, views.summary() + "\n")
+    else:
+        for line in views.lines(Style.of(sys.stdout, no_color=arguments.no_color)):
+            say(sys.stdout, line + "\n")
+
+
+def _as_junit(views: Views) -> bytes:
+    from mcptest.report import junit
+
+    return junit.render(views.run())
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """What became of the tests that a command writes beside its report."""
+
+    lines: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def tell(self, arguments: argparse.Namespace) -> int:
+        """Say it, after the report."""
+        if not is_for_a_program(arguments):
+            sys.stdout.writelines(f"{line}\n" for line in self.lines)
+        if not self.trouble:
+            return ExitCode.OK
+        sys.stderr.write(f"mcptest: tests not written: {self.trouble}\n")
+        return ExitCode.FAILED
+
+
+def saved_into(folder: Path, write: Callable[[], Iterable[PlacedFile]]) -> Saved:
+    """Write tests into a folder. That it can't be done costs nobody the report."""
+    from mcptest.report.placed import placed_lines
+
+    try:
+        return Saved(tuple(placed_lines(write(), str(folder))))
+    except McptestError as error:
+        return Saved(trouble=error.message)

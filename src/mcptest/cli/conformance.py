@@ -1,0 +1,182 @@
+"""`mcptest conformance`: the scenario suite, for clients and for servers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from mcptest.cli.options import (
+    add_common_options,
+    add_file_options,
+    add_format_option,
+    add_server_options,
+)
+
+_CLIENT = """\
+Test a client: we are the server. For each scenario a scripted server is started and then the
+client, with the server's URL as its last argument. What the client sent is judged afterwards.
+
+The client learns from its environment what is expected of it, as with the official suite:
+MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION and, where there is more to say,
+MCP_CONFORMANCE_CONTEXT (JSON). With --transport stdio it gets a command to launch instead of a
+URL: as its last arguments, and as a JSON array in MCP_CONFORMANCE_SERVER_COMMAND.
+"""
+_CLIENT_EPILOG = """\
+examples:
+  mcptest conformance client --command "python my_client.py"
+  mcptest conformance client --command "node client.js" --suite auth --jobs 4
+  mcptest conformance client --command ./client --scenario tools_call --verbose
+  mcptest conformance client --command ./client --requirements 2026-07-28 \\
+      --expected-failures conformance-baseline.yml
+  mcptest conformance client --command ./client --transport stdio --suite core
+
+exit codes: 0 passed, 1 a check failed, or the expected failures do not hold, 2 bad options or
+            files, 3 the client could not be started, 4 nothing was judged, 130 interrupted
+"""
+_SERVER = """\
+The scenario suite for servers: what an SDK's test server is expected to do. What the server does
+not declare or have is untestable, with what would unlock it, and no failure.
+"""
+_SERVER_EPILOG = """\
+examples:
+  mcptest conformance server --server http://127.0.0.1:3001/mcp
+  mcptest conformance server --server "node server.js" --spec-version 2026-07-28
+  mcptest conformance server --server demo --requirements 2025-11-25
+  mcptest conformance server --server ./server --fixture test_simple_text=hello
+
+exit codes: 0 passed, 1 a check failed, or the expected failures do not hold, 2 bad options or
+            files, 3 the server is unreachable, 4 nothing was judged, 130 interrupted
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    raw = argparse.RawDescriptionHelpFormatter
+    _configure_client(
+        commands.add_parser(
+            "client",
+            help="test a client: we are the server",
+            description=_CLIENT,
+            epilog=_CLIENT_EPILOG,
+            formatter_class=raw,
+        )
+    )
+    _configure_server(
+        commands.add_parser(
+            "server",
+            help="the scenario suite for servers",
+            description=_SERVER,
+            epilog=_SERVER_EPILOG,
+            formatter_class=raw,
+        )
+    )
+    _configure_list(commands.add_parser("list", help="every scenario, and what is not offered"))
+    _configure_judge(
+        commands.add_parser("judge", help="judge a kept capture of a client scenario again")
+    )
+
+
+def _configure_client(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--command", required=True, metavar="CMD", help="the client's command line")
+    add("--shell", action="store_true", help="let a shell read it, as the official suite does")
+    add("--suite", default="", metavar="NAME", help="core (default), auth, all, ...: see list")
+    add("--transport", choices=("http", "stdio"), default="http")
+    add(
+        "--capabilities",
+        choices=("permissive", "strict", "probe"),
+        default="probe",
+        help="optional capabilities: whatever is declared is well-formed (permissive), all are "
+        "declared (strict), or what is declared works and nothing else does (probe, the default)",
+    )
+    add("--claims", default="", metavar="A,B", help="what the client is said to support, for probe")
+    add("--timeout", default="30s", metavar="T", help="for each scenario (30s)")
+    add("--jobs", default="auto", metavar="N", help="clients at a time (auto: one per core)")
+    add("--env", action="append", default=[], metavar="K=V", help="for the client; may repeat")
+    add("--cwd", metavar="DIR", help="where the client is started")
+    add("--spec-version", default="auto", metavar="REV", help="auto: the newest of each scenario")
+    _add_choice(parser)
+    _add_reports(parser)
+    add_common_options(parser)
+
+
+def _configure_server(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--suite", default="", metavar="NAME", help="active (default), all, pending, draft")
+    add("--url", metavar="URL", help="the same as --server URL")
+    add(
+        "--fixture",
+        action="append",
+        default=[],
+        metavar="NAME=YOURS",
+        dest="fixtures",
+        help="your tool, prompt or resource that stands for an official fixture; may repeat",
+    )
+    add("--strict-fixtures", action="store_true", help="what is missing is a failure")
+    add("--jobs", default="auto", metavar="N", help="scenarios at a time over HTTP")
+    _add_choice(parser)
+    _add_reports(parser)
+    add_server_options(parser)
+    add_common_options(parser)
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--client", action="store_true", help="only those for clients")
+    add("--server", action="store_true", help="only those for servers")
+    add("--spec-version", default="auto", metavar="REV", help="only those of this revision")
+    add("--json", action="store_true", help="as JSON")
+    add("--no-color", action="store_true", help="plain text")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def _configure_judge(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--scenario", required=True, metavar="NAME", help="the client scenario it was made in")
+    add("--capture", required=True, type=Path, metavar="FILE", help="what was kept of it")
+    add("--spec-version", default="auto", metavar="REV", help="instead of what the capture says")
+    add("--capabilities", choices=("permissive", "strict", "probe"), default="probe")
+    add("--claims", default="", metavar="A,B", help="what the client is said to support")
+    _add_reports(parser)
+    add_common_options(parser)
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--scenario", action="append", default=[], metavar="NAME", help="only this; may repeat")
+    add("--requirements", metavar="REV", help="what conformance to this revision asks for")
+    add("--expected-failures", type=Path, metavar="FILE", help="what is known to fail (YAML)")
+    add("--list", action="store_true", help="say what would run")
+
+
+def _add_reports(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        *("-o", "--output-dir"),
+        type=Path,
+        metavar="DIR",
+        help="a folder for each scenario with checks.json, output and capture",
+    )
+    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
+    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add_file_options(add)
+    add_format_option(add)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "client":
+        from mcptest.cli.conformance_client import test_client
+
+        return test_client(arguments)
+    if arguments.action == "server":
+        from mcptest.cli.conformance_server import test_server
+
+        return test_server(arguments)
+    from mcptest.cli.conformance_other import judge_again, list_scenarios
+
+    if arguments.action == "list":
+        return list_scenarios(arguments, sys.stdout)
+    return judge_again(arguments)

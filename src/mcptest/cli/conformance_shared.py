@@ -1,0 +1,245 @@
+"""What testing clients and servers have in common: choosing, baselines, reports, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcptest import __version__
+from mcptest.model.conformance import ConformanceReport, ScenarioResult
+from mcptest.model.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
+from mcptest.model.revision import Revision, parse_revision
+from mcptest.model.show import show
+from mcptest.model.verdict import Side
+
+if TYPE_CHECKING:
+    from mcptest.cli.report_forms import Told
+    from mcptest.model.baseline import ExpectedFailure
+    from mcptest.rules.expected_failures import Known
+
+Tell = Callable[[ScenarioResult], None]
+
+
+def check_choice(arguments: argparse.Namespace) -> None:
+    """`--requirements` says all of it: the revision and what is run."""
+    if arguments.requirements is None:
+        return
+    also = [
+        option
+        for option, given in (
+            ("--suite", arguments.suite),
+            ("--scenario", arguments.scenario),
+            ("--spec-version", arguments.spec_version != "auto"),
+        )
+        if given
+    ]
+    if also:
+        raise UsageError(f"--requirements already says what {also[0]} would", hint="give one")
+
+
+def required(arguments: argparse.Namespace, side: Side) -> tuple[Revision, list[str], list[str]]:
+    """Of the requirement set: its revision, what is run and what counts."""
+    from mcptest.rules.requirement_sets import requirement_set
+
+    found = requirement_set(parse_revision(arguments.requirements))
+    return found.revision, list(found.shown(side)), list(found.scored(side))
+
+
+def jobs_of(arguments: argparse.Namespace) -> int:
+    """How many at a time; `auto` is the number of cores."""
+    if arguments.jobs == "auto":
+        return os.cpu_count() or 1
+    if not arguments.jobs.isdecimal() or int(arguments.jobs) < 1:
+        raise UsageError(f"--jobs takes auto or a number from 1 on, not {show(arguments.jobs, 40)}")
+    return int(arguments.jobs)
+
+
+def known_checks() -> Known:
+    """Every scenario of both sides with its check ids, for reading lists of expected failures."""
+    from mcptest.clients.catalogue import NOT_OFFERED as CLIENT_NOT_OFFERED
+    from mcptest.clients.catalogue import client_scenario_table
+    from mcptest.run.conformance.scenarios.catalogue import NOT_OFFERED, SERVER_SCENARIOS
+
+    wire = "wire-schema-valid"
+    clients = {
+        name: frozenset({wire, *(check.id for check in one.checks)})
+        for name, one in client_scenario_table().items()
+    }
+    servers = {
+        name: frozenset({wire, *(check.id for check in one.checks)})
+        for name, one in SERVER_SCENARIOS.items()
+    }
+    left_out: frozenset[str] = frozenset()
+    return {
+        Side.CLIENT: {**dict.fromkeys(CLIENT_NOT_OFFERED, left_out), **clients},
+        Side.SERVER: {**dict.fromkeys(NOT_OFFERED, left_out), **servers},
+    }
+
+
+def expected_of(arguments: argparse.Namespace) -> tuple[ExpectedFailure, ...] | None:
+    if arguments.expected_failures is None:
+        return None
+    from mcptest.rules.expected_failures import load_expected_failures
+
+    return load_expected_failures(arguments.expected_failures, known_checks())
+
+
+class Telling:
+    """`[3/21] tools_call` on stderr while it goes on, for a person who is looking."""
+
+    def __init__(self, arguments: argparse.Namespace, total: int) -> None:
+        from mcptest.report.progress import StatusLine
+        from mcptest.report.terminal import Style, columns
+
+        self._quiet = arguments.quiet or arguments.json
+        style = Style.of(sys.stderr, no_color=arguments.no_color)
+        self._line = StatusLine(sys.stderr, style, columns())
+        self._total = total
+        self._done = 0
+
+    def __call__(self, result: ScenarioResult) -> None:
+        self._done += 1
+        if not self._quiet:
+            self._line.draw(f"[{self._done}/{self._total}]", result.scenario)
+
+    def close(self) -> None:
+        self._line.clear()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self._began = time.monotonic()
+
+    @property
+    def ms(self) -> float:
+        return round((time.monotonic() - self._began) * 1000, 1)
+
+
+def made_report(
+    side: Side,
+    subject: str,
+    results: Sequence[ScenarioResult],
+    *,
+    clock: Clock,
+    expected: tuple[ExpectedFailure, ...] | None = None,
+    scored: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    interrupted: bool = False,
+) -> ConformanceReport:
+    from mcptest.rules.expected_failures import compared_with
+
+    counted = [one for one in results if not scored or one.scenario in scored]
+    return ConformanceReport(
+        side=side,
+        subject=subject,
+        results=tuple(results),
+        compared=None if expected is None else compared_with(expected, counted),
+        scored=tuple(scored),
+        tool=f"mcptest {__version__}",
+        started=clock.started,
+        duration_ms=clock.ms,
+        notes=tuple(notes),
+        interrupted=interrupted,
+    )
+
+
+def published(arguments: argparse.Namespace, report: ConformanceReport) -> int:
+    """Everything that was asked for is written; then the exit code."""
+    unreachable = _unreachable(report)
+    is_a_form = arguments.format != "text" and not arguments.json
+    if arguments.json or (unreachable is None and not is_a_form):
+        _print(arguments, report)
+    unwritten = _write_files(arguments, report)
+    if unreachable is not None:
+        raise unreachable
+    if is_a_form:  # after the files: the verdict knows what became of them
+        from mcptest.cli.report_forms import say_form
+
+        code = None if report.observed else ExitCode.NOTHING_MATCHED
+        failed = report.failed or bool(unwritten)
+        say_form(arguments, _told(report), failed=failed, code=None if failed else code)
+    if report.interrupted:
+        sys.stderr.write("mcptest: interrupted\n")
+        return ExitCode.INTERRUPTED
+    if report.failed:
+        return ExitCode.FAILED
+    if not report.observed:
+        sys.stderr.write("mcptest: nothing was judged: no scenario could be observed\n")
+        return ExitCode.NOTHING_MATCHED
+    return unwritten
+
+
+def _unreachable(report: ConformanceReport) -> PeerError | None:
+    """A client that can't be started, or a server that can't be met, is no verdict on it.
+
+    It is one cause, so it is said once.
+    """
+    causes = {one.cause for one in report.results}
+    if report.interrupted or len(causes) != 1 or "" in causes:
+        return None
+    started = any(one.ended is not None and not one.ended.not_started for one in report.results)
+    return None if started else PeerError(ErrorKind.SPAWN_FAILED, causes.pop().replace("\\n", "\n"))
+
+
+def _print(arguments: argparse.Namespace, report: ConformanceReport) -> None:
+    from mcptest.report.conformance_json import conformance_as_json
+    from mcptest.report.conformance_text import conformance_lines
+    from mcptest.report.terminal import Style, columns, say, say_json
+
+    if arguments.json:
+        say_json(sys.stdout, conformance_as_json(report))
+        return
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    for line in conformance_lines(
+        report, style, verbose=arguments.verbose, quiet=arguments.quiet, width=columns(100)
+    ):
+        say(sys.stdout, line + "\n")
+
+
+def _write_files(arguments: argparse.Namespace, report: ConformanceReport) -> int:
+    from mcptest.cli.report_forms import wanted_forms
+    from mcptest.report import junit
+    from mcptest.report.conformance_json import conformance_as_json
+    from mcptest.report.conformance_markdown import conformance_as_markdown
+    from mcptest.report.conformance_run import conformance_as_run
+    from mcptest.report.placed import write_all
+
+    wanted: Mapping[Path | None, Callable[[], bytes]] = {
+        arguments.json_file: lambda: conformance_as_json(report),
+        arguments.junit: lambda: junit.render(conformance_as_run(report)),
+        arguments.markdown: lambda: conformance_as_markdown(report).encode(),
+        **wanted_forms(arguments, _told(report)),
+    }
+    return max(write_all(wanted, sys.stderr), _write_folders(arguments, report))
+
+
+def _told(report: ConformanceReport) -> Told:
+    from mcptest.cli.report_forms import Told
+    from mcptest.report.problems_conformance import (
+        conformance_for_readers,
+        problems_of_conformance,
+    )
+
+    run, excused = conformance_for_readers(report)
+    return Told(run=lambda: run, problems=lambda: problems_of_conformance(report), excused=excused)
+
+
+def _write_folders(arguments: argparse.Namespace, report: ConformanceReport) -> int:
+    if arguments.output_dir is None:
+        return ExitCode.OK
+    from mcptest.run.conformance.results import write_results
+
+    try:
+        for result in report.results:
+            write_results(arguments.output_dir, result)
+    except (McptestError, OSError) as error:
+        sys.stderr.write(f"mcptest: results not written: {show(str(error), 300)}\n")
+        return ExitCode.FAILED
+    return ExitCode.OK

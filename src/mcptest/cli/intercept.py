@@ -1,0 +1,131 @@
+"""`mcptest intercept`: sit between an agent and a server, then check what the agent did."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcptest.cli.intercept_options import add_listening_options, passage_of
+from mcptest.cli.options import add_common_options, duration, server_words
+from mcptest.model.errors import McptestError
+from mcptest.model.masking import Masker
+
+if TYPE_CHECKING:
+    from mcptest.run.intercepting import Intercepted
+
+_EPILOG = """\
+examples:
+  mcptest intercept --trajectory calls.yaml --server "npx my-server /data"
+  mcptest intercept --trajectory calls.yaml --junit calls.xml -- python my_server.py
+  mcptest intercept --trajectory calls.yaml --listen 127.0.0.1:8080 --server http://…/mcp
+
+Give it to the agent as the command of the server: everything goes through unchanged, both ways,
+with nothing of ours on stdout. When the session is over the tool calls are held against the
+trajectory, and the session against the rules that hold for every session.
+
+exit codes: 1 a check failed; otherwise that of the server (128 + n if signal n ended it), or 0
+            when the proxy for a URL is stopped; 2 bad options, 3 the server would not start,
+            4 nothing was said
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    add = parser.add_argument
+    add(
+        "--trajectory",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="a suite with trajectories, or a folder of them; may repeat",
+    )
+    add("--capture", type=Path, metavar="FILE", help="keep everything that went over the wire")
+    add("--no-invariants", action="store_true", help="check the trajectory only")
+    add("--strict", action="store_true", help="a broken SHOULD counts as well")
+    add("--json-file", type=Path, metavar="FILE", help="the report as JSON")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report")
+    add("--markdown", type=Path, metavar="FILE", help="a markdown report")
+    add(
+        "--timeout",
+        default="0",
+        metavar="T",
+        help="end a session that lasts longer, which fails it (0: as long as it lasts)",
+    )
+    _add_server_options(parser)
+    add_listening_options(parser)
+    add_common_options(parser)
+
+
+def _add_server_options(parser: argparse.ArgumentParser) -> None:
+    """Those of the other commands, without what only a client of ours would need."""
+    group = parser.add_argument_group("the server")
+    add = group.add_argument
+    add(
+        "--server",
+        metavar="S",
+        help="a command line, a URL, a name from a client configuration, or demo; "
+        "or give the command after a bare --",
+    )
+    add("--transport", choices=("stdio", "http", "sse"), help="instead of the guess from --server")
+    add("--header", action="append", default=[], metavar="K=V", help="may repeat")
+    add("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
+    add("--env", action="append", default=[], metavar="K=V", help="may repeat")
+    add("--cwd", metavar="DIR", help="where the server is started")
+    add("--mcp-config", type=Path, metavar="FILE", help="client configuration with mcpServers")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from mcptest.run.intercepting import Interception, intercept, trajectories_in
+    from mcptest.run.naming import target_of
+
+    target = target_of(server_words(arguments))
+    wanted = Interception(
+        tests=trajectories_in(arguments.trajectory),
+        passage=passage_of(arguments, _patience(arguments.timeout)),
+        capture=arguments.capture,
+        invariants=not arguments.no_invariants,
+        strict=arguments.strict,
+    )
+    try:
+        intercepted = intercept(target, wanted)
+    except McptestError as error:
+        raise error.masked(Masker(target.secrets).text) from None
+    _tell(intercepted, arguments)
+    unwritten = _write_files(intercepted, arguments)
+    return intercepted.code or unwritten
+
+
+def _patience(text: str) -> float | None:
+    return None if text in {"0", "0s"} else duration(text, "--timeout")
+
+
+def _tell(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
+    """On stderr: stdout belongs to the agent."""
+    from mcptest.report.intercepted_text import intercepted_lines
+    from mcptest.report.terminal import Style, columns, say
+
+    if arguments.quiet and not intercepted.report.failed:
+        return
+    style = Style.of(sys.stderr, no_color=arguments.no_color)
+    calls = () if arguments.quiet else intercepted.calls
+    lines = intercepted_lines(
+        calls, intercepted.report, style, verbose=arguments.verbose, width=columns()
+    )
+    for line in lines:
+        say(sys.stderr, line + "\n")
+
+
+def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> int:
+    """A report that can't be written is said, and is no success."""
+    from mcptest.report.placed import write_all
+    from mcptest.report.write import rendered
+
+    report = intercepted.report
+    wanted = {
+        arguments.json_file: lambda: rendered("json", report),
+        arguments.junit: lambda: rendered("junit", report),
+        arguments.markdown: lambda: rendered("markdown", report),
+    }
+    return write_all(wanted, sys.stderr)

@@ -1,0 +1,95 @@
+"""The forms of a report that commands share: for code scanning, for harnesses, for agents."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mcptest.cli.options import FORMS
+from mcptest.model.errors import ExitCode
+
+if TYPE_CHECKING:
+    from mcptest.model.results import RunReport
+    from mcptest.report.problems import Problems
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command found, for the forms. Each part is made when it is wanted."""
+
+    run: Callable[[], RunReport]
+    problems: Callable[[], Problems]
+    excused: Mapping[str, str] = {}
+    """Results that are expected to fail, by their name, with the reason."""
+    headline: str = ""
+    repeat: Callable[[], str] = str
+    """The command to repeat a failure that names none."""
+
+
+def form(name: str, told: Told, code: int = ExitCode.OK) -> bytes:
+    """One form of a report. `code` is the exit code, for the verdict."""
+    if name == "tap":
+        from mcptest.report import tap
+
+        return tap.render(told.run(), told.excused)
+    if name == "agent":
+        from mcptest.report import agent
+
+        return agent.render(
+            told.run(), code, excused=told.excused, headline=told.headline, repeat=told.repeat()
+        )
+    if name == "sarif":
+        from mcptest.report import sarif
+
+        return sarif.render(told.problems())
+    from mcptest.report import code_quality
+
+    return code_quality.render(told.problems())
+
+
+def wanted_forms(
+    arguments: argparse.Namespace, told: Told
+) -> dict[Path | None, Callable[[], bytes]]:
+    """The files that were asked for, with what writes them."""
+    return {
+        path: lambda name=name: form(name, told)  # type: ignore[misc]  # binds the name now
+        for name in FORMS
+        if (path := getattr(arguments, name, None)) is not None
+    }
+
+
+def code_of(run: RunReport, *, failed: bool) -> int:
+    """What the results alone come to."""
+    if run.interrupted:
+        return ExitCode.INTERRUPTED
+    if failed:
+        return ExitCode.FAILED
+    return ExitCode.OK if run.passed or run.failed else ExitCode.NOTHING_MATCHED
+
+
+def say_form(
+    arguments: argparse.Namespace, told: Told, *, failed: bool, code: int | None = None
+) -> None:
+    """The form that `--format` names, on stdout. Without a `code` the results say what it is."""
+    if code is None:
+        code = code_of(told.run(), failed=failed)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(form(arguments.format, told, code))
+    sys.stdout.flush()
+
+
+def say_run(arguments: argparse.Namespace, run: RunReport, failed: bool) -> None:
+    say_form(arguments, told_of_run(lambda: run), failed=failed)
+
+
+def told_of_run(run: Callable[[], RunReport], command: str = "run") -> Told:
+    def problems() -> Problems:
+        from mcptest.report.problems import problems_of_run
+
+        return problems_of_run(run(), command)
+
+    return Told(run=run, problems=problems)

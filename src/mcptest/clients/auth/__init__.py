@@ -1,0 +1,1 @@
+"""Scenarios about authorization: the server asks for tokens, and another one gives them out."""

@@ -1,0 +1,1 @@
+"""The scenarios themselves, one module per subject; `mcptest.clients.catalogue` lists them."""

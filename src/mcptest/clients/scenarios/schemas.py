@@ -1,0 +1,234 @@
+"""Input schemas in the hands of a client: kept as they are, and no reason to use the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mcptest.clients.rows import bad, good, reference, shown, skipped
+from mcptest.clients.scenario import Check, Judge, Row, Scenario
+from mcptest.clients.scenarios.headers import Anything
+from mcptest.clients.seen import Said, Seen
+from mcptest.model.revision import Revision
+from mcptest.peer.scripted.script import Obj, Stage, Visit
+
+CANARY = "/canary/profile-schema.json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOCAL, ECHO = "json_schema_2020_12_tool", "json_schema_echo"
+
+
+# -- json-schema-ref-no-deref ----------------------------------------------------------------------
+
+
+class Tempting(Anything):
+    """A tool whose schema refers to an address that can be fetched."""
+
+    def begin(self, stage: Stage) -> None:
+        super().begin(stage)
+        address = f"{stage.url()}{CANARY}" if stage.transport == "http" else "http://127.0.0.1:9/x"
+        schema = {
+            "$schema": DIALECT,
+            "type": "object",
+            "$defs": {"userId": {"type": "string", "pattern": "^[a-z0-9-]+$"}},
+            "properties": {"id": {"$ref": "#/$defs/userId"}, "profile": {"$ref": address}},
+            "required": ["id"],
+        }
+        about = "Finds the profile of a user"
+        self.tools = ({"name": "lookup_user", "description": about, "inputSchema": schema},)
+
+    def visit(self, visit: Visit) -> bool:
+        if visit.path != CANARY:
+            return super().visit(visit)
+        visit.respond(200, {"$schema": DIALECT, "type": "object"})
+        return True
+
+
+def _never_fetches(seen: Seen) -> Iterator[Row]:
+    fetched = [one for one in seen.visits if one.path == CANARY]
+    listed = seen.requests("tools/list")
+    if fetched:
+        yield bad(f"the address in $ref was fetched {len(fetched)} times", fetched[0])
+    elif not listed:
+        yield bad("the client did not list the tools, so it never saw the address")
+    else:
+        yield good(listed[0])
+
+
+REF_NO_DEREF = Scenario(
+    name="json-schema-ref-no-deref",
+    title="A schema that points to the network",
+    description="The input schema of `lookup_user` has a `$ref` to an address of this server. The"
+    " client is expected to list the tools and never to fetch it.",
+    revisions=frozenset({Revision.V2026_07_28}),
+    suites=frozenset({"core", "draft"}),
+    make=lambda revision: Tempting(),
+    transports=frozenset({"http"}),
+    checks=(
+        Check(
+            id="sep-2106-no-network-ref-deref",
+            title="NoNetworkRefDereference",
+            description="a $ref to the network is not followed",
+            judge=_never_fetches,
+            references=reference("SEP-2106", "2026-07-28/server/tools"),
+        ),
+    ),
+)
+
+
+# -- json-schema-2020-12-preservation --------------------------------------------------------------
+
+SCHEMA: Obj = {
+    "$schema": DIALECT,
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+class Echoing(Anything):
+    tools = (
+        {"name": FOCAL, "description": "Has a schema with many keywords", "inputSchema": SCHEMA},
+        {
+            "name": ECHO,
+            "description": f"Takes the input schema of {FOCAL}, as the client has it",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"schema": {"type": "object"}},
+                "required": ["schema"],
+            },
+        },
+    )
+
+
+def _echoed(seen: Seen) -> tuple[Said, Obj] | None:
+    for call in seen.calls(ECHO):
+        arguments = call.params.get("arguments")
+        schema = arguments.get("schema") if isinstance(arguments, dict) else None
+        if isinstance(schema, dict):
+            return call, schema
+    return None
+
+
+def _lists(seen: Seen) -> Iterator[Row]:
+    for said in seen.requests("tools/list")[:1]:
+        yield good(said)
+
+
+def _echoes(seen: Seen) -> Iterator[Row]:
+    echoed = _echoed(seen)
+    if echoed is not None:
+        yield good(echoed[0])
+
+
+def _anchor(schema: Obj) -> Any:
+    definitions = schema.get("$defs")
+    address = definitions.get("address") if isinstance(definitions, dict) else None
+    return address.get("$anchor") if isinstance(address, dict) else None
+
+
+def _parts(*keywords: str) -> Callable[[Obj], Any]:
+    return lambda schema: {key: schema.get(key) for key in keywords}
+
+
+def _survives(part: Callable[[Obj], Any], *, since: Revision = Revision.V2025_11_25) -> Judge:
+    """The part of the schema comes back equal; before `since` it is not asked for."""
+
+    def judge(seen: Seen) -> Iterator[Row]:
+        echoed = _echoed(seen)
+        if echoed is None:
+            yield skipped("the schema did not come back: see the check about that")
+        elif part(echoed[1]) == part(SCHEMA):
+            yield good(echoed[0])
+        elif seen.revision < since:
+            yield skipped(f"asked for since {since} only")
+        else:
+            received, wanted = part(echoed[1]), part(SCHEMA)
+            yield bad(f"came back as {shown(received)} instead of {shown(wanted)}", echoed[0])
+
+    return judge
+
+
+def _check(identifier: str, title: str, description: str, judge: Judge) -> Check:
+    page = reference("SEP-2106", "2026-07-28/server/tools")
+    return Check(id=identifier, title=title, description=description, judge=judge, references=page)
+
+
+_NEW = Revision.V2026_07_28
+PRESERVATION = Scenario(
+    name="json-schema-2020-12-preservation",
+    title="Schemas stay as they are",
+    description="The client is expected to list the tools and to pass the input schema of"
+    f" `{FOCAL}` to `{ECHO}`, exactly as it has it. Every keyword must have survived.",
+    revisions=frozenset({Revision.V2025_11_25, Revision.V2026_07_28}),
+    suites=frozenset({"core"}),
+    make=lambda revision: Echoing(),
+    checks=(
+        _check(
+            "json-schema-2020-12-client-tool-found",
+            "JsonSchema2020_12ClientToolFound",
+            "the tools are listed",
+            _lists,
+        ),
+        _check(
+            "json-schema-2020-12-client-echo-completed",
+            "JsonSchema2020_12ClientEchoCompleted",
+            "the schema comes back",
+            _echoes,
+        ),
+        _check(
+            "json-schema-2020-12-client-$schema-preserved",
+            "JsonSchema2020_12Client$SchemaPreserved",
+            "$schema survives",
+            _survives(_parts("$schema")),
+        ),
+        _check(
+            "json-schema-2020-12-client-$defs-preserved",
+            "JsonSchema2020_12Client$DefsPreserved",
+            "$defs survives",
+            _survives(lambda schema: list(schema.get("$defs") or ())),
+        ),
+        _check(
+            "json-schema-2020-12-client-additionalProperties-preserved",
+            "JsonSchema2020_12ClientAdditionalPropertiesPreserved",
+            "additionalProperties survives",
+            _survives(_parts("additionalProperties")),
+        ),
+        _check(
+            "sep-2106-client-composition-keywords-preserved",
+            "JsonSchema2020_12ClientCompositionKeywordsPreserved",
+            "allOf and anyOf survive",
+            _survives(_parts("allOf"), since=_NEW),
+        ),
+        _check(
+            "sep-2106-client-conditional-keywords-preserved",
+            "JsonSchema2020_12ClientConditionalKeywordsPreserved",
+            "if, then and else survive",
+            _survives(_parts("if", "then", "else"), since=_NEW),
+        ),
+        _check(
+            "sep-2106-client-anchor-keyword-preserved",
+            "JsonSchema2020_12ClientAnchorKeywordPreserved",
+            "$anchor survives",
+            _survives(_anchor, since=_NEW),
+        ),
+    ),
+)
+
+SCENARIOS = (REF_NO_DEREF, PRESERVATION)

@@ -1,0 +1,202 @@
+"""What a client did, put in order for the checks: HTTP requests, and messages of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+
+from mcptest.model.capture import AnyRecord, Frame, Headers, HttpRequest, HttpResponse, Note, Sender
+from mcptest.model.conformance import Ended
+from mcptest.model.message import Kind, Message
+from mcptest.model.revision import Revision
+from mcptest.wire.envelope import decode
+
+
+class Visited(msgspec.Struct):
+    """One HTTP request of the client, with the status that it got."""
+
+    place: int
+    t: float
+    stream: int
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    """By name in lower case."""
+    body: bytes = b""
+    status: int | None = None
+    answer_headers: Mapping[str, str] = {}
+    """By name in lower case."""
+    answer: bytes = b""
+    """The body of the answer; of a stream the last message."""
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.url).path
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def query(self) -> dict[str, str]:
+        return dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The body of a form, such as a token request has."""
+        return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
+
+
+class Said(msgspec.Struct):
+    """One message, with the HTTP request that carried it or that it answers."""
+
+    place: int
+    t: float
+    sender: Sender
+    message: Message
+    visited: Visited | None = None
+
+    @property
+    def value(self) -> dict[str, Any]:
+        value = self.message.value
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def method(self) -> str:
+        method = self.value.get("method")
+        return method if isinstance(method, str) else ""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        params = self.value.get("params")
+        return params if isinstance(params, dict) else {}
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+
+class Seen:
+    """The capture of one scenario. Pure: made from records, asked by checks."""
+
+    def __init__(
+        self,
+        records: Sequence[AnyRecord],
+        *,
+        revision: Revision,
+        transport: str,
+        urls: Mapping[str, str] | None = None,
+        ended: Ended | None = None,
+        context: Mapping[str, Any] | None = None,
+        mode: str = "probe",
+        claims: frozenset[str] = frozenset(),
+        endpoint: str = "/mcp",
+    ) -> None:
+        self.records = records
+        self.revision = revision
+        self.transport = transport
+        self.urls = dict(urls or {})
+        """By origin name; empty on stdio."""
+        self.ended = ended or Ended(code=0)
+        self.context = dict(context or {})
+        self.mode = mode
+        """How optional capabilities are judged: `permissive`, `strict` or `probe`."""
+        self.claims = claims
+        """Capabilities that the client is said to support."""
+        self.endpoint = endpoint
+        """The path that the client was given."""
+
+    @cached_property
+    def visits(self) -> list[Visited]:
+        return list(self._by_stream.values())
+
+    def visited(self, origin: str, path: str) -> list[Visited]:
+        """Requests to one path of an origin, which is called by its name."""
+        return self._by_address.get((self.urls.get(origin, ""), path), [])
+
+    @cached_property
+    def _by_address(self) -> dict[tuple[str, str], list[Visited]]:
+        found: dict[tuple[str, str], list[Visited]] = {}
+        for one in self.visits:
+            found.setdefault((one.origin, one.path), []).append(one)
+        return found
+
+    @cached_property
+    def _by_stream(self) -> dict[int, Visited]:
+        found: dict[int, Visited] = {}
+        for place, record in enumerate(self.records):
+            if isinstance(record, HttpRequest):
+                headers = _by_name(record.headers)
+                found[record.stream] = Visited(
+                    place, record.t, record.stream, record.method, record.url, headers
+                )
+            elif isinstance(record, HttpResponse) and record.stream in found:
+                found[record.stream].status = record.status
+                found[record.stream].answer_headers = _by_name(record.headers)
+            elif isinstance(record, Frame) and record.stream in found:
+                if record.sender == "client":
+                    found[record.stream].body = record.raw
+                else:
+                    found[record.stream].answer = record.raw
+        return found
+
+    @cached_property
+    def said(self) -> list[Said]:
+        """Every message of both sides, batches taken apart; not what went to other origins."""
+        return list(self._messages())
+
+    def _messages(self) -> Iterator[Said]:
+        mcp = self.urls.get("mcp")
+        for place, record in enumerate(self.records):
+            if not isinstance(record, Frame):
+                continue
+            visited = None if record.stream is None else self._by_stream.get(record.stream)
+            if visited is not None and mcp is not None and visited.origin != mcp:
+                continue
+            message = decode(record.raw)
+            for one in message.items if message.kind is Kind.BATCH else (message,):
+                yield Said(place, record.t, record.sender, one, visited)
+
+    def requests(self, method: str = "") -> list[Said]:
+        """Requests of the client, of one method or of all."""
+        return [
+            one
+            for one in self.said
+            if one.sender == "client"
+            and one.message.kind is Kind.REQUEST
+            and (not method or one.method == method)
+        ]
+
+    def answers(self, identifier: Any) -> list[Said]:
+        """What the client answered to the request of ours with this id."""
+        return [
+            one
+            for one in self.said
+            if one.sender == "client"
+            and one.message.kind in {Kind.RESULT, Kind.ERROR}
+            and one.value.get("id") == identifier
+        ]
+
+    def calls(self, tool: str = "") -> list[Said]:
+        """Tool calls of the client, of one tool or of all."""
+        return [
+            one for one in self.requests("tools/call") if not tool or one.params.get("name") == tool
+        ]
+
+    def notes(self) -> list[str]:
+        return [record.text for record in self.records if isinstance(record, Note)]
+
+
+def _by_name(headers: Headers) -> dict[str, str]:
+    """Names in lower case; repeated ones are joined with a comma."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        found[key] = f"{found[key]}, {value}" if key in found else value
+    return found

@@ -1,0 +1,1 @@
+"""The server role for testing clients: follows a script, may misbehave, records everything."""

@@ -1,0 +1,315 @@
+"""A well-behaved server in both eras, made from tables: what scripts of scenarios derive from.
+
+A script overrides what its scenario is about, in the tables or in one method, and nothing else. The
+rest is as the specification has it, so that whatever a client does wrong is the client's doing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from mcptest import __version__
+from mcptest.peer.demo.protocol import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Refusal,
+    error_message,
+    read_text,
+)
+from mcptest.peer.scripted.request_checks import (
+    CACHEABLE,
+    SERVER_INFO,
+    SUBSCRIPTION,
+    header_problem,
+    meta_problem,
+)
+from mcptest.peer.scripted.script import Call, Obj, Script, Visit
+
+NOTHING: tuple[Obj, ...] = ()
+ONLY_TOOLS: Obj = {"tools": {}}
+_DELETED = 200
+_CAPABILITY_OF = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+}
+_ONLY_HANDSHAKE = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+_ONLY_STATELESS = frozenset({"server/discover", "subscriptions/listen"})
+_SERVED_BY = {
+    "initialize": "initialize",
+    "ping": "acknowledge",
+    "logging/setLevel": "acknowledge",
+    "resources/subscribe": "acknowledge",
+    "resources/unsubscribe": "acknowledge",
+    "server/discover": "discover",
+    "subscriptions/listen": "listen",
+    "completion/complete": "complete",
+    "tools/list": "list_tools",
+    "tools/call": "_call_tool",
+    "prompts/list": "list_prompts",
+    "prompts/get": "_get_prompt",
+    "resources/list": "list_resources",
+    "resources/templates/list": "list_templates",
+    "resources/read": "_read_resource",
+}
+_CHANGES = {
+    "toolsListChanged": "tools",
+    "promptsListChanged": "prompts",
+    "resourcesListChanged": "resources",
+}
+
+
+class Conforming(Script):
+    """Serves both eras. Over HTTP the handshake era has sessions."""
+
+    server_name = "mcptest-scripted"
+    instructions = ""
+    capabilities: Obj = ONLY_TOOLS
+    tools: tuple[Obj, ...] = NOTHING
+    """As in tools/list; the others likewise."""
+    prompts: tuple[Obj, ...] = NOTHING
+    resources: tuple[Obj, ...] = NOTHING
+    templates: tuple[Obj, ...] = NOTHING
+    has_sessions = True
+    """Whether `initialize` gives a session id over HTTP."""
+    checks_requests = True
+    """Refuse requests of the stateless era whose `_meta` or headers are wrong. A script whose
+    scenario looks at just these serves them all, so that one fault does not hide the next."""
+    ttl_ms = 60_000
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, None] = {}
+        self.was_initialized = False
+        self.listening: dict[Any, Call] = {}
+        """Open `subscriptions/listen`, by the id of their requests."""
+
+    # What scenarios override
+
+    def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
+        call.error(INVALID_PARAMS, f"Unknown tool: {name[:200]}", status=self.refused)
+
+    def get_prompt(self, call: Call, name: str, arguments: Obj) -> None:
+        call.error(INVALID_PARAMS, f"Unknown prompt: {name[:200]}", status=self.refused)
+
+    def read_resource(self, call: Call, uri: str) -> None:
+        code = INVALID_PARAMS if self.stage.stateless else -32002
+        call.error(code, "Resource not found", {"uri": uri[:200]}, status=self.refused)
+
+    def complete(self, call: Call) -> None:
+        call.result({"completion": {"values": [], "total": 0, "hasMore": False}})
+
+    def other(self, call: Call) -> None:
+        """Any other method, also one of a capability that is not declared."""
+        status = 404 if self.stage.stateless else 200
+        call.error(METHOD_NOT_FOUND, f"Method not found: {call.method[:200]}", status=status)
+
+    def text(self, call: Call, text: str) -> None:
+        """A whole tool result with one text."""
+        call.result({"content": [{"type": "text", "text": text}]})
+
+    def publish(self, method: str, params: Obj | None = None) -> None:
+        """Tell all who listen, in either era."""
+        if not self.stage.stateless:
+            self.stage.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+        for identifier, call in tuple(self.listening.items()):
+            call.notify(method, {"_meta": {SUBSCRIPTION: identifier}, **(params or {})})
+
+    # What is the same for all
+
+    @property
+    def refused(self) -> int:
+        """The HTTP status of an error that is about the request's parameters."""
+        return 400 if self.stage.stateless else 200
+
+    @property
+    def server_info(self) -> Obj:
+        return {"name": self.server_name, "version": __version__}
+
+    def finish(self, call: Call, result: Obj) -> Obj:
+        if not self.stage.stateless:
+            return result
+        whole: Obj = {"resultType": "complete", **result}
+        if whole["resultType"] == "complete" and call.method in CACHEABLE:
+            whole = {"ttlMs": self.ttl_ms, "cacheScope": "private", **whole}
+        whole["_meta"] = {SERVER_INFO: self.server_info, **result.get("_meta", {})}
+        return whole
+
+    def visit(self, visit: Visit) -> bool:
+        if self.stage.stateless or visit.path != (self.endpoint or "/"):
+            return False
+        if visit.method not in {"GET", "POST", "DELETE"}:
+            return False
+        return self._is_kept_out(visit) or self._is_deleted(visit)
+
+    def request(self, call: Call) -> None:
+        if self.stage.stateless:
+            self._request_on_its_own(call)
+        elif self.was_initialized or call.method in {"initialize", "ping"}:
+            self._serve(call)
+        elif call.method in _ONLY_STATELESS:
+            self.other(call)
+        else:
+            call.error(INVALID_REQUEST, "Invalid request: initialize comes first")
+
+    def notified(self, message: Obj) -> None:
+        params = message.get("params")
+        if message["method"] == "notifications/cancelled" and isinstance(params, dict):
+            identifier = params.get("requestId")
+            if isinstance(identifier, str | int):
+                self.listening.pop(identifier, None)
+
+    def hung_up(self, visit: Visit) -> None:
+        for identifier, call in tuple(self.listening.items()):
+            if call.visit is visit:
+                del self.listening[identifier]
+
+    # The handshake era
+
+    def _is_kept_out(self, visit: Visit) -> bool:
+        """The session rules of streamable HTTP: 400 without an id, 404 for one that is unknown."""
+        identifier = visit.headers.get("mcp-session-id")
+        version = visit.headers.get("mcp-protocol-version")
+        spoken = self.stage.revision.wire_version
+        problem, status = "", 400
+        if identifier is None and visit.method == "POST" and _begins(visit.body):
+            return False  # nothing is agreed yet, so nothing can be missing or wrong
+        if identifier is None and self.has_sessions:
+            problem = "Mcp-Session-Id is missing; begin with initialize"
+        elif identifier is not None and identifier not in self.sessions:
+            problem, status = "There is no such session", 404
+        elif version not in {None, spoken}:
+            problem = f"MCP-Protocol-Version must be {spoken}"
+        if problem:
+            visit.respond(status, error_message(None, Refusal(INVALID_REQUEST, problem)))
+        return bool(problem)
+
+    def _is_deleted(self, visit: Visit) -> bool:
+        if visit.method != "DELETE" or not self.has_sessions:
+            return False
+        self.sessions.pop(visit.headers["mcp-session-id"], None)
+        visit.respond(_DELETED)
+        return True
+
+    def initialize(self, call: Call) -> None:
+        self.was_initialized = True
+        if self.has_sessions and call.visit is not None:
+            identifier = secrets.token_hex(16)
+            self.sessions[identifier] = None
+            call.answer_headers["Mcp-Session-Id"] = identifier
+        result: Obj = {
+            "protocolVersion": self.stage.revision.wire_version,
+            "capabilities": self.capabilities,
+            "serverInfo": self.server_info,
+        }
+        call.result(self._with_instructions(result))
+
+    # The stateless era
+
+    def _request_on_its_own(self, call: Call) -> None:
+        refusal = None
+        if self.checks_requests:
+            refusal = header_problem(call, self.tools) or meta_problem(call, self.stage.revision)
+        if refusal is not None:
+            call.error(refusal.code, refusal.message, refusal.data, status=400)
+        else:
+            self._serve(call)
+
+    def discover(self, call: Call) -> None:
+        result: Obj = {
+            "supportedVersions": [self.stage.revision.wire_version],
+            "capabilities": self.capabilities,
+        }
+        call.result(self._with_instructions(result))
+
+    def listen(self, call: Call) -> None:
+        wanted = call.params.get("notifications")
+        if not isinstance(wanted, dict):
+            message = "Invalid params: notifications must be an object"
+            call.error(INVALID_PARAMS, message, status=self.refused)
+            return
+        params = {"_meta": {SUBSCRIPTION: call.id}, "notifications": self._agreed(wanted)}
+        self.listening[call.id] = call
+        call.notify("notifications/subscriptions/acknowledged", params)
+
+    def _agreed(self, wanted: Obj) -> Obj:
+        """What of a subscription's filter this server can tell of."""
+        agreed: Obj = {}
+        for name, capability in _CHANGES.items():
+            if wanted.get(name) and self.capabilities.get(capability, {}).get("listChanged"):
+                agreed[name] = True
+        uris = wanted.get("resourceSubscriptions")
+        if uris and self.capabilities.get("resources", {}).get("subscribe"):
+            agreed["resourceSubscriptions"] = uris
+        return agreed
+
+    # Both
+
+    def _serve(self, call: Call) -> None:
+        serve = _SERVED_BY.get(call.method)
+        foreign = _ONLY_HANDSHAKE if self.stage.stateless else _ONLY_STATELESS
+        capability = _CAPABILITY_OF.get(call.method)
+        hidden = capability is not None and capability not in self.capabilities
+        if serve is None or call.method in foreign or hidden:
+            self.other(call)
+        else:
+            getattr(self, serve)(call)
+
+    def list_tools(self, call: Call) -> None:
+        call.result({"tools": list(self.tools)})
+
+    def list_prompts(self, call: Call) -> None:
+        call.result({"prompts": list(self.prompts)})
+
+    def list_resources(self, call: Call) -> None:
+        call.result({"resources": list(self.resources)})
+
+    def list_templates(self, call: Call) -> None:
+        call.result({"resourceTemplates": list(self.templates)})
+
+    def _call_tool(self, call: Call) -> None:
+        self._with_name(call, self.call_tool)
+
+    def _get_prompt(self, call: Call) -> None:
+        self._with_name(call, self.get_prompt)
+
+    def _read_resource(self, call: Call) -> None:
+        uri = call.params.get("uri")
+        if isinstance(uri, str):
+            self.read_resource(call, uri)
+        else:
+            call.error(INVALID_PARAMS, "Invalid params: uri must be a string", status=self.refused)
+
+    def _with_name(self, call: Call, serve: Callable[[Call, str, Obj], None]) -> None:
+        name, arguments = call.params.get("name"), call.params.get("arguments", {})
+        if isinstance(name, str) and isinstance(arguments, dict):
+            serve(call, name, arguments)
+        else:
+            message = "Invalid params: name must be a string, arguments an object"
+            call.error(INVALID_PARAMS, message, status=self.refused)
+
+    def acknowledge(self, call: Call) -> None:
+        call.result({})
+
+    def _with_instructions(self, result: Obj) -> Obj:
+        return {**result, "instructions": self.instructions} if self.instructions else result
+
+
+def _begins(body: bytes) -> bool:
+    try:
+        value = read_text(body)
+    except Refusal:
+        return False
+    return isinstance(value, dict) and value.get("method") == "initialize"

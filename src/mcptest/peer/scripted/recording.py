@@ -1,0 +1,138 @@
+"""What passes between a client and the scripted server, as records: kept and passed on.
+
+The records are those of any capture, so they can be saved, judged by the rules and replayed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+from mcptest import __version__
+from mcptest.model.capture import (
+    AnyRecord,
+    Closed,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Note,
+    Opened,
+    Sender,
+    Sse,
+    SseEvent,
+    StreamEnd,
+    TransportName,
+    Trouble,
+)
+from mcptest.model.errors import ErrorKind
+from mcptest.model.limits import MEBIBYTE
+from mcptest.model.show import show
+from mcptest.transport.base import Clock, Sink, discard
+
+KEPT_BYTES = 32 * MEBIBYTE
+"""How much of what both sides send is kept for the checks. The sink has a limit of its own."""
+KEPT_RECORDS = 50_000
+_ORIGIN = "origin "
+
+
+class Tape:
+    """Keeps the records of one client, up to a limit, and tells each of them to a sink."""
+
+    def __init__(self, sink: Sink = discard) -> None:
+        self.records: list[AnyRecord] = []
+        self.dropped = 0
+        """Records that were not kept because there were too many."""
+        self._sink = sink
+        self._clock = Clock()
+        self._room = KEPT_BYTES
+        self._streams = 0
+
+    def opened(self, label: str, transport: TransportName, peer: str, spec_version: str) -> None:
+        self._add(
+            Opened(
+                server_label=label,
+                transport=transport,
+                channel=label,
+                peer=peer,
+                spec_version=spec_version,
+                tool=f"mcptest {__version__}",
+                started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            )
+        )
+
+    def origins(self, urls: Mapping[str, str]) -> None:
+        """Write down which address is which, for whoever judges the capture later."""
+        for name, url in urls.items():
+            self.note(f"{_ORIGIN}{name} is {url}")
+
+    def new_stream(self) -> int:
+        self._streams += 1
+        return self._streams
+
+    def request(
+        self, stream: int, method: str, url: str, headers: tuple[tuple[str, str], ...]
+    ) -> None:
+        at = self._clock()
+        self._add(HttpRequest(t=at, stream=stream, method=method, url=url, headers=headers))
+
+    def response(self, stream: int, status: int, headers: Mapping[str, str]) -> None:
+        pairs = tuple((name, str(value)) for name, value in headers.items())
+        self._add(HttpResponse(t=self._clock(), stream=stream, status=status, headers=pairs))
+
+    def frame(
+        self, sender: Sender, raw: bytes, stream: int | None = None, sse: Sse | None = None
+    ) -> None:
+        at = self._clock()
+        self._add(Frame(t=at, sender=sender, raw=raw, stream=stream, sse=sse), len(raw))
+
+    def event(self, stream: int, sse: Sse, data: str, comment: str | None) -> None:
+        at = self._clock()
+        self._add(SseEvent(t=at, stream=stream, sse=sse, data=data, comment=comment), len(data))
+
+    def end(self, stream: int, *, complete: bool) -> None:
+        self._add(StreamEnd(t=self._clock(), stream=stream, complete=complete))
+
+    def trouble(
+        self, kind: ErrorKind, detail: str, excerpt: bytes = b"", stream: int | None = None
+    ) -> None:
+        self._add(
+            Trouble(
+                t=self._clock(),
+                error=kind.value,
+                detail=detail,
+                stream=stream,
+                excerpt=show(excerpt) if excerpt else "",
+            )
+        )
+
+    def note(self, text: str) -> None:
+        self._add(Note(t=self._clock(), text=text))
+
+    def closed(self, *, interrupted: bool = False) -> None:
+        """The end of what the checks see; a recorder writes its own last record."""
+        self.records.append(
+            Closed(
+                t=self._clock(),
+                records=len(self.records),
+                interrupted=interrupted,
+                dropped=self.dropped,
+            )
+        )
+
+    def _add(self, record: AnyRecord, size: int = 0) -> None:
+        self._sink(record)
+        if size > self._room or len(self.records) >= KEPT_RECORDS:
+            self.dropped += 1
+            return
+        self._room -= size
+        self.records.append(record)
+
+
+def origins_of(records: list[AnyRecord]) -> dict[str, str]:
+    """The addresses that were written down with `Tape.origins`, by name."""
+    found: dict[str, str] = {}
+    for record in records:
+        if isinstance(record, Note) and record.text.startswith(_ORIGIN):
+            name, _, url = record.text.removeprefix(_ORIGIN).partition(" is ")
+            found.setdefault(name, url)
+    return found

@@ -1,0 +1,148 @@
+"""The pytest plugin: suites as test items, and fixtures for tests in Python. See docs/pytest.md.
+
+It is loaded in every pytest run of an environment that mcptest is installed in. So this module
+imports nothing of ours, and does nothing until a suite or a fixture is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from mcptest.testing import AsyncClient, Client, Server
+
+Scope = Literal["function", "class", "module", "package", "session"]
+_SCOPES = ("function", "class", "module", "package", "session")
+_SUFFIXES = (".yaml", ".yml")
+_SETTINGS = (
+    ("mcptest_server", "server of the fixtures, and of tests in suites that name none"),
+    ("mcptest_fixture", "folder that is copied for each test of a suite: {{fixture}}"),
+    ("mcptest_timeout", "for each test of a suite, and each request of the fixtures (30s)"),
+    ("mcptest_isolation", "servers of suites: fresh (one for each test, the default) or shared"),
+    ("mcptest_client_scope", "how long mcp_client lives: function (the default), module, session"),
+)
+
+
+class McptestWarning(UserWarning):
+    """What happened beside the tests of a suite: nothing failed by it, but it should be known."""
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    _keep_our_own_asserts_as_they_are(pluginmanager)
+    group = parser.getgroup("mcptest", "tests of MCP servers")
+    group.addoption(
+        "--mcptest",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="collect the mcptest and mcp-assert suites in this folder or file; may repeat",
+    )
+    group.addoption(
+        "--mcptest-server",
+        metavar="S",
+        help="use this server for the fixtures and for every test of a suite",
+    )
+    group.addoption(
+        "--mcptest-capture", metavar="DIR", help="keep what the suites send and receive"
+    )
+    parser.addini("mcptest_suites", "folders and files with suites", type="paths", default=[])
+    for name, about in _SETTINGS:
+        parser.addini(name, about, default="")
+
+
+def _keep_our_own_asserts_as_they_are(pluginmanager: pytest.PytestPluginManager) -> None:
+    """pytest rewrites the asserts of all that a plugin's package holds. Ours are no tests, and
+    compiling the whole package anew would cost more than reading a suite."""
+    marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
+    if isinstance(marked, set):  # no part of what pytest promises, so it may be gone one day
+        marked -= {"mcptest", __name__}
+        getattr(pluginmanager.rewrite_hook, "_marked_for_rewrite_cache", {}).clear()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "mcptest: a test of a YAML suite")
+    scope = config.getini("mcptest_client_scope")
+    if scope not in ("", *_SCOPES):
+        raise pytest.UsageError(f"mcptest_client_scope is one of {', '.join(_SCOPES)}: {scope!r}")
+    if config.getoption("mcptest") or config.getini("mcptest_suites"):
+        from mcptest.pytest_plugin.asked_for import collect_what_was_asked_for
+
+        collect_what_was_asked_for(config)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix.lower() not in _SUFFIXES:
+        return None
+    config = parent.config
+    if not (config.getoption("mcptest") or config.getini("mcptest_suites")):
+        return None
+    from mcptest.pytest_plugin.asked_for import is_asked_for
+
+    if not is_asked_for(file_path, config):
+        return None
+    from mcptest.pytest_plugin.collecting import SuiteFile
+
+    return cast("pytest.Collector", SuiteFile.from_parent(parent, path=file_path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """A test of a suite may let the server of the next one start meanwhile."""
+    if hasattr(item, "following"):
+        item.following = nextitem
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A test in Python that fails with a client open shows what went over the wire last."""
+    report = yield
+    if report.failed and "mcp_client" in getattr(item, "funcargs", ()):
+        from mcptest.pytest_plugin.clients import add_proof
+
+        add_proof(report, item)
+    return report
+
+
+def _client_scope(fixture_name: str, config: pytest.Config) -> Scope:
+    return cast("Scope", config.getini("mcptest_client_scope") or "function")
+
+
+@pytest.fixture(scope="session")
+def mcp_server(pytestconfig: pytest.Config) -> Server:
+    """The server under test: --mcptest-server, or `mcptest_server` of the configuration.
+
+    Define a fixture of this name to give it another way: a command line, a list of words, a URL,
+    or `mcptest.testing.Server(…)`.
+    """
+    from mcptest.pytest_plugin.clients import configured_server
+
+    return configured_server(pytestconfig)
+
+
+@pytest.fixture(scope=_client_scope)
+def mcp_client(
+    mcp_server: Server,
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Client]:
+    """A session with `mcp_server`, begun and recorded; it is ended behind the test."""
+    from mcptest.pytest_plugin.clients import connected
+
+    with connected(mcp_server, pytestconfig, tmp_path_factory) as client:
+        yield client
+
+
+@pytest.fixture(scope=_client_scope)
+def async_mcp_client(mcp_client: Client) -> Iterator[AsyncClient]:
+    """`mcp_client` for coroutines: its methods are awaited, in whichever event loop."""
+    from mcptest.testing import AsyncClient
+
+    client = AsyncClient(mcp_client)
+    try:
+        yield client
+    finally:
+        client.stop()

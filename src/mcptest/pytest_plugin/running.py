@@ -1,0 +1,190 @@
+"""Running the tests of suites one by one, as pytest asks for them, with the engine of `run`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from mcptest.model.results import Status, TestResult
+from mcptest.pytest_plugin import words
+from mcptest.pytest_plugin.asked_for import was_named_by_option
+from mcptest.run.jobs import FreshJob
+from mcptest.run.planning import group_key, plan
+from mcptest.run.pool import Job
+from mcptest.run.settings import Memory, Numbered, Settings
+from mcptest.run.sharing import SharedJob
+from mcptest.suite.lanes import Lanes
+from mcptest.suite.model import Test
+
+_THREADS = 4
+"""Beside pytest: they start the next server, and wait for those that take their leave."""
+_RUNS = pytest.StashKey["SuiteRuns"]()
+
+
+class SuiteRuns:
+    """What the tests of all suites of this process have in common."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._is_shared = words.is_shared(config)
+        self._shared: dict[object, SharedJob] = {}
+        self._ids: list[str] = []
+        self._said: set[str] = set()
+        self._ahead: dict[int, tuple[Job, Future[None]]] = {}
+        self._behind: list[Future[None]] = []
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mcptest")
+        self._settings = Settings(
+            timeout=words.timeout(config),
+            fixture=words.fixture_folder(config),
+            all_failures=True,
+            repeat=lambda item: self.repeat(item.number),
+            memory=Memory(),
+        )
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> SuiteRuns:
+        runs = config.stash.get(_RUNS, None)
+        if runs is None:
+            runs = config.stash[_RUNS] = cls(config)
+            config.add_cleanup(runs.close)
+        return runs
+
+    @property
+    def fixture(self) -> Path | None:
+        return self._settings.fixture
+
+    def number(self, path: Path, name: str) -> int:
+        """Numbers are the same in all workers, since all of them collect the same."""
+        command = ["pytest", f"{_shortest(path)}::{name}"]
+        for place in was_named_by_option(path, self._config):
+            command += ["--mcptest", _shortest(Path(place))]
+        server = words.server_for_all(self._config)
+        command += ["--mcptest-server", server] if server else []
+        self._ids.append(shlex.join(command))
+        return len(self._ids) - 1
+
+    def repeat(self, number: int) -> str:
+        return self._ids[number]
+
+    def close(self) -> None:
+        """Take everything down that is still there."""
+        for job, begun in self._ahead.values():
+            wait([begun])
+            job.release()
+        for shared in self._shared.values():
+            shared.release()
+        self._threads.shutdown()
+        for ended in self._behind:
+            ended.result()
+
+    # -- tests ---------------------------------------------------------------------------------
+
+    def carry_out(self, number: int, test: Test) -> TestResult:
+        item = Numbered(number, test, choice=words.choice_for(test.server, self._config))
+        ahead = self._ahead.pop(number, None)
+        job = self._job(item) if ahead is None else ahead[0]
+        if isinstance(job, SharedJob):
+            job = self._shared.setdefault(group_key(item, self._settings), job)
+            job.items = [item]
+            return _result_of(job, job.prepare)
+        return self._alone(job, job.prepare if ahead is None else ahead[1].result)
+
+    def prepare_ahead(self, number: int, test: Test) -> None:
+        """Start the server of the test that comes next, while this one is busy."""
+        job = self._job(Numbered(number, test, choice=words.choice_for(test.server, self._config)))
+        if isinstance(job, FreshJob):
+            self._ahead[number] = job, self._threads.submit(job.prepare)
+
+    def _job(self, item: Numbered) -> Job:
+        shared = self._is_shared
+        return plan([item], self._settings, shared=shared, in_flight=1, serial_urls=True)[0]
+
+    def _alone(self, job: Job, prepare: Callable[[], None]) -> TestResult:
+        try:
+            return _result_of(job, prepare)
+        finally:
+            if self._keeps_files:
+                job.release()
+            else:
+                self._behind.append(self._threads.submit(job.release))
+
+    @property
+    def _keeps_files(self) -> bool:
+        """Then what can go wrong at the end of a server has to be said with its test."""
+        captures = self._config.getoption("mcptest_capture")
+        return captures is not None or self._settings.fixture is not None
+
+    def new_warnings(self) -> list[str]:
+        """What happened beside the tests, each said once."""
+        found = [text for text in self._settings.memory.warnings if text not in self._said]
+        self._said.update(found)
+        return found
+
+    # -- lanes ---------------------------------------------------------------------------------
+
+    def judge_sessions(self, lanes: Lanes, tests: Sequence[Test]) -> list[TestResult]:
+        """The `invariants:` lane. Its sessions are had anew: those of the tests may be in another
+        worker, or were not asked for."""
+        from mcptest.run.lanes_invariants import run_invariants_lane
+
+        assert lanes.invariants is not None  # whoever calls has looked
+        with tempfile.TemporaryDirectory(prefix="mcptest-") as name:
+            folder = Path(name)
+            for number, test in enumerate(tests):
+                choice = replace(words.choice_for(test.server, self._config), captures=folder)
+                job = self._job(Numbered(number, test, choice=choice))
+                try:
+                    _result_of(job, job.prepare)
+                finally:
+                    job.release()  # only then the capture is complete
+            captures = sorted(folder.glob("*.jsonl"))
+            return list(run_invariants_lane(lanes.invariants, captures, kept=False))
+
+    def judge_server(self, lanes: Lanes) -> Iterator[TestResult]:
+        """The `compliance:` lane."""
+        from mcptest.cli.compliance_standards import earlier_scorecard
+        from mcptest.run.lanes import LaneSettings, run_compliance_lane
+
+        block = lanes.compliance
+        assert block is not None  # whoever calls has looked
+        delta = block.grade_delta
+        before = None if delta is None else earlier_scorecard(delta.against)
+        how = LaneSettings(
+            timeout=self._settings.timeout,
+            fixture=self._settings.fixture,
+            choice=words.choice_for(lanes.server, self._config),
+            scorecards={lanes.file: before},
+            repeat=self._judge_again,
+        )
+        return run_compliance_lane(lanes, how, lambda event: None)
+
+    def _judge_again(self, file: str) -> str:
+        """By the command of ours that takes the name of a single rule as well."""
+        server = words.server_for_all(self._config)
+        command = ["mcptest", "compliance", "run", "--from-suite", file]
+        return shlex.join([*command, "--server", server] if server else command)
+
+
+def _result_of(job: Job, prepare: Callable[[], None]) -> TestResult:
+    prepare()
+    with contextlib.closing(job.run()) as results:
+        found = [result for _, result in results]
+    assert len(found) == 1  # one test was given to the job
+    return found[0]
+
+
+def failures_among(results: Sequence[TestResult]) -> list[TestResult]:
+    return [result for result in results if result.status is Status.FAIL]
+
+
+def _shortest(path: Path) -> str:
+    """As one would type it here."""
+    return os.path.relpath(path)

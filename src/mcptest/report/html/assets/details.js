@@ -1,0 +1,50 @@
+// One entry in full: what was demanded, the verdict, the proof.
+const KNOWN_PLACES = [
+  "https://modelcontextprotocol.io/", "https://datatracker.ietf.org/", "https://www.rfc-editor.org/",
+  "https://www.jsonrpc.org/", "https://html.spec.whatwg.org/", "https://json-schema.org/",
+];
+
+function factBody(fact) {
+  const text = fact.text || "";
+  if (fact.form === "diff") {
+    const box = h("div", {}, text && longText(text));
+    if (typeof fact.expected === "string" && typeof fact.actual === "string") {
+      box.append(difference(fact.expected, fact.actual));
+    } else {
+      for (const side of ["expected", "actual"]) {
+        if (typeof fact[side] === "string") box.append(h("p", { class: "soft" }, side), longText(fact[side], { json: true }));
+      }
+    }
+    return box;
+  }
+  if (fact.form === "wire") {
+    return h("button", { type: "button", class: "link", onclick: () => openWire(fact.session || 0, fact.row || 0) },
+      `Show message ${(fact.row || 0)} of ${plain(sessions[fact.session || 0].label).slice(0, 80)}`);
+  }
+  if (fact.form === "link" && KNOWN_PLACES.some((place) => text.startsWith(place))) {
+    return h("a", { href: text, rel: "noopener noreferrer", target: "_blank" }, text);
+  }
+  if (fact.form === "message") return longText(text, { json: true });
+  if (fact.form === "code" || fact.form === "command" || text.length > 2000) return longText(text);
+  const paragraph = h("p", { class: "peer prose" });
+  addText(paragraph, text, false);
+  return paragraph;
+}
+
+function showEntry(box, entry) {
+  const source = page.sources[entry.source];
+  const about = [entry.severity, entry.group, entry.column, clock(entry.ms), source.file].filter(Boolean);
+  box.replaceChildren(
+    h("div", { class: "entryhead" }, badge(entry.outcome), entry.id && entry.id !== entry.name && h("code", {}, entry.id)),
+    h("h2", { class: "peer" }, cut(entry.name, 1000)),
+    h("p", { class: "soft peer" }, cut(about.join(" · "), 1000)),
+  );
+  const list = h("dl");
+  if (entry.name.length > 1000) list.append(h("dt", {}, "Name"), h("dd", {}, longText(entry.name)));
+  for (const fact of stored("facts", entry.number) || []) {
+    list.append(h("dt", {}, fact.label), h("dd", {}, factBody(fact)));
+  }
+  if (!list.children.length) list.append(h("dt", {}, "Proof"), h("dd", { class: "soft" }, entry.outcome === "pass" ? "Of a test that passed only the verdict is stored." : "Nothing more is stored."));
+  box.append(list);
+  box.scrollTop = 0;
+}

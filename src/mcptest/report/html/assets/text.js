@@ -1,0 +1,229 @@
+// Text of peers becomes text nodes and nothing else. What can't be seen, or would turn its
+// surroundings around, is shown as an escape.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e007f}]/gu;
+const UNSEEN_IN_LINE = new RegExp(UNSEEN.source.replace("\\u000b", "\\u0009"), "gu");
+// Letters that are written from right to left take the signs and digits beside them along.
+const RTL = "[\\u0590-\\u061b\\u061d-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]";
+const SPECIAL = new RegExp(`${UNSEEN.source}|${RTL}+(?: ${RTL}+)*`, "gu");
+const SPECIAL_IN_LINE = new RegExp(`${UNSEEN_IN_LINE.source}|${RTL}+(?: ${RTL}+)*`, "gu");
+const IS_RTL = new RegExp(`^${RTL}`, "u");
+const STEP = 20000;
+
+function asEscape(text) {
+  let out = "";
+  for (let i = 0; i < text.length; i++) {
+    out += "\\u" + text.charCodeAt(i).toString(16).padStart(4, "0");
+  }
+  return out;
+}
+
+function shownApart(text) {
+  if (IS_RTL.test(text)) {
+    const apart = document.createElement("bdi");
+    apart.textContent = text;
+    return apart;
+  }
+  const escape = document.createElement("span");
+  escape.className = "esc";
+  escape.textContent = text === "\n" ? "\\n" : text === "\t" ? "\\t" : asEscape(text);
+  return escape;
+}
+
+function addText(node, text, inLine) {
+  const pattern = inLine ? SPECIAL_IN_LINE : SPECIAL;
+  pattern.lastIndex = 0;
+  let from = 0;
+  for (let found; (found = pattern.exec(text)); from = pattern.lastIndex) {
+    if (found.index > from) node.append(text.slice(from, found.index));
+    node.append(shownApart(found[0]));
+  }
+  if (from < text.length) node.append(text.slice(from));
+  return node;
+}
+
+// plain(): for attributes and options, which hold no elements.
+const plain = (text) => String(text).replace(UNSEEN_IN_LINE, asEscape);
+
+const cut = (text, most) => (text.length > most ? text.slice(0, most) + "…" : text);
+
+function h(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === false || value === undefined || value === null) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : plain(value));
+  }
+  for (const child of children.flat()) {
+    if (child === null || child === undefined || child === false) continue;
+    if (child instanceof Node) node.append(child);
+    else addText(node, String(child), true);
+  }
+  return node;
+}
+
+function clock(ms) {
+  if (ms === undefined || ms === null) return "";
+  if (ms < 1000) return (ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)) + " ms";
+  if (ms < 60000) return (ms / 1000).toFixed(2) + " s";
+  return Math.floor(ms / 60000) + " m " + String(Math.round((ms % 60000) / 1000)).padStart(2, "0") + " s";
+}
+
+const size = (n) => n < 2000 ? n + " B" : n < 2e6 ? (n / 1e3).toFixed(1) + " kB" : (n / 1e6).toFixed(1) + " MB";
+const count = (n) => n.toLocaleString("en");
+
+// Indents JSON without reading its values: key order, duplicate keys and digits stay as sent.
+function indented(text) {
+  let out = "";
+  let depth = 0;
+  const line = () => "\n" + "  ".repeat(Math.min(depth, 40));
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '"') {
+      let end = i + 1;
+      while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
+      out += text.slice(i, end + 1);
+      i = end;
+    } else if (c === "{" || c === "[") {
+      const rest = /\S/.exec(text.slice(i + 1, i + 200));
+      if (rest && (rest[0] === "}" || rest[0] === "]")) {
+        out += c + rest[0];
+        i += rest.index + 1;
+      } else {
+        depth++;
+        out += c + line();
+      }
+    } else if (c === "}" || c === "]") {
+      depth = Math.max(0, depth - 1);
+      out += line() + c;
+    } else if (c === ",") out += c + line();
+    else if (c === ":") out += ": ";
+    else if (!/\s/.test(c)) out += c;
+  }
+  return out;
+}
+
+const looksLikeJson = (text) => /^\s*[[{]/.test(text) && text.length <= 400000;
+
+function copyButton(text, label) {
+  if (!navigator.clipboard) return null;
+  return h("button", { type: "button", class: "small", onclick: async (event) => {
+    const button = event.currentTarget;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch (error) {
+      button.textContent = "Can't copy: " + error.name;
+    }
+  } }, label || "Copy");
+}
+
+// A text of any length: a beginning that the browser can lay out, more of it on demand.
+function longText(text, options) {
+  const json = (options || {}).json && looksLikeJson(text);
+  const body = h("pre", { class: "peer" });
+  const tools = h("div", { class: "texttools" });
+  let shown = 0;
+  let source = json ? indented(text) : text;
+  const more = h("button", { type: "button", class: "small", onclick: () => grow(shown * 4) });
+  function grow(by) {
+    const end = Math.min(source.length, shown + by);
+    addText(body, source.slice(shown, end), false);
+    shown = end;
+    more.hidden = shown >= source.length;
+    more.textContent = `Show more (${count(shown)} of ${count(source.length)} characters)`;
+  }
+  function restart(raw) {
+    source = raw ? text : indented(text);
+    body.replaceChildren();
+    shown = 0;
+    grow(STEP);
+  }
+  if (json) {
+    let raw = false;
+    tools.append(h("button", { type: "button", class: "small", onclick: (event) => {
+      raw = !raw;
+      event.currentTarget.textContent = raw ? "Indent" : "As sent";
+      restart(raw);
+    } }, "As sent"));
+  }
+  const copy = copyButton(text, text.length > STEP ? `Copy all ${size(text.length)}` : "Copy");
+  if (copy) tools.append(copy);
+  grow(STEP);
+  return h("div", { class: "long" }, tools, body, more);
+}
+
+// -- expected and actual ----------------------------------------------------------------------
+
+function changedLines(before, after) {
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < before.length - head && tail < after.length - head &&
+    before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
+  const a = before.slice(head, before.length - tail);
+  const b = after.slice(head, after.length - tail);
+  const out = before.slice(0, head).map((text) => [" ", text]);
+  if (a.length * b.length > 2e6 || !a.length || !b.length) {
+    out.push(...a.map((text) => ["-", text]), ...b.map((text) => ["+", text]));
+  } else out.push(...commonLines(a, b));
+  return out.concat(before.slice(before.length - tail).map((text) => [" ", text]));
+}
+
+function commonLines(a, b) {
+  const width = b.length + 1;
+  const longest = new Uint32Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      longest[i * width + j] = a[i] === b[j]
+        ? longest[(i + 1) * width + j + 1] + 1
+        : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
+    }
+  }
+  const out = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) out.push([" ", a[i++]], j++ && null);
+    else if (i < a.length && (j === b.length || longest[(i + 1) * width + j] >= longest[i * width + j + 1])) out.push(["-", a[i++]]);
+    else out.push(["+", b[j++]]);
+  }
+  return out.filter(Boolean);
+}
+
+function withMark(node, text, other) {
+  let head = 0;
+  while (head < text.length && text[head] === other[head]) head++;
+  let tail = 0;
+  while (tail < text.length - head && tail < other.length - head &&
+    text[text.length - 1 - tail] === other[other.length - 1 - tail]) tail++;
+  addText(node, text.slice(0, head), true);
+  if (text.length > head + tail) {
+    node.append(addText(h("mark"), text.slice(head, text.length - tail), true));
+  }
+  addText(node, text.slice(text.length - tail), true);
+}
+
+const SIDES = { "-": "gone", "+": "come", " ": "same" };
+
+function difference(expected, actual) {
+  const both = looksLikeJson(expected) && looksLikeJson(actual);
+  const shape = (text) => (both ? indented(text) : text.slice(0, 400000)).split("\n");
+  const lines = changedLines(shape(expected), shape(actual));
+  const box = h("div", { class: "diff peer", role: "group", "aria-label": "difference" });
+  box.append(h("div", { class: "diffhead" },
+    h("span", { class: "gone" }, "− expected"), h("span", { class: "come" }, "+ actual")));
+  const most = 2000;
+  lines.slice(0, most).forEach(([side, text], i) => {
+    const row = h("div", { class: "line " + SIDES[side] }, h("i", { "aria-hidden": "true" }, side === "-" ? "−" : side));
+    const next = lines[i + 1];
+    const last = lines[i - 1];
+    const shownText = text.slice(0, STEP);
+    if (side === "-" && next && next[0] === "+") withMark(row, shownText, next[1]);
+    else if (side === "+" && last && last[0] === "-") withMark(row, shownText, last[1]);
+    else addText(row, shownText, true);
+    if (text.length > STEP) row.append(h("em", {}, ` … ${count(text.length - STEP)} more characters`));
+    box.append(row);
+  });
+  if (lines.length > most) box.append(h("div", { class: "line" }, `… ${count(lines.length - most)} more lines`));
+  return box;
+}

@@ -1,0 +1,106 @@
+"""Data inside the page: JSON that a browser's HTML parser can only take for text.
+
+A block of data ends at `</script`, and a comment or another script may begin in it, so no `<`, `>`
+or `&` is ever written: JSON has escapes for them, and the reader gets back what was put in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from mcptest.model.errors import UsageError
+from mcptest.model.limits import MEBIBYTE
+
+CHUNK_BYTES = 128 * 1024
+CHUNK_ITEMS = 400
+PAGE_LIMIT = 384 * MEBIBYTE
+"""More than this no browser opens with pleasure."""
+
+_MARKUP = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
+# Legal in JSON and in HTML, and a trap for whoever looks at the source.
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def as_embedded_json(value: Any) -> bytes:
+    """JSON that may stand in a script element of any page."""
+    try:
+        raw = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 can't hold
+        raw = msgspec.json.encode(_without_halves(msgspec.to_builtins(value)))
+    for character, escape in _MARKUP:
+        if character in raw:
+            raw = raw.replace(character, escape)
+    if not raw.isascii():
+        raw = _UNSEEN.sub(_as_escape, raw.decode("utf-8")).encode("utf-8")
+    return raw.replace(b"\x7f", b"\\u007f") if b"\x7f" in raw else raw
+
+
+def _as_escape(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be")
+    pairs = (units[i : i + 2] for i in range(0, len(units), 2))
+    return "".join(f"\\u{int.from_bytes(pair):04x}" for pair in pairs)
+
+
+def _without_halves(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_without_halves(key): _without_halves(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_halves(item) for item in value]
+    return value
+
+
+class Chunks:
+    """Many values in blocks of bounded size, so that the page reads only those that are looked at.
+
+    A value is found by its number: `starts` says which number each block begins with.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.starts: list[int] = []
+        self.blocks: list[bytes] = []
+        self.written = 0
+        self._count = 0
+        self._waiting: list[bytes] = []
+        self._size = 0
+
+    def add(self, value: Any) -> int:
+        raw = as_embedded_json(value)
+        if self._waiting and self._size + len(raw) > CHUNK_BYTES:
+            self._close_block()
+        if not self._waiting:
+            self.starts.append(self._count)
+        self._waiting.append(raw)
+        self._size += len(raw)
+        self._count += 1
+        self.written += len(raw)
+        if self.written > PAGE_LIMIT:
+            raise UsageError(
+                f"the report would be larger than {PAGE_LIMIT // MEBIBYTE} MiB",
+                hint="name fewer captures with --capture",
+            )
+        if len(self._waiting) >= CHUNK_ITEMS:
+            self._close_block()
+        return self._count - 1
+
+    def _close_block(self) -> None:
+        if self._waiting:
+            self.blocks.append(b"[" + b",".join(self._waiting) + b"]")
+            self._waiting, self._size = [], 0
+
+    def elements(self) -> list[bytes]:
+        """The blocks as elements of the page."""
+        self._close_block()
+        return [data_element(f"{self.name}-{i}", block) for i, block in enumerate(self.blocks)]
+
+
+def data_element(name: str, content: bytes) -> bytes:
+    return b'<script type="application/json" id="%b">%b</script>\n' % (name.encode(), content)

@@ -1,0 +1,215 @@
+"""A session of a capture as rows of a sequence diagram: who sent what when, and what answers it.
+
+Every record is one row. The rows are columns of small values that the page holds as a whole; the
+records themselves go to `Chunks`, from which the page reads the ones that are looked at.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from mcptest.model.capture import (
+    AnyRecord,
+    Closed,
+    Exited,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Note,
+    Opened,
+    SseEvent,
+    Stderr,
+    StreamEnd,
+    Trouble,
+)
+from mcptest.model.message import ABSENT, Kind, Message, id_key
+from mcptest.model.show import show
+from mcptest.report.html.embedded import Chunks
+from mcptest.wire.envelope import decode
+
+LABEL = 140
+BEGINNING = 160
+NOBODY, CLIENT, SERVER = 0, 1, 2
+SERVER_WORKS, CLIENT_WORKS = 1, 2
+_SENDERS = {"client": CLIENT, "server": SERVER}
+_NAMED_BY = ("name", "uri", "level", "requestId", "progressToken")
+
+
+class WireSession:
+    """The rows of one session, filled while its records pass by."""
+
+    def __init__(
+        self, label: str, file: str, transport: str | None, form: str, chunks: Chunks
+    ) -> None:
+        self.label = label
+        self.file = file
+        self.transport = transport
+        self.form = form
+        self.kinds: list[str] = []
+        self.senders: list[int] = []
+        self.times: list[float] = []
+        self.labels: list[str] = []
+        self.mates: dict[int, int] = {}
+        self.working: list[int] = []
+        self.first = -1
+        """The number of the first record in the chunks."""
+        self._chunks = chunks
+        self._rows_of_place: dict[int, int] = {}
+        self._beginnings: dict[str, int] = {}
+        self._open: dict[tuple[int, Any], tuple[int, str]] = {}
+        self._pending = {CLIENT: 0, SERVER: 0}
+
+    def watching(self, records: Iterator[tuple[int, AnyRecord]]) -> Iterator[tuple[int, AnyRecord]]:
+        """The same records, each noted on its way."""
+        for place, record in records:
+            self.note(place, record)
+            yield place, record
+
+    def note(self, place: int, record: AnyRecord) -> None:
+        row = len(self.kinds)
+        number = self._chunks.add(_kept(record))
+        if self.first < 0:
+            self.first = number
+        self._rows_of_place.setdefault(place, row)
+        kind, sender, label = self._frame(row, record) if type(record) is Frame else _other(record)
+        self.kinds.append(kind)
+        self.senders.append(sender)
+        self.times.append(round(record.t * 1000, 3))
+        self.labels.append(_cut(label))
+        self.working.append(
+            (SERVER_WORKS if self._pending[CLIENT] else 0)
+            | (CLIENT_WORKS if self._pending[SERVER] else 0)
+        )
+
+    def row_of(self, place: int, sender: str | None = None) -> int:
+        """The row of a record. An exchange of the public form has two: its request, its answer."""
+        row = self._rows_of_place.get(place, 0)
+        if self.form == "exchanges" and sender == "server":
+            after = row + 1
+            if after < len(self.senders) and self.senders[after] == SERVER:
+                return after
+        return row
+
+    def row_showing(self, excerpt: str) -> int | None:
+        """The first message that begins like an excerpt which `show` has made safe."""
+        return self._beginnings.get(excerpt.removesuffix("…")[:BEGINNING])
+
+    # -- messages --------------------------------------------------------------------------
+
+    def _frame(self, row: int, frame: Frame) -> tuple[str, int, str]:
+        sender = _SENDERS[frame.sender]
+        self._beginnings.setdefault(show(frame.raw, BEGINNING + 1)[:BEGINNING], row)
+        message = decode(frame.raw)
+        if message.kind is Kind.BATCH:
+            labels = [self._message(row, sender, item) for item in message.items]
+            return "batch", sender, f"batch of {len(labels)}: {', '.join(labels[:5])}"
+        if message.kind is Kind.INVALID:
+            return "invalid", sender, f"not a message: {show(frame.raw[:400], LABEL)}"
+        return message.kind.value, sender, self._message(row, sender, message)
+
+    def _message(self, row: int, sender: int, message: Message) -> str:
+        if message.kind is Kind.REQUEST:
+            key = (sender, id_key(message.id))
+            if key not in self._open:
+                self._pending[sender] += 1
+            self._open[key] = (row, message.method or "?")
+            return f"{message.method or '?'}{_subject(message)} #{_short(message.id)}"
+        if message.is_answer:
+            return self._answer(row, sender, message)
+        return f"{message.method or '?'}{_subject(message)}"
+
+    def _answer(self, row: int, sender: int, message: Message) -> str:
+        other = SERVER if sender == CLIENT else CLIENT
+        asked, method = self._open.pop((other, id_key(message.id)), (-1, ""))
+        if asked >= 0:
+            self._pending[other] -= 1
+            self.mates[asked] = row
+            self.mates[row] = asked
+        name = f"{method or 'answer without a request'} #{_short(message.id)}"
+        if message.kind is Kind.RESULT:
+            told = message.result.get("isError") is True if type(message.result) is dict else False
+            return f"{name} result{' isError' if told else ''}"
+        error = message.error if isinstance(message.error, dict) else {}
+        said = " ".join(_short(error[key]) for key in ("code", "message") if key in error)
+        return f"{name} error {said}"
+
+
+def _subject(message: Message) -> str:
+    """What the message is about, where one of its params names it."""
+    for name in _NAMED_BY:
+        value = message.params.get(name)
+        if isinstance(value, str | int):
+            return f" {_short(value)}"
+    return ""
+
+
+def _short(value: Any) -> str:
+    if value is ABSENT:
+        return "(no id)"
+    return value[:80] if isinstance(value, str) else repr(value)[:80]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
+
+
+# -- everything else -------------------------------------------------------------------------
+
+
+def _other(record: AnyRecord) -> tuple[str, int, str]:
+    if isinstance(record, HttpRequest):
+        return "http-request", CLIENT, f"{record.method} {record.url}"
+    if isinstance(record, HttpResponse):
+        return "http-response", SERVER, f"{record.status} {record.header('content-type') or ''}"
+    if isinstance(record, SseEvent):
+        said = record.data if record.comment is None else f": {record.comment}"
+        return "sse", SERVER, f"event {record.sse.event or ''} {said}"
+    if isinstance(record, StreamEnd):
+        return "stream-end", SERVER, "stream ended" if record.complete else "stream cut off"
+    if isinstance(record, Stderr):
+        return "stderr", SERVER, record.text
+    if isinstance(record, Exited):
+        well = record.code == 0 and bool(record.after)
+        return "exit" if well else "exit-badly", SERVER, _exit(record)
+    if isinstance(record, Trouble):
+        return "trouble", NOBODY, f"{record.error}: {record.detail}"
+    if isinstance(record, Note):
+        return "note", NOBODY, record.text
+    return _edge(record)
+
+
+def _edge(record: AnyRecord) -> tuple[str, int, str]:
+    if isinstance(record, Opened):
+        parts = (record.server_label, record.transport or "", record.spec_version)
+        return "opened", NOBODY, "session " + " · ".join(filter(None, parts))
+    assert isinstance(record, Closed)
+    words = ["end of the capture"]
+    words += ["interrupted"] if record.interrupted else []
+    words += [f"{record.dropped} records were not kept"] if record.dropped else []
+    return "closed", NOBODY, ", ".join(words)
+
+
+def _exit(record: Exited) -> str:
+    how = f"code {record.code}" if record.code is not None else f"signal {record.signal}"
+    return f"exited with {how}{f' after {record.after}' if record.after else ''}"
+
+
+def _kept(record: AnyRecord) -> dict[str, Any]:
+    """Everything that the record says. Bytes that are no text are kept as base64."""
+    if type(record) is not Frame:
+        kept: dict[str, Any] = msgspec.to_builtins(record)
+        return kept
+    kept = {"bytes": len(record.raw)}
+    try:
+        kept["raw"] = record.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        kept["base64"] = base64.b64encode(record.raw).decode("ascii")
+    if record.stream is not None:
+        kept["stream"] = record.stream
+    if record.sse is not None:
+        kept["sse"] = msgspec.to_builtins(record.sse)
+    return kept

@@ -1,0 +1,185 @@
+"""What is wrong, as readers of findings want it: a rule, a place, a message. SARIF is made of it.
+
+A failing test is one problem, whatever the number of its trials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from mcptest.model.results import RunReport, Status, TestResult
+from mcptest.model.show import show
+from mcptest.report.evidence import FULL, Bounds, detail_lines
+from mcptest.report.reliability import titles_of, trials_of_each_test
+
+Level: TypeAlias = Literal["error", "warning", "note"]
+NAME = 300
+_COMMAND = 4_000
+_NOTES = 50
+_BOUNDS: Bounds = msgspec.structs.replace(FULL, lines=20, failures=20)
+_OF_A_LANE = re.compile(r"(?:compliance|invariants)(?: \S{1,20})? ([A-Z][A-Z-]{1,20}-\d{1,5})")
+_CHECK = re.compile(r"[\w.-]{1,60}", re.ASCII)
+_KINDS: Mapping[str, str] = {
+    "call": "the server answers the call",
+    "setup": "the steps before the test succeed",
+    "start": "the server starts",
+    "timeout": "the answer comes in time",
+    "crash": "the server stays alive",
+    "protocol": "the server speaks the protocol",
+    "fixture": "the fixture can be used",
+}
+_CHECKS: Mapping[str, str] = {
+    "audit": "what the server offers is in health",
+    "fuzz": "a tool takes almost valid input well",
+    "rule": "the server keeps the rule",
+}
+_GRAVE = frozenset({"crash", "protocol", "start", "timeout"})
+
+
+class ReportedRule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is asked for. `title` says what should be, as a sentence without its full stop."""
+
+    id: str
+    title: str
+    text: str = ""
+    help: str = ""
+    """What to do about it."""
+    url: str = ""
+    level: Level = "error"
+    tags: tuple[str, ...] = ()
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One violation of one rule. All texts are safe to show, except `file`."""
+
+    rule: str
+    message: str
+    level: Level = "error"
+    subject: str = ""
+    """What it is about: a test, a tool, a server in a revision."""
+    file: str = ""
+    line: int = 0
+    page: str = ""
+    """Where the rule is written down, for a problem that is in no file."""
+    excused: str = ""
+    """Why it does not count; empty if it does."""
+    grave: bool = False
+    facts: Mapping[str, str] = {}
+    """More about it: the request, the response, the command that repeats it."""
+
+
+class Problems(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one command found."""
+
+    command: str
+    found: tuple[Problem, ...]
+    rules: Mapping[str, ReportedRule]
+    """At least those of the problems."""
+    tool: str = ""
+    started: str = ""
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def problems_of_run(report: RunReport, command: str = "run") -> Problems:
+    rules: dict[str, ReportedRule] = {}
+    found = tuple(_problems(report, rules))
+    return Problems(
+        command=command,
+        found=found,
+        rules=rules,
+        tool=report.tool,
+        started=report.started,
+        interrupted=report.interrupted,
+        notes=shown_notes(report.notes),
+    )
+
+
+def shown_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(show(note, 500) for note in notes[:_NOTES])
+
+
+def facts_of(**facts: str) -> dict[str, str]:
+    """Those that are not empty, safe to show."""
+    return {
+        name: show(text, _COMMAND if name == "repeat" else FULL.wire)
+        for name, text in facts.items()
+        if text
+    }
+
+
+def _problems(report: RunReport, rules: dict[str, ReportedRule]) -> Iterator[Problem]:
+    trials = trials_of_each_test(report.results)
+    titles = titles_of(trials)
+    for test, results in trials.items():
+        failed = [result for result in results if result.status is Status.FAIL]
+        if failed:
+            often = f" (in {len(failed)} of {len(results)} trials)" if len(results) > 1 else ""
+            yield _problem(failed[0], show(titles[test], NAME), often, rules)
+    for regression in report.regressions:
+        # A failing test is a problem already; a regression may also be one that is skipped now.
+        if regression.now != Status.FAIL.value:
+            rule = ReportedRule("test/regression", "what passed before passes now")
+            rules[rule.id] = rule
+            said = f"was {show(regression.was, 20)}, now {show(regression.now, 20)}"
+            yield Problem(rule.id, said, subject=show(regression.name, NAME))
+
+
+def _problem(result: TestResult, title: str, often: str, rules: dict[str, ReportedRule]) -> Problem:
+    rule = _rule_of(result)
+    rules.setdefault(rule.id, rule)
+    lines = detail_lines(result, _BOUNDS, all_failures=True)
+    proof = result.proof
+    return Problem(
+        rule.id,
+        f"{title}{often}: " + "\n".join(lines),
+        subject=title,
+        file=result.file,
+        line=max(0, result.line),
+        page=rule.url,
+        grave=result.kind in _GRAVE,
+        facts={}
+        if proof is None
+        else facts_of(
+            repeat=proof.repeat,
+            request=proof.request,
+            response=proof.response,
+            capture=proof.capture,
+        ),
+    )
+
+
+def _rule_of(result: TestResult) -> ReportedRule:
+    lane = _OF_A_LANE.fullmatch(result.name)
+    if lane is not None:
+        known = _registered(lane[1])
+        if known is not None:
+            return known
+    if result.kind in _KINDS:
+        return ReportedRule(f"test/{result.kind}", _KINDS[result.kind])
+    check = result.failures[0].check if result.failures else ""
+    if _CHECK.fullmatch(check):
+        title = _CHECKS.get(check) or f"the answer meets the expectation {check}"
+        return ReportedRule(f"check/{check}", title)
+    return ReportedRule("test/failure", "the test passes")
+
+
+def _registered(name: str) -> ReportedRule | None:
+    """From the registry of rules; None for one that only this run's own corpus has."""
+    from mcptest.model.errors import UsageError
+    from mcptest.report.corpus_rules import find_any_rule
+    from mcptest.rules.composition import CompositionRule
+
+    try:
+        rule = find_any_rule(name)
+    except UsageError:
+        return None
+    if isinstance(rule, CompositionRule):
+        return ReportedRule(rule.id, rule.title, rule.explanation)
+    return ReportedRule(
+        rule.id, rule.title, rule.explanation, url=rule.url(), tags=(show(rule.category, 60),)
+    )

@@ -1,0 +1,126 @@
+"""SARIF 2.1.0, as code scanning services read it. Only problems: a service shows each as an alert.
+
+No text of a peer stands where Markdown is expected, and none can become a link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mcptest import __version__
+from mcptest.report.evidence import first_line
+from mcptest.report.problem_places import uri_of, web_address
+from mcptest.report.problems import Problem, Problems, ReportedRule
+from mcptest.report.results_json import as_json
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+RESULTS_KEPT = 25_000
+"""More than GitHub takes of a run."""
+_TEXT = 4_000
+_TIME = re.compile(r"(\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(?:\.\d{1,9})?)(?:Z|\+00:00)")
+_VERSION = re.compile(r"mcptest (\d[\w.+-]{0,40})", re.ASCII)
+
+
+def render(problems: Problems) -> bytes:
+    return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(problems)]})
+
+
+def _run(problems: Problems) -> dict[str, Any]:
+    kept = problems.found[:RESULTS_KEPT]
+    used = list(dict.fromkeys(problem.rule for problem in kept))
+    version = _VERSION.fullmatch(problems.tool)
+    return {
+        "tool": {
+            "driver": {
+                "name": "mcptest",
+                "version": version[1] if version is not None else __version__,
+                "rules": [_rule(problems.rules[name]) for name in used],
+            }
+        },
+        "automationDetails": {"id": f"mcptest/{problems.command}/"},
+        "invocations": [_invocation(problems, len(kept))],
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(kept, used)),
+    }
+
+
+def _rule(rule: ReportedRule) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "id": rule.id,
+        "shortDescription": {"text": _plain(first_line(rule.title, 300) or rule.id)},
+        "fullDescription": {"text": _plain(rule.text or rule.title or rule.id)},
+        "defaultConfiguration": {"level": rule.level},
+    }
+    if rule.help:
+        described["help"] = {"text": _plain(rule.help)}
+    if web_address(rule.url):
+        described["helpUri"] = rule.url
+    if rule.tags:
+        described["properties"] = {"tags": list(rule.tags)}
+    return described
+
+
+def _invocation(problems: Problems, kept: int) -> dict[str, Any]:
+    notes = [*problems.notes]
+    if len(problems.found) > kept:
+        notes.append(f"{len(problems.found) - kept} more problems were found and are not listed")
+    invocation: dict[str, Any] = {"executionSuccessful": not problems.interrupted}
+    started = _TIME.fullmatch(problems.started)
+    if started is not None:
+        invocation["startTimeUtc"] = f"{started[1]}Z"
+    if notes:
+        invocation["toolExecutionNotifications"] = [
+            {"level": "note", "message": {"text": _plain(note)}} for note in notes
+        ]
+    return invocation
+
+
+def _results(kept: tuple[Problem, ...], used: list[str]) -> Iterator[dict[str, Any]]:
+    places = {name: index for index, name in enumerate(used)}
+    taken: Counter[str] = Counter()
+    for problem in kept:
+        result: dict[str, Any] = {
+            "ruleId": problem.rule,
+            "ruleIndex": places[problem.rule],
+            "level": problem.level,
+            "message": {"text": _plain(problem.message)},
+            "locations": [_location(problem)],
+            "partialFingerprints": {"mcptest/v1": fingerprint(problem, taken)},
+        }
+        if problem.excused:
+            suppression = {"kind": "external", "justification": _plain(problem.excused)}
+            result["suppressions"] = [suppression]
+        if problem.facts:
+            result["properties"] = dict(problem.facts)
+        yield result
+
+
+def _location(problem: Problem) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri_of(problem)},
+            "region": {"startLine": max(1, problem.line)},  # services want one, also of a page
+        }
+    }
+    if problem.subject:
+        location["logicalLocations"] = [{"fullyQualifiedName": problem.subject}]
+    return location
+
+
+def fingerprint(problem: Problem, taken: Counter[str]) -> str:
+    """The same for the same problem in another run, wherever its line is then."""
+    named = "\0".join((problem.rule, problem.file[:2_000], problem.subject))
+    taken[named] += 1
+    named += f"\0{taken[named]}" if taken[named] > 1 else ""
+    return hashlib.sha256(named.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _plain(text: str) -> str:
+    """In a plain message of SARIF `[text](target)` is a link: with a space in it, it is none."""
+    return text[:_TEXT].replace("](", "] (") or "(no text)"

@@ -1,0 +1,204 @@
+"""Lists of expected failures: read with places, and held against a run.
+
+The form is the official suite's: `server:` and `client:` lists of `scenario` or
+`scenario:check-id`. Beyond it an entry may be a mapping with a reason and `flaky`, and a name that
+nobody has is an error instead of silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping as Table
+from pathlib import Path
+
+from mcptest.model.baseline import Compared, ExpectedFailure
+from mcptest.model.conformance import CheckResult, ScenarioResult, Status
+from mcptest.model.show import show
+from mcptest.model.verdict import Side
+from mcptest.suite.fields import Declaration, Field, Flag, Text
+from mcptest.suite.problems import Source, SuiteError, did_you_mean, nearest
+from mcptest.suite.reading import describe, read_object
+from mcptest.suite.scalars import is_nothing
+from mcptest.suite.yaml_file import read_yaml
+from mcptest.suite.yaml_nodes import Listing, Mapping, Node, Scalar
+
+Known = Table[Side, Table[str, frozenset[str]]]
+"""For each side the scenarios by name, each with the ids of its checks."""
+
+ENTRY = Declaration(
+    "an expected failure",
+    "A scenario, or one check of it, that is known to fail.",
+    (
+        Field("scenario", Text(), "`scenario` or `scenario:check-id`.", required=True),
+        Field("reason", Text(), "Why it fails and why that is accepted."),
+        Field("flaky", Flag(), "It fails now and then: neither outcome is news."),
+    ),
+)
+_WORST_FIRST = (Status.FAILURE, Status.WARNING, Status.SUCCESS)
+
+
+def load_expected_failures(path: Path, known: Known) -> tuple[ExpectedFailure, ...]:
+    """Every entry of the file. SuiteError, with every place, when anything is wrong with it."""
+    root, source = read_yaml(path)
+    reader = _Reader(source, known)
+    if isinstance(root, Mapping):
+        reader.read(root)
+    elif root is not None:
+        source.report(f"expected `server:` and `client:`, not {describe(root)}", 1, 1)
+    if source.errors:
+        raise SuiteError(source.finish())
+    return tuple(reader.entries)
+
+
+class _Reader:
+    def __init__(self, source: Source, known: Known) -> None:
+        self._source = source
+        self._known = known
+        self.entries: list[ExpectedFailure] = []
+
+    def read(self, root: Mapping) -> None:
+        sides = {side.value: side for side in (Side.SERVER, Side.CLIENT)}
+        for name, (key, node) in root.entries.items():
+            if name not in sides:
+                hint = did_you_mean(name, sides)
+                self._complain(f"unknown key {show(name, 60)}", key, hint)
+            elif isinstance(node, Listing):
+                for item in node.items:
+                    self._read_item(item, sides[name])
+            elif isinstance(node, Mapping) or not is_nothing(node):
+                self._complain(f"{name} must be a list, not {describe(node)}", node)
+
+    def _read_item(self, node: Node, side: Side) -> None:
+        if isinstance(node, Scalar) and not is_nothing(node) and node.text.strip():
+            self._keep(node.text, side, node)
+        elif isinstance(node, Mapping) and _was_meant_as_text(node):
+            key = next(iter(node.entries))
+            hint = f"write {key}:<check-id> without a space after the colon"
+            self._complain("this is a mapping", node, hint)
+        elif isinstance(node, Mapping):
+            read = read_object(ENTRY, node, self._source)
+            if read.sound:
+                where = node.entries["scenario"][1]
+                reason = " ".join(read.get("reason", "").split())
+                self._keep(read.get("scenario"), side, where, reason, read.get("flaky", False))
+        else:
+            self._complain("an entry is a scenario, or scenario:check-id", node)
+
+    def _keep(
+        self, text: str, side: Side, where: Node, reason: str = "", flaky: bool = False
+    ) -> None:
+        scenario, _, check = text.partition(":")
+        entry = ExpectedFailure(
+            side, scenario, check, reason, flaky, f"{self._source.file}:{where.line}"
+        )
+        problem, hint = self._problem_with(entry)
+        if problem:
+            self._complain(problem, where, hint)
+        self.entries.append(entry)
+
+    def _problem_with(self, entry: ExpectedFailure) -> tuple[str, str]:
+        scenarios = self._known.get(entry.side, {})
+        same = [one for one in self.entries if one.side is entry.side]
+        if entry.scenario not in scenarios:
+            near = nearest(entry.scenario, tuple(scenarios))
+            hint = f"did you mean {near}?" if near else "`mcptest conformance list` has them all"
+            return f"there is no scenario {show(entry.scenario, 60)} for {entry.side.value}s", hint
+        checks = scenarios[entry.scenario]
+        if entry.check and checks and entry.check not in checks and not _is_rule(entry.check):
+            hint = did_you_mean(entry.check, checks)
+            return f"{entry.scenario} has no check {show(entry.check, 60)}", hint
+        if any(one.name == entry.name for one in same):
+            return f"{show(entry.name, 80)} stands twice", ""
+        if any(one.scenario == entry.scenario and not (one.check and entry.check) for one in same):
+            return f"{entry.scenario} is listed as a whole and by check", "keep one of them"
+        return "", ""
+
+    def _complain(self, message: str, node: Node, hint: str = "") -> None:
+        width = node.width if isinstance(node, Scalar) else 1
+        self._source.report(message, node.line, node.column, width=width, hint=hint)
+
+
+def _was_meant_as_text(node: Mapping) -> bool:
+    """`scenario: check-id`, which YAML takes for a mapping."""
+    return len(node.entries) == 1 and "scenario" not in node.entries
+
+
+def _is_rule(name: str) -> bool:
+    """Rules of the registry may be broken in any scenario."""
+    letters, _, digits = name.rpartition("-")
+    return name == "client-exit" or (letters.isupper() and digits.isdigit())
+
+
+# -- holding a run against it ----------------------------------------------------------------------
+
+
+def compared_with(
+    expected: Iterable[ExpectedFailure], results: Sequence[ScenarioResult]
+) -> Compared:
+    """What is new, stale, expected or tolerated. Scenarios that were not run are left alone."""
+    whole: dict[tuple[Side, str], ExpectedFailure] = {}
+    single: dict[tuple[Side, str], dict[str, ExpectedFailure]] = {}
+    for entry in expected:
+        if entry.check:
+            single.setdefault((entry.side, entry.scenario), {})[entry.check] = entry
+        else:
+            whole[entry.side, entry.scenario] = entry
+    found: dict[str, list[str]] = {"expected": [], "new": [], "stale": [], "tolerated": []}
+    for result in results:
+        key = result.side, result.scenario
+        rows = (
+            _whole(result, whole[key]) if key in whole else _by_check(result, single.get(key, {}))
+        )
+        for kind, name in rows:
+            found[kind].append(name)
+    return Compared(**{kind: tuple(dict.fromkeys(names)) for kind, names in found.items()})
+
+
+def _whole(result: ScenarioResult, entry: ExpectedFailure) -> Iterator[tuple[str, str]]:
+    bad = bool(result.cause) or any(check.status.is_bad for check in result.checks)
+    if entry.flaky:
+        yield "tolerated", entry.name
+    elif bad:
+        yield "expected", entry.name
+    elif any(check.status is Status.SUCCESS for check in result.checks):
+        yield "stale", f"{entry.name} ({entry.place})"
+    else:
+        yield "tolerated", entry.name
+
+
+def _by_check(
+    result: ScenarioResult, listed: Table[str, ExpectedFailure]
+) -> Iterator[tuple[str, str]]:
+    if result.cause:
+        yield "new", f"{result.scenario}: {result.cause}"
+    worst = _worst(result.checks)
+    for check, status in worst.items():
+        entry = listed.get(check)
+        if entry is None:
+            if status.is_bad:
+                yield "new", f"{result.scenario}:{check}"
+        elif entry.flaky or (not status.is_bad and status is not Status.SUCCESS):
+            yield "tolerated", entry.name
+        elif status.is_bad:
+            yield "expected", entry.name
+        else:
+            yield "stale", f"{entry.name} ({entry.place})"
+    for check, entry in listed.items():
+        if check not in worst:
+            # A rule's row is there only when it is broken, so its absence is its passing.
+            stale = _is_rule(check) and not entry.flaky and not result.cause
+            yield ("stale", f"{entry.name} ({entry.place})") if stale else ("tolerated", entry.name)
+
+
+def _worst(checks: Iterable[CheckResult]) -> dict[str, Status]:
+    """By check id, over all rows that share it."""
+    found: dict[str, Status] = {}
+    for check in checks:
+        before = found.get(check.id)
+        if before is None or _rank(check.status) < _rank(before):
+            found[check.id] = check.status
+    return found
+
+
+def _rank(status: Status) -> int:
+    return _WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST)

@@ -1,0 +1,95 @@
+"""The server that a stdio client launches itself: its command, and the captures that it leaves.
+
+A client may launch it several times. Each launch writes a capture of its own, and all are kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+
+from mcptest.model.capture import AnyRecord, Note
+from mcptest.model.revision import Revision
+from mcptest.run.conformance.scenario_serving import DEFECT
+from mcptest.transport.capture_file import open_capture
+from mcptest.transport.files import replace_file
+from mcptest.transport.recorder import PARTIAL
+
+_FIRST = "session.jsonl"
+
+
+class LaunchedServer:
+    """A command for the client, and the folder where the launched servers leave their captures."""
+
+    def __init__(self, scenario: str, revision: Revision, transport: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="mcptest-client-"))
+        self.command: tuple[str, ...] = (
+            sys.executable,
+            "-P",  # the client's folder may hold modules with the names of ours
+            "-m",
+            "mcptest",
+            "serve",
+            "--scenario",
+            scenario,
+            "--transport",
+            transport,
+            "--spec-version",
+            revision.value,
+            "--capture",
+            str(self._folder / _FIRST),
+        )
+
+    def __enter__(self) -> LaunchedServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def was_launched(self) -> bool:
+        return any(self._folder.iterdir())
+
+    def records(self) -> list[AnyRecord]:
+        """Of all launches, one after the other."""
+        return [
+            record
+            for file in self._captures()
+            for session in open_capture(str(file))
+            for _, record in session.records
+        ]
+
+    def keep(self, place: Path) -> None:
+        """Put the captures of all launches in one file."""
+        captures = self._captures()
+        if captures:
+            replace_file(place, b"".join(file.read_bytes() for file in captures))
+
+    def _captures(self) -> list[Path]:
+        """In the order of the launches; one that was killed has left what it had by then."""
+        names = {file.name.removesuffix(PARTIAL) for file in self._folder.iterdir()}
+        places = [self._folder / name for name in sorted(names, key=lambda name: (len(name), name))]
+        found = [_whole_or_partial(place) for place in places]
+        return [file for file in found if file.exists() and file.stat().st_size]
+
+
+def defect_in(records: Iterable[AnyRecord]) -> str:
+    """What went wrong in the script, in whichever process; empty when nothing did."""
+    for record in records:
+        if isinstance(record, Note) and record.text.startswith(DEFECT):
+            return record.text.removeprefix(DEFECT)
+    return ""
+
+
+def _whole_or_partial(place: Path) -> Path:
+    if place.exists() and place.stat().st_size:
+        return place
+    return place.with_name(place.name + PARTIAL)

@@ -1,0 +1,276 @@
+"""What the rules say about an example that was played. Nothing is decided here but who is asked.
+
+A message that was sent as it is, is judged by the rows of the corpus that its mutation names; what
+the server said, by the rules over sessions: all of them where we kept to the specification, and
+those that hold whatever a server is sent where we did not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from mcptest.model.capture import AnyRecord, Closed
+from mcptest.model.message import ABSENT
+from mcptest.model.property import Way
+from mcptest.model.revision import Revision
+from mcptest.model.verdict import Finding, Outcome, Severity, Side
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.rows import CorpusRule, Row, unmet
+from mcptest.rules.corpus.version_corpus import corpus_of
+from mcptest.rules.declare import RULES, Rule
+from mcptest.rules.judge import judge
+from mcptest.run.compliance.sessions import ABOUT_SILENCE, ALSO_WHEN_RUDE, ON_THE_TOUR_ONLY
+from mcptest.run.properties.playing import Played, Scene
+from mcptest.run.properties.sending import EveryStep, Sent
+from mcptest.run.properties.sends import Send
+from mcptest.run.properties.stage import Stage
+from mcptest.run.properties.watching import Watching, of_the_server
+from mcptest.suite.check_forms import texts_in
+from mcptest.suite.exchange_targets import Exchange, judge_exchange
+
+ALIVE = "PROTO-008"
+"""Whatever a server is sent, it is still there afterwards."""
+_TAKEN_FOR_NONE = frozenset({-32700, -32600, -32601})
+"""Codes that say: this is no message, or none that I know."""
+_PLACEHOLDER = re.compile(r"\{[a-z][a-z_]*\}")
+_WEIGHT = {Severity.MUST: 0, Severity.SHOULD: 1, Severity.MAY: 2}
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which an example breaks its property."""
+
+    way: Way
+    rule: str = ""
+    title: str = ""
+    severity: Severity = Severity.MUST
+    message: str = ""
+    expected: str = ""
+    actual: str = ""
+    record: int | None = None
+    """The place of the record at fault in the session that shows it."""
+    carried_over: bool = False
+    """It shows only with what was said before this example."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two of them the same."""
+        return (self.way.value, self.rule or self.title)
+
+
+class Judge:
+    """The rules for one server, and what they said of the session that goes on."""
+
+    def __init__(self, revision: Revision, transport: str, *, rude: bool = False) -> None:
+        self.revision = revision
+        self.transport = transport
+        corpus = corpus_of(revision)
+        self._corpus = corpus.rules if corpus is not None else {}
+        self._rules = [one for one in all_rules() if self._can_judge(one, rude=rude)]
+        self._watching: Watching | None = None
+        self._rows: dict[tuple[str, ...], list[tuple[CorpusRule, Row]]] = {}
+        self._owed: dict[tuple[str, ...], bool] = {}
+        self.told: set[str] = set()
+
+    def _can_judge(self, rule: Rule, *, rude: bool) -> bool:
+        return (
+            rule.side is not Side.CLIENT
+            and rule.id not in ON_THE_TOUR_ONLY
+            and rule.may_hold(self.revision)
+            and (not rule.transports or self.transport in rule.transports)
+            and (not rude or rule.id in ALSO_WHEN_RUDE)
+        )
+
+    def tell(self, rule: str) -> None:
+        """The server is known to break this one: nobody waits any more for it to be kept."""
+        self.told.add(rule)
+        self._owed.clear()
+
+    # -- one message -----------------------------------------------------------------------
+
+    def owed(self, step: Send) -> bool:
+        """Whether some rule is broken by silence alone."""
+        known = self._owed.get(step.rules)
+        if known is None:
+            told = self.told
+            observed = {"transport": self.transport, "alive": True, "unusable": 0}
+            silence = Exchange(transport=observed)
+            steps = EveryStep(silence, after=Exchange(result={}))
+            silence = msgspec.structs.replace(silence, steps=steps)
+            rows = [row for rule, row in self._rows_of(step) if rule.id not in told]
+            known = any(not judge_exchange(row.expect, silence).passed for row in rows)
+            self._owed[step.rules] = known
+        return known
+
+    def _rows_of(self, step: Send) -> list[tuple[CorpusRule, Row]]:
+        """The rows that speak about the message, in this revision and over this transport."""
+        known = self._rows.get(step.rules)
+        if known is None:
+            found = (self._corpus.get(name) for name in step.rules)
+            known = [(one, one.row) for one in found if one is not None and one.row is not None]
+            known = [(one, _without_placeholders(row)) for one, row in known if self._speaks(row)]
+            known = [(one, row) for one, row in known if row.expect]
+            self._rows[step.rules] = known
+        return known
+
+    def _speaks(self, row: Row) -> bool:
+        here = not row.needs.transport or self.transport in row.needs.transport
+        return here and not any(one.target.startswith("probe.") for one in row.expect)
+
+    def _of_message(self, sent: Sent) -> Iterator[Violation]:
+        if sent.step.valid:
+            yield from _refused(sent)
+            return
+        for rule, row in self._rows_of(sent.step):
+            if unmet(row.when, sent.exchange) is not None:
+                continue
+            judged = judge_exchange(row.expect, sent.exchange)
+            if not judged.passed:
+                first = judged.failures[0]
+                yield Violation(
+                    way=Way.RULE,
+                    rule=rule.id,
+                    title=rule.title,
+                    severity=rule.severity or Severity.MUST,
+                    message=_came(sent) if row.says else f"{_came(sent)}: {first.message}",
+                    expected=row.says or _text(first.expected),
+                    actual="" if row.says else _text(first.actual),
+                )
+
+    # -- everything that was said ----------------------------------------------------------
+
+    def broken(self, stage: Stage, played: Played) -> list[Violation]:
+        """Whatever is wrong with how the server took the example, the gravest first."""
+        found = list(self._of_the_end(played))
+        for sent in played.sent:
+            found += (one for one in self._of_message(sent) if not (found and one.rule == ALIVE))
+        for scene in played.scenes:
+            found += self._of_records(scene.records, scene, ended=played.ended is not None)
+        found += self._of_session(stage, played)
+        if played.internal:
+            found.append(_internal(played))
+        return sorted(found, key=lambda one: (one.way is Way.RULE, _WEIGHT[one.severity]))
+
+    def _of_the_end(self, played: Played) -> Iterator[Violation]:
+        if played.ended is None:
+            return
+        alive = self._corpus.get(ALIVE)
+        yield Violation(
+            way=played.ended,
+            rule=ALIVE if alive is not None else "",
+            title=alive.title if alive is not None else "the server is still there",
+            message=played.detail,
+        )
+
+    def _of_session(self, stage: Stage, played: Played) -> list[Violation]:
+        """What the session that goes on shows; first whether there is anything to be seen."""
+        reel = stage.reel
+        if not reel.example and played.scenes:
+            return []
+        watching = self._watching
+        if watching is None or watching.reel is not reel:
+            watching = self._watching = Watching(reel, self._rules, self.revision)
+            # What is wrong with the beginning is wrong with every example: it is told once.
+            odd = bool(watching.broken_at_first)
+        else:
+            odd = False
+        carried = watching.look(reel.example)
+        if not (odd or carried or played.unanswered):
+            return []
+        scene = Scene(reel, tuple(reel.records), odd, is_over=False)
+        found = self._of_records(scene.records, scene, ended=played.ended is not None)
+        names = {one.rule for one in found}
+        return found + [
+            _of_rule(rule, finding, self.revision, carried_over=True)
+            for rule, finding in carried
+            if rule.id not in names
+        ]
+
+    def _of_records(
+        self, records: Sequence[AnyRecord], scene: Scene, *, ended: bool
+    ) -> list[Violation]:
+        last = records[-1].t if records else 0.0
+        whole = [*records, Closed(t=last, records=len(records))]
+        rules = [one for one in self._rules if not (ended and one.id in ABOUT_SILENCE)]
+        source = scene.reel.source(whole, self.revision.wire_version)
+        found = []
+        for verdict in judge(source, rules, self.revision).verdicts:
+            if verdict.outcome is Outcome.FAIL:
+                rule = RULES[verdict.rule]
+                theirs = of_the_server(rule, verdict.findings)
+                found += [_of_rule(rule, one, self.revision) for one in theirs[:1]]
+        return found
+
+
+def _without_placeholders(row: Row) -> Row:
+    """Without what is expected of the corpus' own question, which is not the one that was asked."""
+    kept = (
+        one
+        for one in row.expect
+        if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
+    )
+    return dataclasses.replace(row, expect=tuple(kept))
+
+
+def _of_rule(
+    rule: Rule, finding: Finding, revision: Revision, *, carried_over: bool = False
+) -> Violation:
+    return Violation(
+        way=Way.RULE,
+        rule=rule.id,
+        title=rule.title,
+        severity=rule.severity_in(revision),
+        message=finding.message,
+        expected=finding.expected or "",
+        actual=finding.actual or "",
+        record=None if carried_over else finding.record,
+        carried_over=carried_over,
+    )
+
+
+def _refused(sent: Sent) -> Iterator[Violation]:
+    """A valid message is accepted and processed: it may fail, but not as a message."""
+    error = sent.exchange.error
+    code = error.get("code") if isinstance(error, dict) else None
+    if sent.step.offered and error is not ABSENT and code in _TAKEN_FOR_NONE:
+        yield Violation(
+            way=Way.RULE,
+            title="a valid message is accepted and processed",
+            message=f"a valid request for something that the server offers is refused with {code}",
+            expected="a result, or an error about what was asked",
+            actual=f"error {code}",
+        )
+
+
+def _came(sent: Sent) -> str:
+    """What the server did with a message, in words."""
+    seen = sent.exchange
+    if seen.answer == "none":
+        status = f", with status {seen.http.get('status')}" if seen.http else ""
+        return f"nothing came back{status}"
+    if seen.answer == "result":
+        return "a result came back"
+    code = seen.error.get("code") if isinstance(seen.error, dict) else None
+    return f"error {code} came back"
+
+
+def _internal(played: Played) -> Violation:
+    return Violation(
+        way=Way.CRASH,
+        title="a valid request is served",
+        message=f"{played.internal} is answered with an internal error",
+        expected="a result; isError: true where the tool fails",
+        actual="error -32603",
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def not_known(found: Iterable[Violation], known: set[tuple[str, str]]) -> Violation | None:
+    """The first that was not told yet."""
+    return next((one for one in found if one.key not in known), None)

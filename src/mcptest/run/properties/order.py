@@ -1,0 +1,38 @@
+"""What is to be tried on which server, and how far it may go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from mcptest.model.revision import Revision
+from mcptest.transport.target import Target
+
+
+class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of property tests."""
+
+    target: Target
+    revision: Revision | None = None
+    """None: the newest that the server speaks."""
+    properties: tuple[str, ...] = ()
+    """Empty: all of them."""
+    examples: int = 100
+    seed: int = 0
+    max_time: float = 60.0
+    """For all properties together, in seconds; making a counterexample small may go beyond."""
+    allow_tools: tuple[str, ...] = ()
+    """Tools that may be called beside those that say they only read; `*` is every tool."""
+    database: Path | None = None
+    """Where counterexamples are kept; None: nowhere."""
+    captures: Path | None = None
+    timeout: float = 5.0
+    startup: float = 30.0
+    strict: bool = False
+    fail_fast: bool = False
+    """One counterexample to a property is enough."""
+    repeat: str = ""
+    """The command that runs this again; ` --replay NAME` is added."""
+    should_stop: Callable[[], bool] | None = None

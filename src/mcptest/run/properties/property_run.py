@@ -1,0 +1,337 @@
+"""One property on one server: kept examples first, then a search for each way to break it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+
+from mcptest.explore.property.steps import Ask
+from mcptest.model.masking import Masker
+from mcptest.model.property import Counterexample, PropertyResult, Way
+from mcptest.model.show import show
+from mcptest.model.verdict import Severity
+from mcptest.run.exploring.subject import Subject
+from mcptest.run.properties.bench import PlayBench
+from mcptest.run.properties.carrying import plainest, what_it_takes
+from mcptest.run.properties.catalogue import Ground, NothingToTry, Property, Strand
+from mcptest.run.properties.examples import Example, Examples
+from mcptest.run.properties.judging import Judge, Violation
+from mcptest.run.properties.order import PropertyOrder
+from mcptest.run.properties.playing import Steps
+from mcptest.run.properties.relations import RelationBench
+from mcptest.run.properties.search import Enough, search
+from mcptest.run.properties.sends import Relate
+from mcptest.run.properties.stage import Stage
+from mcptest.run.properties.telling import lines_of, steps_as_data
+from mcptest.run.properties.trial import Bench, CarriedOver, Trial
+from mcptest.transport.recorder import Recorder
+
+_MOST_FOUND = 12
+_SHRINKING = 30.0
+"""Seconds that a counterexample may take to become small, whatever time is left."""
+_SHRINKING_ADVICE = 8.0
+"""The same for one that only breaks advice."""
+_FEWEST = 5
+_ROUNDS = 50
+"""Searches in one strand, at the most."""
+
+
+class PropertyRun:
+    """The run of one property. What was found so far is there also when it ends early."""
+
+    def __init__(
+        self,
+        one: Property,
+        ground: Ground,
+        stage: Stage,
+        examples: Examples,
+        order: PropertyOrder,
+    ) -> None:
+        self.property = one
+        self.ground = ground
+        self.stage = stage
+        self.order = order
+        self._examples = examples
+        self._masker = Masker(order.target.secrets)
+        self._begun = time.monotonic()
+        self._trial: Trial | None = None
+        self._found: list[Counterexample] = []
+        self._notes: list[str] = []
+        self._replayed = 0
+        self._ended_early = ""
+        self._searching = 0.0
+
+    # -- what came of it -------------------------------------------------------------------
+
+    def result(self, seed: int, seconds: float) -> PropertyResult:
+        """Try it for so long. Raises PeerError when the server is gone for good."""
+        try:
+            strands = self.property.examples(self.ground)
+        except NothingToTry as why:
+            return PropertyResult(
+                name=self.property.name, about=self.property.about, skipped=str(why)
+            )
+        bench, leave = self._bench()
+        self.stage.drop()
+        if not self.property.relation:
+            self.stage.open()  # how long that takes is no matter of the property
+        until = time.monotonic() + seconds
+        trial = self._trial = Trial(bench, until=until, about=self._about)
+        try:
+            self._replay_kept(trial)
+            self._search_all(strands, trial, seed)
+        finally:
+            leave()
+        return self.so_far()
+
+    def replayed(self, example: Example) -> PropertyResult:
+        """Try this one example, whatever else there may be."""
+        bench, leave = self._bench()
+        trial = self._trial = Trial(bench, until=time.monotonic() + _SHRINKING, about=self._about)
+        self.stage.drop()
+        try:
+            self._replayed = 1
+            found = trial.tried(example.all_steps)
+            if found is not None:
+                self._note(example.all_steps, found, known=True, after=example.after)
+        finally:
+            leave()
+        return self.so_far()
+
+    def so_far(self) -> PropertyResult:
+        trial = self._trial
+        spent = time.monotonic() - self._begun
+        return PropertyResult(
+            name=self.property.name,
+            about=self.property.about,
+            examples=trial.examples if trial is not None else 0,
+            replayed=self._replayed,
+            counterexamples=tuple(self._found),
+            notes=tuple(self._notes),
+            ended_early=self._ended_early,
+            duration_ms=round(spent * 1000),
+            generating_ms=round((self._searching - trial.seconds) * 1000, 3) if trial else 0.0,
+        )
+
+    def _bench(self) -> tuple[Bench, Callable[[], None]]:
+        if not self.property.relation:
+            judge = Judge(self.ground.revision, self.ground.transport, rude=self.property.rude)
+            return PlayBench(self.stage, judge), lambda: None
+        subject = self._subject()
+        stage = self.stage
+        bench = RelationBench(
+            subject, self._subject, self.order.timeout, stage.slow_tools, stage.note_slow
+        )
+        return bench, subject.close
+
+    def _subject(self) -> Subject:
+        return Subject(
+            self.order.target,
+            revision=self.ground.revision,
+            timeout=self.order.timeout,
+            startup=self.order.startup,
+            should_stop=self.order.should_stop,
+        )
+
+    def _about(self, steps: Steps) -> str:
+        """The tool that is called, where each may fail by itself."""
+        if not self.property.by_tool:
+            return ""
+        for step in steps:
+            if isinstance(step, Relate):
+                return step.tool
+            if isinstance(step, Ask) and step.method == "tools/call":
+                return str(step.params.get("name"))
+        return ""
+
+    # -- trying ----------------------------------------------------------------------------
+
+    def _replay_kept(self, trial: Trial) -> None:
+        kept = self._examples.of(
+            self.property.name, self.ground.revision.value, self.ground.transport
+        )
+        for example in kept:
+            self._replayed += 1
+            trial.renew()
+            found = trial.tried(example.all_steps)
+            if found is None:
+                self._examples.forget(example)
+                self._notes.append(f"{example.name} holds now, and is no longer kept")
+                continue
+            trial.known.add(trial.key(found, example.all_steps))
+            self._note(example.all_steps, found, known=True, after=example.after)
+            trial.renew()
+
+    def _search_all(self, strands: Sequence[Strand], trial: Trial, seed: int) -> None:
+        """Every strand has its share of the examples, and of the time that is left."""
+        wanted = max(_FEWEST, self.order.examples // self.property.share)
+        if self.property.name == "same-lists":
+            wanted = 1
+        until = trial.until
+        weight = sum(one.weight for one in strands)
+        for place, one in enumerate(strands):
+            if self._has_enough:
+                break
+            share = -(-wanted * one.weight // weight)
+            heavy = one.weight / sum(other.weight for other in strands[place:])
+            left = max(0.0, until - time.monotonic()) * heavy
+            trial.until = time.monotonic() + left
+            before = time.monotonic()
+            done = self._search(one, trial, seed + place * _ROUNDS, share)
+            # What it takes to make a find small is not taken from the strands that are left.
+            until += max(0.0, time.monotonic() - before - left)
+            if not done:
+                self._ended_early = f"the time was up after {trial.examples} examples"
+
+    @property
+    def _has_enough(self) -> bool:
+        return len(self._found) >= (1 if self.order.fail_fast else _MOST_FOUND)
+
+    def _search(self, strand: Strand, trial: Trial, seed: int, wanted: int) -> bool:
+        """One search after the other, until nothing new is found or the examples are used up.
+
+        False when the time was up before.
+        """
+        until, last = trial.until, trial.examples + wanted
+        for number in range(_ROUNDS):
+            if trial.examples >= last or self._has_enough:
+                break
+            trial.begin_search()
+            begun = time.monotonic()
+            try:
+                found = search(
+                    strand.strategy,
+                    lambda steps: self._with_patience(trial, steps, until),
+                    seed=seed + number,
+                    examples=last - trial.examples,
+                )
+            except Enough:
+                found = trial.smallest is not None
+                if not found:
+                    return False
+            except CarriedOver as carried:
+                trial.until = time.monotonic() + _SHRINKING
+                self._carried_over(trial, carried)
+                found = True
+            finally:
+                self._searching += time.monotonic() - begun
+            if found and trial.smallest is not None:
+                self._note_smallest(trial)
+            trial.until = until
+            if not found:
+                break
+        return True
+
+    def _with_patience(self, trial: Trial, steps: Steps, until: float) -> None:
+        if trial.wanted is not None and trial.until == until:
+            found = trial.smallest[1] if trial.smallest is not None else None
+            advice = found is not None and found.severity is not Severity.MUST
+            trial.until = time.monotonic() + (_SHRINKING_ADVICE if advice else _SHRINKING)
+        trial(steps)
+
+    def _note_smallest(self, trial: Trial) -> None:
+        assert trial.smallest is not None  # it was found
+        assert trial.wanted is not None  # as above
+        steps, found = trial.smallest
+        tries = trial.shrinking
+        if len(steps) > 1:  # one message is as small as Hypothesis could make it
+            trial.until = max(trial.until, time.monotonic() + _SHRINKING_ADVICE)
+            steps, more = plainest(trial, steps, trial.wanted)
+            tries += more
+        trial.known.add(trial.wanted)
+        again = trial.tried_alone(steps, trial.wanted) if not self.property.relation else found
+        if again is None and steps != trial.first:  # it was small only in a session that goes on
+            steps = trial.first
+            again = trial.tried_alone(steps, trial.wanted)
+        self._note(steps, again or found, again=again is not None, tries=tries)
+        trial.renew()
+
+    def _carried_over(self, trial: Trial, carried: CarriedOver) -> None:
+        """It failed after others and not alone: which of them does it take?"""
+        key = trial.key(carried.found, carried.steps)
+        trial.known.add(key)
+        known, trial.known = trial.known, set()
+        try:
+            takes = what_it_takes(trial, carried.before, carried.steps, key)
+        finally:
+            trial.known = known
+        if takes is not None:
+            self._note(takes.steps, takes.found, after=takes.after, tries=takes.tries)
+        elif carried.found.way is Way.HANG:
+            self._notes.append(f"it once did not answer in time: {carried.found.message}")
+        else:
+            self._note(carried.steps, carried.found, again=False)
+        trial.renew()
+
+    # -- telling ---------------------------------------------------------------------------
+
+    def _note(
+        self,
+        steps: Steps,
+        found: Violation,
+        *,
+        again: bool = True,
+        known: bool = False,
+        after: int = 0,
+        tries: int = 0,
+    ) -> None:
+        """The last that was played is what is told of."""
+        trial = self._trial
+        assert trial is not None  # something was tried
+        example = Example(
+            of_property=self.property.name,
+            rule=found.rule,
+            title=found.title,
+            way=found.way.value,
+            revision=self.ground.revision.value,
+            transport=self.ground.transport,
+            after=after,
+            steps=list(steps),
+        )
+        self._examples.keep(example)
+        trial.bench.learn(steps, found)
+        self._capture(example.name)
+        mask = self._masker.text
+        self._found.append(
+            Counterexample(
+                of_property=self.property.name,
+                way=found.way,
+                rule=found.rule,
+                title=found.title,
+                severity=found.severity,
+                message=show(mask(found.message), 400),
+                expected=show(mask(found.expected), 300),
+                actual=show(mask(found.actual), 300),
+                steps=steps_as_data(steps),
+                words=tuple(show(mask(step.words), 400) for step in steps),
+                lines=lines_of(self.stage, found, self._masker),
+                first=len(trial.first) or len(steps),
+                tries=tries or trial.shrinking,
+                after=after,
+                again=again,
+                known=known,
+                stderr=tuple(show(mask(line), 300) for line in self.stage.reel.stderr),
+                repeat=self._repeat(example.name),
+                example=example.name,
+            )
+        )
+
+    def _capture(self, name: str) -> None:
+        """The session that shows it, as a file."""
+        if self.order.captures is None or self.property.relation:
+            return
+        reel, target = self.stage.reel, self.order.target
+        recorder = Recorder(self.order.captures / f"{name}.jsonl", masker=self._masker)
+        recorder.begin(
+            label=target.label,
+            transport=reel.transport or target.way,
+            peer=target.peer,
+            spec_version=self.ground.revision.value,
+        )
+        for record in reel.records:
+            recorder(record)
+        recorder.close()
+
+    def _repeat(self, name: str) -> str:
+        return f"{self.order.repeat} --replay {shlex.quote(name)}" if self.order.repeat else ""

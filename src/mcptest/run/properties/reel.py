@@ -1,0 +1,83 @@
+"""What went over one session: how it began, and what belongs to the example that is being played.
+
+It is the sink of the session's transport. Earlier examples are let go, so a session may serve any
+number of them; the beginning is kept, because most rules need to know what was agreed then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import chain
+
+from mcptest.model.capture import AnyRecord, Closed, Exited, Frame, Stderr, TransportName, Trouble
+from mcptest.model.errors import ErrorKind
+from mcptest.model.limits import MEBIBYTE
+from mcptest.wire.session_source import SessionSource
+
+_STDERR_KEPT = 20
+_MOST_BYTES = 64 * MEBIBYTE
+_OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
+"""Troubles that are no message of the server's gone wrong."""
+
+
+class Reel:
+    """The records of one session, as far as they still matter."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.transport: TransportName | None = None
+        self.beginning: list[AnyRecord] = []
+        self.example: list[AnyRecord] = []
+        self.stderr: deque[str] = deque(maxlen=_STDERR_KEPT)
+        self.exited: Exited | None = None
+        self.troubled = 0
+        """Things of the server that were no messages to the transport, since it began."""
+        self.dropped = 0
+        self._bytes = 0
+        self._into = self.beginning
+
+    def __call__(self, record: AnyRecord) -> None:
+        kind = type(record)
+        if kind is Frame:
+            self._bytes += len(record.raw)  # type: ignore[union-attr]  # it is a Frame
+        elif kind is Stderr:
+            self.stderr.append(record.text)  # type: ignore[union-attr]  # it is a Stderr
+        elif kind is Exited:
+            self.exited = record  # type: ignore[assignment]  # it is an Exited
+        elif kind is Trouble:
+            self.troubled += record.error not in _OUR_OWN  # type: ignore[union-attr]  # a Trouble
+        if self._bytes > _MOST_BYTES:
+            self.dropped += 1
+            return
+        self._into.append(record)
+
+    def has_begun(self) -> None:
+        """What comes from now on belongs to examples."""
+        self._into = self.example
+
+    def next_example(self) -> None:
+        self.example.clear()
+        self._bytes = 0
+
+    def of_example(self, spec_version: str, *, ended: bool) -> SessionSource:
+        """The beginning and this example, as if nothing had been between them."""
+        records: list[AnyRecord] = [*self.beginning, *self.example]
+        if ended:
+            last = records[-1].t if records else 0.0
+            records.append(Closed(t=last, records=len(records), dropped=self.dropped))
+        return self.source(records, spec_version)
+
+    def source(self, records: list[AnyRecord], spec_version: str, first: int = 0) -> SessionSource:
+        return SessionSource(
+            label=self.label,
+            file="",
+            form="full",
+            records=iter(enumerate(records, first)),
+            transport=self.transport,
+            channel="",
+            spec_version=spec_version,
+        )
+
+    @property
+    def records(self) -> list[AnyRecord]:
+        return list(chain(self.beginning, self.example))

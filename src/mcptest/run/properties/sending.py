@@ -1,0 +1,224 @@
+"""Sending bytes as they are, and what came of them: an exchange that rules can look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.explore.property.steps import Ask
+from mcptest.model.capture import AnyRecord, Frame, HttpResponse, StreamEnd
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import ABSENT, Kind, Message
+from mcptest.peer.connection import Connection
+from mcptest.peer.pending import Pending
+from mcptest.run.properties.sends import Send, asked_ids, with_unused_ids
+from mcptest.run.properties.stage import Stage
+from mcptest.suite.exchange_targets import Exchange
+from mcptest.wire.envelope import decode
+
+_AFTER_THE_FENCE = 0.25
+"""A server may work on two messages at once: how far the first may fall behind the second."""
+_NO_ANSWER = frozenset(
+    {ErrorKind.TIMEOUT, ErrorKind.PROTOCOL, ErrorKind.NOT_A_MESSAGE, ErrorKind.HTTP_STATUS}
+)
+"""Ends of one request that leave the connection as it was."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """Bytes that were sent, and everything seen after them."""
+
+    step: Send
+    exchange: Exchange
+
+
+class EveryStep(dict[str, Exchange]):
+    """The steps of a probe: `after` is the fence, and whatever else a rule names is the message."""
+
+    def __init__(self, own: Exchange, after: Exchange) -> None:
+        super().__init__(after=after)
+        self._own = own
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name, self._own)
+
+
+class Sending:
+    """The raw messages of one example."""
+
+    def __init__(self, stage: Stage, owed: Callable[[Send], bool]) -> None:
+        self.stage = stage
+        self.sent: list[Sent] = []
+        self.rude = False
+        self.unanswered = False
+        """A request was waited for in vain."""
+        self.silent: list[Ask] = []
+        """Calls of tools among them."""
+        self.fenced: Connection | None = None
+        """The connection on which nothing was sent since the last fence."""
+        self._owed = owed
+
+    def take(self, step: Send) -> None:
+        """Send it, ask something that is always answered, and note what came."""
+        stage, connection = self.stage, self.stage.connection
+        raw = step.raw
+        if step.valid:
+            raw = with_unused_ids(raw, stage.used_ids, stage.next_fence() + 1_000)
+        self.rude = self.rude or not step.valid
+        message = decode(raw)
+        place = len(stage.reel.example)
+        troubled = stage.reel.troubled
+        deadline = stage.deadline()
+        headers = stage.client.lifecycle.headers(_method_of(message), message.params or None)
+        stream = connection.raw(raw, deadline, headers)
+        own, unnamed = _expected(connection, message, stream, step)
+        after = Exchange()
+        alive = False
+        try:
+            if stream is not None:
+                _pump(connection, lambda: _all_done(own), deadline)
+            after = self.fence()
+            self._wait_for_what_is_owed(step, own, unnamed, deadline)
+            alive = True
+        finally:
+            for pending in (*own, *unnamed):
+                connection.forget(pending)
+            seen = _Seen(tuple(own), tuple(unnamed), stream, place, troubled)
+            self._note(step, seen, after, alive=alive)
+
+    def fence(self) -> Exchange:
+        """Ask what every server answers. Raises PeerError when this one does not."""
+        stage = self.stage
+        connection, lifecycle = stage.connection, stage.client.lifecycle
+        params = lifecycle.prepare(None)
+        headers = lifecycle.headers(stage.alive_method, params)
+        pending = connection.request(
+            stage.alive_method, params, stage.deadline(), headers, stage.next_fence()
+        )
+        answer = connection.settle(pending, stage.deadline())
+        self.fenced = connection
+        return Exchange(result=answer.result, error=answer.error)
+
+    def _wait_for_what_is_owed(
+        self, step: Send, own: list[Pending], unnamed: list[Pending], deadline: Deadline
+    ) -> None:
+        """A request is waited for; anything else a moment, where a rule wants an answer to it."""
+        connection = self.stage.connection
+        if step.valid:
+            for pending in own:
+                self._settle(step, pending, deadline)
+        elif _any_answer((*own, *unnamed)) is None and self._owed(step):
+            grace = Deadline.after(_AFTER_THE_FENCE)
+            _pump(connection, lambda: _any_answer((*own, *unnamed)) is not None, grace)
+
+    def _settle(self, step: Send, pending: Pending, deadline: Deadline) -> None:
+        """The fence was answered, so the server lives: silence is for the rules to judge."""
+        try:
+            self.stage.connection.settle(pending, deadline)
+        except PeerError as error:
+            if error.kind not in _NO_ANSWER:
+                raise
+            if error.kind is ErrorKind.TIMEOUT:
+                self.unanswered = True
+                self.silent += called_in(step)
+
+    def _note(self, step: Send, seen: _Seen, after: Exchange, *, alive: bool) -> None:
+        stage = self.stage
+        records = stage.reel.example[seen.place :]
+        answer = _any_answer((*seen.own, *seen.unnamed))
+        unusable = sum(map(_is_no_message, records))
+        exchange = Exchange(
+            result=answer.result if answer is not None else ABSENT,
+            error=answer.error if answer is not None else ABSENT,
+            http=_http_facts(records, seen.stream),
+            transport={
+                "transport": stage.transport,
+                "alive": alive and stage.reel.exited is None,
+                "unusable": stage.reel.troubled - seen.troubled + unusable,
+            },
+        )
+        exchange = msgspec.structs.replace(exchange, steps=EveryStep(exchange, after))
+        self.sent.append(Sent(step, exchange))
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """Where to look for what came after a message."""
+
+    own: tuple[Pending, ...]
+    unnamed: tuple[Pending, ...]
+    stream: int | None
+    place: int
+    troubled: int
+
+
+def called_in(step: Send) -> list[Ask]:
+    """The calls of tools that a raw message makes."""
+    message = decode(step.raw)
+    return [
+        Ask("tools/call", {key: part for key, part in one.params.items() if key != "_meta"})
+        for one in message.items or (message,)
+        if one.method == "tools/call" and isinstance(one.params.get("name"), str)
+    ]
+
+
+def _method_of(message: Message) -> str:
+    return message.method or ""
+
+
+def _expected(
+    connection: Connection, message: Message, stream: int | None, step: Send
+) -> tuple[list[Pending], list[Pending]]:
+    """Who may be answered: by any id in it; by no id, since none may have been readable."""
+    wants = step.kind in {"request", "batch"}
+    name = message.method or "a batch"
+    ids = asked_ids(message) if wants else []
+    own = [connection.expect(one, name, stream) for one in ids]
+    if stream is not None and not own:
+        own = [connection.expect(("stream", stream), "raw", stream)]
+    unnamed = [] if step.valid else [connection.expect(one, "raw") for one in (None, ABSENT)]
+    return own, unnamed
+
+
+def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline) -> bool:
+    while not until():
+        if not connection.pump(deadline) or deadline.expired:
+            return until()
+    return True
+
+
+def _all_done(pending: list[Pending]) -> bool:
+    return all(one.done for one in pending)
+
+
+def _any_answer(pending: Sequence[Pending]) -> Message | None:
+    return next((one.answer for one in pending if one.answer is not None), None)
+
+
+def _is_no_message(record: AnyRecord) -> bool:
+    if type(record) is not Frame or record.sender != "server":
+        return False
+    return decode(record.raw).kind is Kind.INVALID
+
+
+def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, Any] | None:
+    """Status, headers and body of the response, where there was HTTP."""
+    if stream is None:
+        return None
+    response = next(
+        (one for one in records if type(one) is HttpResponse and one.stream == stream), None
+    )
+    if response is None:
+        return None
+    body = b"\n".join(_bodies(records, stream)).decode("utf-8", "backslashreplace")
+    headers = {name.lower(): value for name, value in response.headers}
+    return {"status": response.status, "headers": headers, "body": body}
+
+
+def _bodies(records: list[AnyRecord], stream: int) -> Iterator[bytes]:
+    for record in records:
+        if type(record) is Frame and record.stream == stream and record.sender == "server":
+            yield record.raw
+        elif type(record) is StreamEnd and record.stream == stream:
+            return

@@ -1,0 +1,202 @@
+"""The server on which examples are played: one session serves many, and a fresh one is a call away.
+
+A server that died or hangs is ended and started again; whoever plays says what it died of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from mcptest.explore.property.offer import Offer
+from mcptest.model.capture import TransportName
+from mcptest.model.deadline import Deadline
+from mcptest.model.revision import Era, Revision
+from mcptest.peer.answers import Answers
+from mcptest.peer.client import LIST_MEMBERS, Client
+from mcptest.peer.connection import Connection, Stopped
+from mcptest.run.properties.reel import Reel
+from mcptest.transport.base import Transport
+from mcptest.transport.target import Target, transport_for
+
+_CLOSING = 2.0
+_CLOSING_THE_DEAF = 0.2
+_PAGES = 50
+_PATIENCE_WITH_TOOLS = 5.0
+"""Seconds that slow calls of one tool may take altogether."""
+_FIRST_FENCE = 1_000_000_000
+"""Ids of fences are far from those that examples use."""
+_OUR_OWN_IDS = 64
+"""The client counts from 1; what it may still use is not for raw requests."""
+_LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
+
+
+class Whom(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server is talked to, and how."""
+
+    target: Target
+    revision: Revision | None = None
+    """None: the newest that it speaks."""
+    timeout: float = 10.0
+    startup: float = 30.0
+    should_stop: Callable[[], bool] | None = None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the server said of itself in its first session."""
+
+    revision: Revision
+    transport: TransportName
+    info: dict[str, Any]
+    offer: Offer
+    """All that it lists, also what must not be called."""
+
+
+class Stage:
+    """One server. Use `close` at the end."""
+
+    def __init__(self, whom: Whom) -> None:
+        self.whom = whom
+        self.starts = 0
+        self.slowest_start = 0.0
+        self.facts: Facts | None = None
+        self.reel = Reel(whom.target.label)
+        self.slow_tools: dict[str, str] = {}
+        """Tools that take their time, and how long: they are called no more."""
+        self._slow_seconds: dict[str, float] = {}
+        self._revision = whom.revision
+        self._way: TransportName | None = None
+        self._client: Client | None = None
+        self._fences = _FIRST_FENCE
+        self.used_ids: set[Any] = set()
+        """Ids of raw requests of this session."""
+
+    # -- being there -----------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._client is not None
+
+    @property
+    def client(self) -> Client:
+        """The session; begun when there is none. Raises PeerError when it can't be."""
+        if self._client is None:
+            self.open()
+        assert self._client is not None
+        return self._client
+
+    @property
+    def connection(self) -> Connection:
+        return self.client.connection
+
+    @property
+    def revision(self) -> Revision:
+        return self._revision or self.client.revision
+
+    @property
+    def transport(self) -> TransportName:
+        return self._way or self.client.connection.transport.name
+
+    @property
+    def alive_method(self) -> str:
+        """A request that every server answers."""
+        return "server/discover" if self.revision.era is Era.STATELESS else "ping"
+
+    def open(self) -> None:
+        """Begin a session, in a process of its own where the server is one. Raises PeerError."""
+        begun = time.monotonic()
+        reel = self.reel = Reel(self.whom.target.label)
+        client = self._client = Client(
+            transport_for(self.whom.target, reel, way=self._way),
+            revision=self._revision,
+            answers=Answers(),
+            timeout=self.whom.timeout,
+            reopen=self._start_over if self._way is None else None,
+            should_stop=self.whom.should_stop,
+            sink=reel,
+        )
+        self.starts += 1
+        self.used_ids = set(range(1, _OUR_OWN_IDS))
+        try:
+            client.connect(Deadline.after(self.whom.startup))
+            self._way = self.reel.transport = client.connection.transport.name
+            self._revision = self._revision or client.revision
+            self._learn(client)
+        except BaseException:
+            self.drop()
+            raise
+        self.reel.has_begun()
+        self.slowest_start = max(self.slowest_start, time.monotonic() - begun)
+
+    def _start_over(self, way: TransportName) -> Transport:
+        """What drove the server away is no session to be judged."""
+        self.reel.beginning.clear()
+        return transport_for(self.whom.target, self.reel, way=way)
+
+    def _learn(self, client: Client) -> None:
+        """Read the lists once; afterwards only that of the tools, whose schemas rules need."""
+        if self.facts is None:
+            lists = {method: self._list(client, method) for method in _LISTS}
+            offer = Offer(
+                tools=lists["tools/list"],
+                prompts=lists["prompts/list"],
+                resources=lists["resources/list"],
+                templates=lists["resources/templates/list"],
+                capabilities=client.server.capabilities,
+            )
+            assert self._way is not None  # we are connected
+            self.facts = Facts(client.revision, self._way, dict(client.server.info), offer)
+        elif self.facts.offer.tools:
+            self._list(client, "tools/list")
+
+    def _list(self, client: Client, method: str) -> tuple[Any, ...]:
+        """As far as it can be read; what is wrong with it is for the rules to say."""
+        if not client.declares(_LISTS[method]):
+            return ()
+        found: list[Any] = []
+        for number, reply in enumerate(client.pages(method)):
+            items = reply.result.get(LIST_MEMBERS[method])
+            if not reply.ok or not isinstance(items, list):
+                break
+            found += items
+            if number >= _PAGES:
+                break
+        return tuple(found)
+
+    def drop(self, *, deaf: bool = False) -> None:
+        """End the session; the next example begins another."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        # A farewell over HTTP may be cut short; the connection is closed all the same.
+        with contextlib.suppress(Stopped):
+            client.close(Deadline.after(_CLOSING_THE_DEAF if deaf else _CLOSING))
+
+    close = drop
+
+    # -- for whoever plays -----------------------------------------------------------------
+
+    def deadline(self) -> Deadline:
+        return Deadline.after(self.whom.timeout)
+
+    def note_slow(self, tool: str, seconds: float) -> None:
+        """A call took long. A tool that did so too often is called no more."""
+        spent = self._slow_seconds[tool] = self._slow_seconds.get(tool, 0.0) + seconds
+        if spent > _PATIENCE_WITH_TOOLS:
+            self.slow_tools.setdefault(tool, f"took {spent:.1f} s in a few calls")
+
+    def next_fence(self) -> int:
+        self._fences += 1
+        return self._fences
+
+    def is_fence(self, identifier: object) -> bool:
+        return type(identifier) is int and _FIRST_FENCE < identifier <= self._fences

@@ -1,0 +1,63 @@
+"""Keeping what the first server of a run was, so that the same run can start it at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+from mcptest.model.errors import McptestError
+from mcptest.run.head_start import first_with_a_server
+from mcptest.run.same_run import FIXTURE, Remembered, folder_of_memory, key_of, place_in, this_run
+from mcptest.run.settings import Settings
+from mcptest.run.starting import understand
+from mcptest.suite.fingerprint import Fingerprint
+from mcptest.suite.model import ServerSpec, Test
+
+
+def remember(
+    tests: Sequence[Test], settings: Settings, fixture: str | None, fingerprint: Fingerprint
+) -> None:
+    """Write down what was started first. Where that can't be kept, nothing is lost."""
+    key = key_of(this_run.words) if this_run.words is not None else None
+    folder = folder_of_memory()
+    digest = fingerprint.digest
+    if key is None or folder is None or digest is None or this_run.began_early:
+        return
+    command = _first_command(tests, settings)
+    if command:
+        remembered = Remembered(command, fixture, digest, fingerprint.places)
+        with contextlib.suppress(OSError):  # a home that can't be written to: every run is a first
+            _write(folder, key, remembered.written(key))
+
+
+def _first_command(tests: Sequence[Test], settings: Settings) -> tuple[str, ...]:
+    """Nothing when it depends on more than the words of the suite, or on what may be secret."""
+    test = first_with_a_server(tests)
+    if test is None or any(each.skip_unless_env for each in tests):
+        return ()
+    place = FIXTURE if settings.fixture is not None else ""
+    try:
+        understood = understand(test.server or ServerSpec(), settings.choice, place)
+    except McptestError:
+        return ()
+    target = understood.target
+    if target.way != "stdio" or target.env or target.cwd is not None or understood.secrets:
+        return ()
+    return () if any("\0" in word for word in target.command) else target.command
+
+
+def _write(folder: str, key: str, content: bytes) -> None:
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a text here
+    place = place_in(folder, key)
+    beside = f"{place}.{os.urandom(6).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(beside, flags, 0o600)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
+            file.write(content)
+        os.replace(beside, place)  # noqa: PTH105 - texts here
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)  # noqa: PTH108 - a text here
+        raise

@@ -1,0 +1,154 @@
+"""A server by the string that names it, and sessions with it that leave a capture."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import UsageError
+from mcptest.model.revision import Revision, parse_revision
+from mcptest.peer.answers import NO_ANSWERS, Answers
+from mcptest.peer.client import Client
+from mcptest.run.naming import ServerWords, target_of
+from mcptest.run.serving import Served, masker_for, serve
+from mcptest.transport.recorder import PARTIAL, was_interrupted
+from mcptest.transport.target import Target
+
+_CLOSING = 5.0
+_sessions: WeakKeyDictionary[Client, Served] = WeakKeyDictionary()
+"""What stands behind each client that was connected here."""
+
+
+class Server(msgspec.Struct, frozen=True):
+    """One server, not started yet: each `connect` starts one of its own, or goes to its URL."""
+
+    name: str | tuple[str, ...]
+    """As `--server` takes it: a command line, a URL, a configured name, `demo`; or the words of a
+    command."""
+    env: Mapping[str, str] = {}
+    cwd: str | None = None
+    headers: Mapping[str, str] = {}
+    transport: Literal["stdio", "http", "sse"] | None = None
+    """None: what the name looks like."""
+    config: Path | None = None
+    """A client's configuration with `mcpServers`."""
+    revision: str | None = None
+    """None finds out which one the server speaks."""
+    timeout: float = 30.0
+    """Seconds, for the start and for each request."""
+    answers: Answers = NO_ANSWERS
+    """What is said when the server asks for roots, sampling or elicitation."""
+
+    @classmethod
+    def of(cls, named: Any) -> Server:
+        """Whatever a fixture may give: a server, its name, or the words of its command."""
+        if isinstance(named, cls):
+            return named
+        if isinstance(named, str):
+            return cls(named)
+        if isinstance(named, list | tuple) and all(isinstance(word, str) for word in named):
+            return cls(tuple(named))
+        raise UsageError(
+            f"a {type(named).__name__} names no server",
+            hint="give a command line, a URL, a list of words, or mcptest.testing.Server(…)",
+        )
+
+    def but(self, **changes: Any) -> Server:
+        """The same server with something else about it: `but(revision="2025-06-18")`."""
+        return msgspec.structs.replace(self, **changes)
+
+    @property
+    def target(self) -> Target:
+        """UsageError when the words can't be understood."""
+        words = isinstance(self.name, tuple)
+        return target_of(
+            ServerWords(
+                server=None if words else str(self.name),
+                command=self.name if words else (),
+                way=self.transport,
+                headers=self.headers,
+                env=self.env,
+                cwd=self.cwd,
+                config=self.config,
+            )
+        )
+
+    @contextlib.contextmanager
+    def connect(self, capture: Path | None = None) -> Iterator[Client]:
+        """A session, from its handshake to its end. PeerError when the server will not begin.
+
+        `capture` keeps what went over the wire; without it that is kept as long as the session.
+        """
+        with _place_for(capture) as place:
+            served = self._served(place)
+            _sessions[served.client] = served
+            interrupted = False
+            try:
+                yield served.client.connect(Deadline.after(self.timeout))
+            except BaseException as error:
+                interrupted = was_interrupted(type(error))
+                raise
+            finally:
+                served.close(Deadline.after(_CLOSING), interrupted=interrupted)
+
+    def _served(self, place: Path) -> Served:
+        target = self.target
+        masker = masker_for(target, ())
+        target = msgspec.structs.replace(target, label=masker.text(target.label))
+        return serve(
+            target,
+            self.answers,
+            revision=_revision(self.revision),
+            timeout=self.timeout,
+            masker=masker,
+            capture=place,
+            should_stop=lambda: False,
+        )
+
+
+def capture_of(client: Client) -> Path:
+    """What the session has said so far, as a file that is still being written."""
+    served = served_behind(client)
+    recorder = served.witness.recorder
+    assert recorder is not None  # `connect` always records
+    recorder.flush()
+    place = recorder.path.resolve()
+    partial = place.with_name(place.name + PARTIAL)
+    if partial.exists():
+        return partial
+    if place.exists():
+        return place
+    raise UsageError(
+        "the session is over, and its capture was not kept",
+        hint="connect(capture=PATH) keeps it",
+    )
+
+
+def served_behind(client: Client) -> Served:
+    """UsageError for a client that was made by other means."""
+    served = _sessions.get(client)
+    if served is None:
+        raise UsageError(
+            "this client has no capture", hint="connect it with mcptest.testing.Server"
+        )
+    return served
+
+
+def _revision(text: str | None) -> Revision | None:
+    return None if text in {None, "auto"} else parse_revision(str(text))
+
+
+@contextlib.contextmanager
+def _place_for(capture: Path | None) -> Iterator[Path]:
+    if capture is not None:
+        yield capture
+        return
+    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
+        yield Path(folder, "session.jsonl")

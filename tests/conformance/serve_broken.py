@@ -1,0 +1,32 @@
+"""`python -m tests.conformance.serve_broken NAME [options of the demo]`: be that broken server."""
+
+from __future__ import annotations
+
+import sys
+
+from mcptest.peer.demo.__main__ import run
+from mcptest.peer.demo.options import BadOption, parse_options
+from tests.conformance.broken_servers import every_broken_server
+from tests.mutants.seams import remember_requests
+
+OFFERED = ("--offer", "fixtures", "--page-size", "1000")
+
+
+def main(words: list[str]) -> int:
+    table = every_broken_server()
+    if not words or words[0] not in table:
+        sys.stderr.write(f"name one of {', '.join(sorted(table))}\n")
+        return 2
+    chosen = table[words[0]]
+    try:
+        options = parse_options([*OFFERED, *chosen.options, *words[1:]])
+    except BadOption as problem:
+        sys.stderr.write(f"{problem}\n")
+        return 2
+    remember_requests()
+    chosen.fault()
+    return run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

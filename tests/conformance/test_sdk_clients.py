@@ -1,0 +1,59 @@
+"""Real SDK clients in the scenarios, over stdio and HTTP, in both eras."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcptest.clients.catalogue import client_scenario_table
+from mcptest.model.revision import Revision
+from mcptest.run.conformance.client_runner import ClientOrder, run_client
+from mcptest.run.conformance.client_suite import run_clients
+
+HERE = Path(__file__).parent
+PYTHON = (sys.executable, str(HERE / "python_sdk_client.py"))
+TYPESCRIPT = ("node", str(HERE / "typescript_client.mjs"))
+ERAS = (Revision.V2025_11_25, Revision.V2026_07_28)
+
+
+def order(
+    command: tuple[str, ...], scenario: str, revision: Revision, transport: str = "http"
+) -> ClientOrder:
+    return ClientOrder(
+        command=command,
+        scenario=client_scenario_table()[scenario],
+        revision=revision,
+        transport=transport,
+    )
+
+
+@pytest.mark.parametrize("revision", ERAS, ids=str)
+@pytest.mark.parametrize("command", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
+def test_a_client_that_launches_its_server_is_tested_for_real(
+    command: tuple[str, ...], revision: Revision
+) -> None:
+    result = run_client(order(command, "tools_call", revision, "stdio"), lambda: False)
+    assert not result.cause, result.stderr
+    assert [check.id for check in result.checks if check.status.is_bad] == [], result.stderr
+    assert result.observed
+
+
+KNOWN = {
+    ("python", "unknown-response"): {"unknown-response-survived", "client-exit"},
+    ("python", "disconnect-mid-call"): {"disconnect-mid-call-survived", "client-exit"},
+}
+"""The Python SDK takes the first response on a call's stream for its answer, whatever its id, and a
+connection that breaks ends the whole client."""
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("python", PYTHON), ("typescript", TYPESCRIPT)], ids=["py", "ts"]
+)
+def test_sdk_clients_fail_what_they_are_known_to_fail(name: str, command: tuple[str, ...]) -> None:
+    chosen = ("client-capabilities", "unknown-response", "disconnect-mid-call")
+    orders = [order(command, scenario, Revision.V2026_07_28) for scenario in chosen]
+    for result in run_clients(orders, jobs=2, tell=lambda one: None, should_stop=lambda: False):
+        found = {check.id for check in result.checks if check.status.is_bad}
+        assert found == KNOWN.get((name, result.scenario), set()), (result.scenario, result.stderr)
