@@ -208,14 +208,18 @@ class _Actor:
             reply = client.wait(pending, self.stage.deadline())
             reply = client.complete_call(reply, params, self.stage.deadline())
         except PeerError as error:
-            self._without_answer(error, step)
+            self._without_answer(error, step, pending)
             return
         if reply.error_code == _INTERNAL:
             self.internal = self.internal or pending.method
 
-    def _without_answer(self, error: PeerError, step: Ask | None = None) -> None:
+    def _without_answer(
+        self, error: PeerError, step: Ask | None = None, pending: Pending | None = None
+    ) -> None:
         """One request without an answer is for the rules to judge, as long as the server lives."""
-        kind = judged_error(error, self.stage.connection.last_status, unusable=False)
+        # Its own status where there is one: a stream that is open beside it has one, too.
+        seen = self.stage.connection.last_status if pending is None else pending.status
+        kind = judged_error(error, seen, unusable=False)
         if error.kind is ErrorKind.TIMEOUT:
             self.unanswered = True
             if step is not None and called_tool(step):
@@ -237,7 +241,7 @@ class _Actor:
                 try:
                     reply = client.wait(pending, self.stage.deadline())
                 except PeerError as error:
-                    self._without_answer(error, step.many[place])
+                    self._without_answer(error, step.many[place], pending)
                 else:
                     if reply.error_code == _INTERNAL:
                         self.internal = self.internal or pending.method
