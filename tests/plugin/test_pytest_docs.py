@@ -43,6 +43,8 @@ def as_shown(out: str) -> str:
 def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Folder:
     folder = folder_for(pytester, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
+    for name in ("CI", "BUILD_NUMBER"):  # there pytest cuts nothing, however narrow it is
+        monkeypatch.delenv(name, raising=False)
     assert write_files(folder.path) == 7
     return folder
 

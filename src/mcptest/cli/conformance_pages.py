@@ -14,6 +14,7 @@ from typing import Any
 from mcptest.clients.catalogue import NOT_OFFERED as CLIENT_NOT_OFFERED
 from mcptest.clients.catalogue import client_scenario_table
 from mcptest.clients.scenario import Scenario
+from mcptest.report.page_command import write_or_check
 from mcptest.run.conformance.scenarios.catalogue import NOT_OFFERED, SERVER_SCENARIOS
 from mcptest.run.conformance.scenarios.scenario import ServerScenario
 
@@ -156,17 +157,7 @@ def write_pages(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    folders = [Path(one) for one in arguments if one != "--check"]
-    if len(folders) != 1:
-        sys.stderr.write("usage: python -m mcptest.cli.conformance_pages FOLDER [--check]\n")
-        return 2
-    if "--check" not in arguments:
-        write_pages(folders[0])
-        return 0
-    stale = stale_pages(folders[0])
-    for name in stale:
-        sys.stderr.write(f"{folders[0] / name} is not fresh\n")
-    return 1 if stale else 0
+    return write_or_check(arguments, "mcptest.cli.conformance_pages", write_pages, stale_pages)
 
 
 if __name__ == "__main__":

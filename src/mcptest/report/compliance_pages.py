@@ -14,6 +14,7 @@ from pathlib import Path
 from mcptest.model.revision import TIMELINE
 from mcptest.report.corpus_pages import stale_corpus_pages, write_corpus_pages
 from mcptest.report.grading_tables import PARTS as GRADING_PARTS
+from mcptest.report.page_command import write_or_check
 from mcptest.report.version_diff import plain, severity_in_words, summary_in_words
 from mcptest.rules.corpus.load import SHIPPED, shipped_registry
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS, WELL_KNOWN
@@ -218,17 +219,7 @@ def write_pages(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    folders = [Path(one) for one in arguments if one != "--check"]
-    if len(folders) != 1:
-        sys.stderr.write("usage: python -m mcptest.report.compliance_pages FOLDER [--check]\n")
-        return 2
-    if "--check" not in arguments:
-        write_pages(folders[0])
-        return 0
-    stale = stale_pages(folders[0])
-    for name in stale:
-        sys.stderr.write(f"{folders[0] / name} is not fresh\n")
-    return 1 if stale else 0
+    return write_or_check(arguments, "mcptest.report.compliance_pages", write_pages, stale_pages)
 
 
 if __name__ == "__main__":

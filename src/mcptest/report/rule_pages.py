@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mcptest.model.revision import TIMELINE
+from mcptest.report.page_command import write_or_check
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.declare import Rule
@@ -97,17 +98,7 @@ def write_pages(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    folders = [Path(one) for one in arguments if one != "--check"]
-    if len(folders) != 1:
-        sys.stderr.write("usage: python -m mcptest.report.rule_pages FOLDER [--check]\n")
-        return 2
-    if "--check" not in arguments:
-        write_pages(folders[0])
-        return 0
-    stale = stale_pages(folders[0])
-    for name in stale:
-        sys.stderr.write(f"{folders[0] / name} is not fresh\n")
-    return 1 if stale else 0
+    return write_or_check(arguments, "mcptest.report.rule_pages", write_pages, stale_pages)
 
 
 if __name__ == "__main__":
