@@ -19,7 +19,7 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
 from mcptest.transport.stdio import Stdio
-from tests.e2e.driving import BOUND, is_alive, messages_of, records_of
+from tests.e2e.driving import BOUND, PYTHON_SDK, is_alive, messages_of, records_of
 
 DEMO = (sys.executable, "-m", "mcptest.peer.demo")
 CALLS: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("weather", {"city": "Bern"})]
@@ -66,10 +66,11 @@ def agent_session(
     revision: Revision = Revision.V2025_06_18,
     calls: Sequence[tuple[str, dict[str, Any]]] = CALLS,
     cwd: Path | None = None,
+    server: Sequence[str] = DEMO,
 ) -> tuple[int | None, str]:
-    """An agent that makes the calls on the demo: how the command ended, and what it reported."""
+    """An agent that makes the calls on a server: how the command ended, and what it reported."""
     records: list[AnyRecord] = []
-    command = [*intercept_command(trajectory, *options), *DEMO]
+    command = [*intercept_command(trajectory, *options), *server]
     transport = Stdio(command, sink=records.append, cwd=str(cwd) if cwd else None)
     with Client(transport, revision=revision) as client:
         for name, arguments in calls:
@@ -310,3 +311,15 @@ def test_over_http_it_judges_when_it_is_stopped(
     assert b"[2] weather" in stderr
     called = [each for each in messages_of(capture, "client") if each["method"] == "tools/call"]
     assert [each["params"]["name"] for each in called] == ["add", "weather"]
+
+
+@pytest.mark.parametrize(("tool", "code"), [("add", 0), ("fail", 1)])
+def test_an_agent_on_a_real_server_is_held_to_its_trajectory(
+    tmp_path: Path, tool: str, code: int
+) -> None:
+    text = "trajectory:\n  - { type: presence, tools: [" + tool + "] }\n"
+    trajectory = written(tmp_path, "name: uses what it should\n" + text)
+    calls = [("add", {"a": 1, "b": 2})]
+    ended, told = agent_session(trajectory, calls=calls, server=PYTHON_SDK)
+    assert ended == code, told
+    assert "uses what it should" in told
