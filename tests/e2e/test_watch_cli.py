@@ -323,7 +323,9 @@ def without_times(lines: list[str]) -> list[str]:
 
 def test_the_sample_on_the_page_is_what_is_shown(site: Site) -> None:
     page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text("utf-8")
-    sample = re.search(r"```text\n\$ mcptest watch (.*?)\n(.*?)```", page, re.DOTALL)
+    sample = re.search(
+        r"```console\n\$ mcptest watch ([^\n]*--also server.py)\n(.*?)```", page, re.DOTALL
+    )
     assert sample is not None
     source, tests = site.folder / "server.py", site.folder / "evals" / "add.yaml"
     tests.parent.mkdir()

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ os.dup2(reads, 3)
 os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-_KEYS = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "End": 35}
+_KEYS = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "End": 35, "Tab": 9}
 
 
 class Browser:
@@ -100,6 +100,13 @@ class Browser:
         while not self.value(wrapped):
             assert time.monotonic() < end, f"never true: {expression}"
             self.value(frame)
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Until something outside of the page has happened."""
+        end = time.monotonic() + BOUND
+        while not happened():
+            assert time.monotonic() < end, "it never happened"
+            self.value("new Promise((done) => setTimeout(done, 5))")
 
     def text(self, selector: str) -> str:
         return str(self.value(f"document.querySelector({json.dumps(selector)}).textContent"))

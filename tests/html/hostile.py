@@ -30,6 +30,9 @@ SCRIPT = (
 REVERSED = "safe\u202egpj.exe\u2066\u200b"
 CONTROL = "\x1b[2J\x1b]0;owned\x07\x00\r\n::error:: \x9b"
 LONG = "BEGIN" + "A" * 10_000_000 + SCRIPT + "THE END"
+SEPARATORS = "one\u2028two\u2029three\u0085four"
+HALF = "half \ud800 of a pair"
+HALF_SENT = b'{"jsonrpc":"2.0","method":"half","params":{"name":"\\ud800 \\udc00 \\u2028"}}'
 NOT_TEXT = b"\xff\xfe<script>window.ran=1</script>"
 DUPLICATE = b'{"jsonrpc":"2.0","id":99,"result":{},"result":{"big":12345678901234567890123}}'
 
@@ -55,12 +58,17 @@ def records(long: str) -> Iterator[AnyRecord]:
     yield Frame(t=0.7, sender="server", raw=b"[" * 400 + b"]" * 400)
     rtl = {"jsonrpc": "2.0", "method": "\u05d0\u05d1\u05d2", "params": {"name": "7"}}
     yield Frame(t=0.8, sender="server", raw=said(rtl))
+    yield Frame(t=0.85, sender="server", raw=said({"jsonrpc": "2.0", "method": SEPARATORS}))
+    yield Frame(t=0.86, sender="server", raw=HALF_SENT)
     yield Trouble(t=0.9, error="bad-http", detail=SCRIPT + CONTROL, excerpt=REVERSED)
     yield Exited(t=1.0, signal=9, after="kill")
-    yield Closed(t=1.0, records=15)
+    yield Closed(t=1.0, records=17)
 
 
 LONG_ROW = 8
+NOT_TEXT_ROW = 5
+HALF_ROW = 13
+ROWS = 17
 
 
 def write_capture(path: Path, long: str = LONG) -> Path:
@@ -99,5 +107,5 @@ RUN = RunReport(
     tool="mcptest 0",
     started=SCRIPT,
     duration_ms=15,
-    notes=(SCRIPT, REVERSED),
+    notes=(SCRIPT, REVERSED, SEPARATORS, HALF),
 )

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mcptest.model.capture import Closed, Frame, Opened, Stderr
+from mcptest.model.capture import Frame
 from mcptest.model.errors import ExitCode
-from mcptest.model.results import FailedCheck, Proof, RunReport, Status
+from mcptest.model.results import RunReport, Status
 from mcptest.model.results import TestResult as Result
 from mcptest.report.html import making
 from mcptest.report.html.making import pictured
 from mcptest.report.stored import Stored
-from mcptest.wire.capture_codec import encode_record
-from tests.html import hostile
-from tests.html.browser import CHROMIUM, Browser, running_browser
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
-MANY_RESULTS = 10_000
-MANY_MESSAGES = 100_000
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with running_browser(tmp_path_factory.mktemp("profile")) as running:
-        running.size(1200, 800)
-        yield running
-
+from tests.html import hostile, large
+from tests.html.browser import Browser
 
 # -- hostile -----------------------------------------------------------------------------------
 
@@ -53,7 +39,7 @@ def long_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_of_a_hostile_peer_runs_or_loads(browser: Browser, hostile_page: Path) -> None:
     browser.open(hostile_page, "/results/1")
-    for row in range(15):
+    for row in range(hostile.ROWS):
         browser.value(f"location.hash = '#/wire/0/{row}'")
         browser.wait(
             f"document.querySelector('#wire-list [aria-selected=true]').dataset.at=='{row}'"
@@ -106,6 +92,48 @@ def test_a_long_string_can_be_read_to_its_end(browser: Browser, long_page: Path)
     assert browser.text("#wire-detail pre").endswith('THE END"}}')
 
 
+def saved(browser: Browser, folder: Path, row: int, page: Path) -> bytes:
+    """What the Save button of a record writes."""
+    browser.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+    browser.open(page, f"/wire/0/{row}")
+    button = "[...document.querySelectorAll('#wire-detail .small')].find((b) => b.textContent === "
+    browser.value(f"{button}'Save').click()")
+    browser.until(lambda: any(one.name.startswith("record-") for one in folder.iterdir()))
+    browser.until(lambda: not [one for one in folder.iterdir() if one.suffix == ".crdownload"])
+    (file,) = folder.iterdir()
+    content = file.read_bytes()
+    file.unlink()
+    return content
+
+
+def test_every_byte_can_be_saved_as_it_was_sent(
+    browser: Browser, long_page: Path, tmp_path: Path
+) -> None:
+    sent = [one for one in hostile.records(hostile.LONG) if isinstance(one, Frame)]
+    long = next(one.raw for one in sent if len(one.raw) > 10_000_000)
+    assert saved(browser, tmp_path, hostile.LONG_ROW, long_page) == long
+    assert saved(browser, tmp_path, hostile.NOT_TEXT_ROW, long_page) == hostile.NOT_TEXT
+    assert saved(browser, tmp_path, hostile.HALF_ROW, long_page) == hostile.HALF_SENT
+    assert browser.complaints == []
+
+
+def test_separators_and_halves_of_pairs_are_shown_and_break_nothing(
+    browser: Browser, hostile_page: Path
+) -> None:
+    browser.open(hostile_page)
+    notes = browser.text("#overview .card:last-child")
+    for part in ("one\\u2028two\\u2029three\\u0085four", "half \\ud800 of a pair"):
+        assert part in notes
+    assert (
+        browser.value(
+            "JSON.parse(document.getElementById('page').textContent).sources[0].notes[3]"
+            ".charCodeAt(5)"
+        )
+        == 0xD800
+    )
+    assert browser.complaints == []
+
+
 def test_a_name_of_any_length_is_cut_where_it_is_a_heading_and_kept_in_full(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -129,40 +157,10 @@ def test_letters_from_right_to_left_stay_by_themselves(
 # -- large -------------------------------------------------------------------------------------
 
 
-def a_result(number: int) -> Result:
-    if number % 10:
-        return Result(f"test {number}", Status.PASS, duration_ms=number % 90, file="evals/a.yaml")
-    check = FailedCheck("equals", "not equal", '{"a":1,"b":2}', '{"a":1,"b":3}')
-    return Result(
-        f"test {number}",
-        Status.FAIL,
-        detail=f"not equal: {number}",
-        file="evals/b.yaml",
-        failures=(check,),
-        proof=Proof(request='{"id":1}', capture="large.jsonl"),
-    )
-
-
 @pytest.fixture(scope="module")
 def large_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("large")
-    capture = folder / "large.jsonl"
-    with capture.open("wb") as file:
-        file.write(encode_record(Opened(server_label="large", transport="stdio")))
-        file.write(encode_record(Stderr(t=0.0, text="hello")))
-        for number in range(MANY_MESSAGES // 2):
-            t = number / 1000
-            asked = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % number
-            answer = b'{"jsonrpc":"2.0","id":%d,"result":{}}' % number
-            file.write(encode_record(Frame(t=t, sender="client", raw=asked)))
-            file.write(encode_record(Frame(t=t + 0.0005, sender="server", raw=answer)))
-        file.write(encode_record(Closed(t=100.0)))
-    run = RunReport(tuple(map(a_result, range(MANY_RESULTS))), started="2026-11-16T00:00:00Z")
-    page = folder / "large.html"
-    stored = [Stored("run.json", run, ExitCode.FAILED)]
-    with pytest.MonkeyPatch.context() as patched:  # the rules are judged elsewhere, and take longer
-        patched.setattr(making, "all_rules", list)
-        page.write_bytes(pictured([str(capture)]).page(stored, ExitCode.FAILED))
+    page = tmp_path_factory.mktemp("large") / "large.html"
+    page.write_bytes(large.large_page())
     return page
 
 
@@ -208,9 +206,7 @@ def test_a_hundred_thousand_messages_are_walked_and_paired(
 
 def test_a_result_leads_to_its_messages_on_the_wire(browser: Browser, large_page: Path) -> None:
     browser.open(large_page, "/results/10")
-    browser.value(
-        "[...document.querySelectorAll('#result-detail .link')].pop().click()",
-    )
+    browser.click("#result-detail .to-wire")
     assert browser.value("document.getElementById('wire').hidden") is False
     assert browser.value("location.hash") == "#/wire/0/0"
 

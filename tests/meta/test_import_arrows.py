@@ -17,7 +17,7 @@ FLOORS = [
     {"rules"},
     {"clients"},
     {"run", "report", "explain"},
-    {"testing"},
+    {"testing", "agents"},
     {"cli"},
     {"pytest_plugin"},
 ]
@@ -49,6 +49,7 @@ FORBIDDEN = {
 
 DEMO = "mcptest.peer.demo"
 SCRIPTED = "mcptest.peer.scripted"
+AGENTS = "mcptest.agents"
 STRATEGIES = "mcptest.strategies"
 DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.model.revision"}
 
@@ -134,15 +135,17 @@ def test_the_demo_needs_nothing_but_the_standard_library() -> None:
 
 def test_the_demo_is_imported_by_the_command_line_only_as_a_program() -> None:
     """Nobody reaches into it: whoever tests against it starts it and talks to it. The scripted
-    server, which is another program, stands on the same loop and the same HTTP."""
+    server, which is another program, stands on the same loop and the same HTTP, and the server for
+    agents and mocks on all of the machinery, with content of their own."""
     users = {
         module.name
         for module in modules()
-        if not is_demo(module) and not within(module.name, {SCRIPTED})
+        if not is_demo(module) and not within(module.name, {SCRIPTED, AGENTS})
         for _, name in imports_of(module)
         if within(name, {DEMO})
     }
-    assert users <= {"mcptest.cli.serve"}
+    served = {"mcptest.run.mocking", "mcptest.run.replaying"}
+    assert users <= {"mcptest.cli.serve", "mcptest.cli.mcp"} | served
 
 
 def test_the_walk_sees_imports_wherever_they_stand() -> None:

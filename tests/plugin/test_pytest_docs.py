@@ -45,12 +45,12 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Folder
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("CI", "BUILD_NUMBER"):  # there pytest cuts nothing, however narrow it is
         monkeypatch.delenv(name, raising=False)
-    assert write_files(folder.path) == 7
+    assert write_files(folder.path) == 8
     return folder
 
 
 def test_every_file_of_the_page_runs(folder: Folder) -> None:
-    folder.run(*ANYIO, "-W", "error").assert_outcomes(failed=1, passed=10)
+    folder.run(*ANYIO, "-W", "error").assert_outcomes(failed=1, passed=15, skipped=1)
 
 
 def test_pytest_says_what_the_page_shows(folder: Folder) -> None:

@@ -30,6 +30,7 @@ class Bug:
         fault: Fault,
         least: int = 1,
         revision: str = "2025-11-25",
+        allow: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.about = about
@@ -40,6 +41,8 @@ class Bug:
         self.least = least
         """How many messages of a client it takes, after the session has begun."""
         self.revision = revision
+        self.allow = allow
+        """Tools that may be called, though they do not say that they only read."""
 
 
 def bug(
@@ -50,8 +53,9 @@ def bug(
     fault: Fault,
     least: int = 1,
     revision: str = "2025-11-25",
+    allow: tuple[str, ...] = (),
 ) -> None:
-    BUGS[name] = Bug(name, about, found_by, rules, fault, least, revision)
+    BUGS[name] = Bug(name, about, found_by, rules, fault, least, revision, allow)
 
 
 # -- how a bug is made -------------------------------------------------------------------------

@@ -167,6 +167,12 @@ def _turned(message: Obj, request: Obj) -> Obj:
     return message
 
 
+def _counting_twice_is_once(result: Obj) -> None:
+    for tool in result["tools"]:
+        if tool["name"] == "bump":
+            tool["annotations"] = {**tool["annotations"], "idempotentHint": True}
+
+
 def _by_process(result: Obj) -> None:
     import os
 
@@ -174,6 +180,14 @@ def _by_process(result: Obj) -> None:
 
 
 bug("reading-writes", "echo changes the counter", "read-only", ("relation",), _reading_counts)
+bug(
+    "counting-is-idempotent",
+    "bump says that calling it twice is as calling it once",
+    "idempotent",
+    ("relation",),
+    on_result("tools/list", _counting_twice_is_once),
+    allow=("bump",),
+)
 bug(
     "order-matters",
     "add gives 0 when b comes first",

@@ -64,7 +64,7 @@ def served(way: Way) -> Iterator[Target]:
         process.stderr.close()
 
 
-def tried(case: Case, examples: int, seed: int = 1, max_time: float = 60.0) -> PropertyReport:
+def tried(case: Case, examples: int, seed: int = 1, max_time: float = 300.0) -> PropertyReport:
     with served(case.way) as target:
         return run_properties(
             PropertyOrder(
@@ -80,24 +80,47 @@ def tried(case: Case, examples: int, seed: int = 1, max_time: float = 60.0) -> P
         )
 
 
+class Held(msgspec.Struct, frozen=True):
+    """What became of one pair of a revision and a way."""
+
+    case: Case
+    report: PropertyReport
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        """Nothing was found, and nothing was left out for want of time."""
+        early = any(one.ended_early for one in self.report.properties)
+        return not self.report.failed and not early
+
+
+def look_at(case: Case, examples: int) -> Held:
+    begun = time.monotonic()
+    return Held(case, tried(case, examples), time.monotonic() - begun)
+
+
+def told(one: Held) -> str:
+    case, report = one.case, one.report
+    held = "holds" if one.is_good else "BROKEN"
+    where = f"{case.revision.value:<11} {case.way:<6}"
+    lines = [f"{held:<7} {where} {report.examples:>6} examples {one.seconds:6.1f} s"]
+    for found in report.counterexamples:
+        lines.append(f"        {found.of_property} {found.rule} {found.message}")
+        lines += (f"          {line.sender} {line.text}" for line in found.lines)
+    lines += (
+        f"        {each.name}: {each.ended_early}" for each in report.properties if each.ended_early
+    )
+    return "\n".join(lines)
+
+
 def main(words: list[str]) -> int:
     examples = int(words[0]) if words else 200
-    total = bad = 0
+    seen = []
     for case in cases():
-        begun = time.monotonic()
-        report = tried(case, examples)
-        total += report.examples
-        bad += report.failed
-        held = "holds" if not report.failed else "BROKEN"
-        sys.stdout.write(
-            f"{held:<7} {case.revision.value:<11} {case.way:<6} {report.examples:>6} examples "
-            f"{time.monotonic() - begun:6.1f} s\n"
-        )
-        for found in report.counterexamples:
-            sys.stdout.write(f"        {found.of_property} {found.rule} {found.message}\n")
-            sys.stdout.writelines(f"          {line.sender} {line.text}\n" for line in found.lines)
-        sys.stdout.flush()
-    sys.stdout.write(f"{total} examples, {bad} servers broken\n")
+        seen.append(look_at(case, examples))
+        print(told(seen[-1]), flush=True)
+    bad = sum(not one.is_good for one in seen)
+    print(f"{sum(one.report.examples for one in seen)} examples, {bad} servers broken")
     return 1 if bad else 0
 
 

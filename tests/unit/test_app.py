@@ -68,15 +68,18 @@ def test_help_names_every_command_and_exit_code(
     assert "130 interrupted" in out
 
 
+NUMBER = "did you mean --number? see mcptest try --help"
+
+
 @pytest.mark.parametrize(
     ("argv", "message", "hint"),
     [
         (["recrod"], "unknown command: recrod", "did you mean record?"),
         (["xyzzy"], "unknown command: xyzzy", "mcptest --help lists the commands"),
-        (["--verison"], "unknown option: --verison", "mcptest --help lists the commands"),
-        (["try", "--nmber", "3"], "unrecognized arguments", "see mcptest try --help"),
+        (["--verison"], "unknown option: --verison", "did you mean --version?"),
+        (["try", "--nmber", "3"], "unrecognized arguments", NUMBER),
         (["try", "--number", "x"], "invalid int value", "see mcptest try --help"),
-        (["try", "--num", "3"], "unrecognized arguments", "see mcptest try --help"),
+        (["try", "--num", "3"], "unrecognized arguments", NUMBER),
     ],
 )
 def test_a_bad_command_line_is_one_message_with_a_hint_and_exit_code_2(
@@ -202,3 +205,24 @@ def test_a_reader_that_left_is_no_defect_of_ours() -> None:
 def test_closed_standard_streams_do_no_harm() -> None:
     script = f'exec "{sys.executable}" -m mcptest --help <&- >&- 2>&-'
     assert subprocess.run(["sh", "-c", script], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("fleet mcp.json --srver x", "did you mean --server? see mcptest fleet --help"),
+        ("run s.yaml --jbos=3", "did you mean --jobs? see mcptest run --help"),
+        ("compliance run --servr demo", "did you mean --server? see mcptest compliance run --help"),
+        ("conformance sever", "did you mean server? see mcptest conformance --help"),
+        ("schema suit", "did you mean suite? see mcptest schema --help"),
+        ("lint --server demo --format agnt", "did you mean agent? see mcptest lint --help"),
+        ("run --unlike-anything", "  see mcptest run --help"),
+        ("--versoin", "did you mean --version?"),
+        ("rn", "did you mean run?"),
+    ],
+)
+def test_a_word_that_is_mistyped_has_what_was_meant_beside_it(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(typed.split()) == 2
+    assert capsys.readouterr().err.rstrip().endswith(meant)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from mcptest.model.compliance import ComplianceReport
-from mcptest.report.compliance_html import compliance_as_html
 from mcptest.report.compliance_json import compliance_as_json
 from mcptest.report.compliance_markdown import compliance_as_markdown
 from mcptest.report.compliance_text import compliance_lines
+from mcptest.report.html.making import page_of
 from mcptest.report.terminal import Style
 from mcptest.run.lanes_compliance import min_grade_gate
 from tests.unit.compliance_results import INCONCLUSIVE, judgement, result, results
@@ -29,7 +29,7 @@ def test_the_json_report_has_no_score_without_a_letter_and_says_why() -> None:
 def test_no_other_report_shows_a_score() -> None:
     report = hardly_seen()
     text = "\n".join(compliance_lines(report, Style(colour=False, unicode=False)))
-    for page in (text, compliance_as_markdown(report), compliance_as_html(report)):
+    for page in (text, compliance_as_markdown(report), page_of(report).decode()):
         assert "of 100" not in page
         assert "no grade: too little was observed for one" in page
 

@@ -146,6 +146,13 @@ def test_a_cause_is_told_once_with_what_it_held_up_and_without_secrets() -> None
     assert held[0].hint
 
 
+def test_a_cause_keeps_the_lines_of_what_the_server_said() -> None:
+    causes = Causes(Masker())
+    causes.note_error(PeerError(ErrorKind.EXITED, "exited\n  stderr: one\x1b\n  stderr: two"))
+    (cause,) = causes.counted([])
+    assert cause.message == "exited\n  stderr: one\\x1b\n  stderr: two"
+
+
 def test_rules_that_stumble_over_the_same_noise_are_known() -> None:
     line, other = Evidence(received="Welcome!"), Evidence(received="{broken")
     noise = outcome("STDIO-001", evidence=(line,))

@@ -13,7 +13,7 @@ import pytest
 from mcptest.model.errors import UsageError
 from mcptest.model.masking import Masker
 from mcptest.run.naming import ServerWords, target_of
-from mcptest.transport.target import Target
+from mcptest.transport.target import DEMO, Target
 
 
 def named(server: str | None = None, **words: Any) -> Target:
@@ -83,7 +83,7 @@ def test_the_transport_can_be_chosen_against_the_guess() -> None:
 
 def test_the_demo_is_started_by_our_own_interpreter() -> None:
     target = named("demo", env={"A": "1"})
-    assert target.command == (sys.executable, "-m", "mcptest.peer.demo")
+    assert target.command == (sys.executable, "-P", "-m", "mcptest.peer.demo")
     assert (target.label, target.env) == ("demo", {"A": "1"})
 
 
@@ -145,6 +145,12 @@ def test_a_word_that_the_configuration_does_not_know_is_a_command(
     config({"files": {"command": "npx"}})
     assert named("other").command == ("other",)
     assert named("files --verbose").command == ("files", "--verbose")
+
+
+def test_a_named_configuration_has_the_first_word_about_demo(config: Callable[..., Path]) -> None:
+    path = config({"demo": {"command": "npx"}}, "other.json")
+    assert named("demo", config=path).command == ("npx",)
+    assert named("demo").command == DEMO.command
 
 
 def test_a_named_configuration_must_know_the_name(config: Callable[..., Path]) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from mcptest.model.compliance import ComplianceReport
 from mcptest.model.errors import UsageError
-from mcptest.report.compliance_html import compliance_as_html
 from mcptest.report.compliance_json import compliance_as_json, read_compliance
 from mcptest.report.compliance_markdown import compliance_as_markdown
+from mcptest.report.html.making import page_of
 from mcptest.report.schemas import schema_of
 from tests.unit.sample_compliance import (
     GATES,
@@ -35,7 +35,7 @@ def test_what_is_written_fits_the_schema_and_is_read_back_whole(report: Complian
     again = read_compliance(written)
     assert again == report
     assert compliance_as_markdown(again) == compliance_as_markdown(report)
-    assert compliance_as_html(again) == compliance_as_html(report)
+    assert page_of(again) == page_of(report)
 
 
 def test_the_numbers_that_a_script_needs_are_there() -> None:

@@ -1,53 +1,47 @@
-"""Progress while a server is judged: on a terminal, and nowhere else."""
+"""Progress while a server is judged: how far, and what is broken at once."""
 
 from __future__ import annotations
-
-import io
 
 from mcptest.model.compliance_events import JudgingBegan, RuleJudged
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Outcome
 from mcptest.report.compliance_progress import JudgingProgress
-from mcptest.report.terminal import Style
-from tests.unit.test_report_progress import COLOUR, Gone, Terminal, frames
+from tests.unit.test_report_progress import Terminal, plain, started
 
 BEGAN = JudgingBegan(Revision.V2026_07_28, "stdio", "weather 2.1.0", 168)
-JUDGED = RuleJudged(37, 168, "TOOLS-004", Outcome.FAIL)
+JUDGED = RuleJudged(37, 168, "TOOLS-004", Outcome.PASS)
 
 
-def test_a_terminal_sees_the_rule_that_was_judged_and_nothing_at_the_end() -> None:
+def test_a_terminal_sees_how_many_rules_are_judged() -> None:
     stream = Terminal()
-    progress = JudgingProgress(stream, COLOUR)
-    progress(BEGAN)
-    progress(JUDGED)
-    progress.close()
-    assert frames(stream) == [
-        "[0/168] weather 2.1.0 2026-07-28",
-        "[37/168] TOOLS-004 2026-07-28",
-        "",
-    ]
+    progress, clock = started(stream, 0)
+    tell = JudgingProgress(progress)
+    progress.tick()
+    assert "starting 0s" in plain(stream.getvalue())
+    clock.now += 1
+    tell(BEGAN)
+    assert "[0/168] 1s" in plain(stream.getvalue())
+    assert "weather 2.1.0 2026-07-28" in plain(stream.getvalue())
+    clock.now += 1
+    tell(JUDGED)
+    assert "[37/168] 2s · 16/s" in plain(stream.getvalue())
+    assert "TOOLS-004 2026-07-28" in plain(stream.getvalue())
 
 
-def test_a_pipe_sees_nothing() -> None:
-    stream = io.StringIO()
-    for style in (COLOUR, Style()):
-        progress = JudgingProgress(stream, style)
-        progress(BEGAN)
-        progress(JUDGED)
-        progress.close()
-    assert stream.getvalue() == ""
-
-
-def test_a_name_that_is_too_long_or_hostile_stays_on_its_line() -> None:
+def test_a_must_that_is_broken_is_told_at_once_and_a_should_is_not() -> None:
     stream = Terminal()
-    progress = JudgingProgress(stream, COLOUR, width=40)
-    progress(JudgingBegan(Revision.DRAFT, "stdio", "\x1b[2J\n" + "x" * 500, 3))
-    assert len(frames(stream)[0]) < 40
+    progress, _ = started(stream, 0)
+    tell = JudgingProgress(progress)
+    tell(BEGAN)
+    tell(RuleJudged(1, 168, "TOOLS-004", Outcome.FAIL, "names are unique", failed=True))
+    tell(RuleJudged(2, 168, "TOOLS-005", Outcome.FAIL, "names are short", failed=False))
+    assert "✗ TOOLS-004 2026-07-28: names are unique\n" in plain(stream.getvalue())
+    assert "TOOLS-005" not in stream.getvalue()
+
+
+def test_a_server_with_a_hostile_name_steers_nothing() -> None:
+    stream = Terminal()
+    progress, _ = started(stream, 0)
+    JudgingProgress(progress)(JudgingBegan(Revision.DRAFT, "stdio", "\x1b[2J\n" + "x" * 500, 3))
     assert "\x1b[2J" not in stream.getvalue()
-
-
-def test_a_stream_that_is_gone_costs_the_progress_only() -> None:
-    progress = JudgingProgress(Gone(), COLOUR)
-    progress(BEGAN)
-    progress(JUDGED)
-    progress.close()
+    assert all(len(line) < 80 for line in plain(stream.getvalue()).split("\n"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mcptest.model.compliance import ComplianceReport, Evidence, Grade, RootCause
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.report import columns
+from mcptest.report.compliance_markdown import compliance_as_markdown
 from mcptest.report.compliance_matrix import ROWS_SHOWN, matrix_rows
 from mcptest.report.compliance_text import GROUPS_SHOWN, IDS_SHOWN, compliance_lines
 from mcptest.report.terminal import Style
@@ -61,6 +62,17 @@ def test_on_a_terminal_the_grade_stands_in_a_box_of_its_colour() -> None:
     failing = report_of(judgement(grade=Grade("F", 12.0)))
     assert "\x1b[31;1m│  F   │\x1b[0m" in text_of(failing, TERMINAL)
     assert "│" not in text_of(SAMPLE, TERMINAL, width=50)
+
+
+def test_what_a_dying_server_said_stands_in_lines_of_its_own() -> None:
+    said = "exited with code 3\n  stderr: Traceback:\n  stderr:     import nothing"
+    report = report_of(judgement(causes=(RootCause("exited", said, "fix it", (), 1),)))
+    text = text_of(report)
+    assert "exited: exited with code 3\n" in text
+    assert "\n      stderr: Traceback:\n      stderr:     import nothing\n" in text
+    assert "exited with code 3; stderr: Traceback:" in text  # below, where rules are grouped by it
+    assert "\\n" not in text + compliance_as_markdown(report)
+    assert "\n  stderr: Traceback:\n" in compliance_as_markdown(report)
 
 
 def test_causes_come_before_failures_before_gates_before_sections_before_coverage() -> None:

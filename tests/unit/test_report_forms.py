@@ -274,7 +274,7 @@ def test_tap_has_the_proof_of_a_failure_and_the_reason_of_a_skip() -> None:
 def test_a_number_sign_in_a_name_is_no_directive() -> None:
     named = msgspec.structs.replace(SUM, name="a # SKIP b \\")
     (test,) = tap_of(RunReport(results=(named,)))
-    assert (test.ok, test.directive, test.name) == (False, "", "a \\# SKIP b \\\\")
+    assert (test.ok, test.directive, test.name) == (False, "", "a \\#: SKIP b \\\\")
 
 
 def test_a_failure_that_is_expected_is_something_to_do() -> None:

@@ -36,12 +36,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("mcptest.cli.watch", "rerun what changed, and show which outcomes flipped"),
     "record": ("mcptest.cli.record", "record a session with a server, or between a client and one"),
     "intercept": ("mcptest.cli.intercept", "sit between an agent and a server, check its calls"),
+    "fleet": ("mcptest.cli.fleet", "judge every server of a client configuration"),
     "compliance": ("mcptest.cli.compliance", "judge captures and servers by the specification"),
     "conformance": ("mcptest.cli.conformance", "the scenario suite, for clients and servers"),
     "explain": ("mcptest.cli.explain", "one rule or lint code in full: what, why, and where from"),
     "doctor": ("mcptest.cli.doctor", "what will break when a server moves to another revision"),
-    "serve": ("mcptest.cli.serve", "be a server: the demo, or the one of a scenario"),
+    "mcp": ("mcptest.cli.mcp", "be an MCP server for agents: judge, lint, run what you allow"),
+    "serve": ("mcptest.cli.serve", "be a server: the demo, a mock, a recording, a scenario"),
     "report": ("mcptest.cli.report", "stored runs and captures again: HTML, merged shards"),
+    "completion": ("mcptest.cli.completion", "a script that completes command lines in a shell"),
     "schema": ("mcptest.cli.schema", "print the JSON Schema of a file format"),
 }
 
@@ -93,8 +96,27 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed through unchanged
 
+    def format_help(self) -> str:
+        from mcptest.cli.manual import furnish
+
+        furnish(self)
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        from mcptest.cli.meant import meant
+
+        near = meant(message, self._option_string_actions)
+        hint = f"see {self.prog} --help"
+        raise UsageError(message, hint=f"did you mean {near}? {hint}" if near else hint)
+
+    def parse_known_args(  # type: ignore[override]  # of its three forms only this one is used
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """What nobody knows is told of by the parser of the action, which knows its options."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
 
 def run(argv: Sequence[str]) -> int:
@@ -173,19 +195,29 @@ def _dispatch(argv: Sequence[str]) -> int:
     if name not in COMMANDS:
         import difflib
 
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        near = difflib.get_close_matches(name, (*COMMANDS, "--help", "--version"), n=1)
         hint = f"did you mean {near[0]}?" if near else "mcptest --help lists the commands"
         kind = "option" if name.startswith("-") else "command"
         raise UsageError(f"unknown {kind}: {name}", hint=hint)
-    module_name, summary = COMMANDS[name]
-    _import_msgspec_alone()
-    module = cast("CommandModule", importlib.import_module(module_name))
-    parser = Parser(prog=f"mcptest {name}", description=summary[0].upper() + summary[1:] + ".")
-    module.configure(parser)
+    if name != "completion":  # somebody waits with a finger on a key, and it needs none of it
+        _import_msgspec_alone()
+    parser = parser_of(name)
     own, command = _split_at_dashes(argv[1:])
     arguments = parser.parse_args(own)
     arguments.server_command = command
-    return module.run(arguments)
+    return _module_of(name).run(arguments)
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of one command, as its module configures it."""
+    summary = COMMANDS[name][1]
+    parser = Parser(prog=f"mcptest {name}", description=summary[0].upper() + summary[1:] + ".")
+    _module_of(name).configure(parser)
+    return parser
+
+
+def _module_of(name: str) -> CommandModule:
+    return cast("CommandModule", importlib.import_module(COMMANDS[name][0]))
 
 
 def _import_msgspec_alone() -> None:

@@ -17,28 +17,15 @@ from mcptest.cli.explored import (
     repeat_command,
 )
 from mcptest.cli.options import add_common_options, add_server_options, duration
+from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
     from mcptest.model.audit import AuditReport
     from mcptest.run.exploring.auditing import Audit, AuditOrder
 
-_EPILOG = """\
-examples:
-  mcptest audit --server "npx -y my-server"
-  mcptest audit --server "npx -y my-server {{fixture}}" --fixture ./data --include-writes
-  mcptest audit --server http://127.0.0.1:3001/mcp --output evals --min-score 90
-
-Tools that do not say that they only read are skipped and listed; --include-writes calls them too,
-and so does --docker IMAGE, which puts the server into a container first.
-
-exit codes: 0 in health, 1 something crashed, hung, lied or scored too low, 2 bad options,
-            3 the server is unreachable, 4 there was nothing to test
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("--include-writes", action="store_true", help="call tools that may write, too")
     add("--docker", default="", metavar="IMAGE", help="run the server in a container of this image")
@@ -61,10 +48,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcptest.run.interrupt import stopping_on_signals
-
     if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
         raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
+    with captures_for_html(arguments):
+        return _audit_and_tell(arguments)
+
+
+def _audit_and_tell(arguments: argparse.Namespace) -> int:
+    from mcptest.run.interrupt import stopping_on_signals
+
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         try:
             audit = _audited(arguments, explored)
@@ -78,21 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audited(arguments: argparse.Namespace, explored: Explored) -> Audit:
-    from mcptest.report.progress import StatusLine
-    from mcptest.report.terminal import Style
+    from mcptest.cli.live import live_progress
     from mcptest.run.exploring.auditing import Audit
 
     audit = Audit(explored.subject, _order(arguments, explored))
     total = audit.meet()
     if "tools/list" not in audit.offer.problems:
         check_tool_names(arguments.tool, named_tools(audit.offer.tools))
-    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
-    try:
-        for number, item in enumerate(audit.items(), 1):
-            if not arguments.quiet:
-                line.draw(f"[{number}/{total}]", item.name)
-    finally:
-        line.clear()
+    with live_progress(arguments, total) as progress:
+        for item in audit.items():
+            progress.finish(item.name, item.name, failed=item.is_bad, reason=item.detail)
     return audit
 
 
@@ -149,6 +136,7 @@ def _views(report: AuditReport, arguments: argparse.Namespace) -> Views:
         markdown=lambda: audit_as_markdown(report),
         lines=lambda style: audit_lines(report, style, **words),
         summary=lambda: summary_in_words(report),
+        report=report,
     )
 
 

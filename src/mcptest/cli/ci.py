@@ -8,35 +8,19 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from mcptest.cli import run as suite_run
 from mcptest.cli.options import is_for_a_program
 from mcptest.model.errors import ExitCode, UsageError
-from mcptest.model.results import RunReport
+from mcptest.model.results import Demand, RunReport
 from mcptest.report import markdown
 from mcptest.report.annotations import github
 from mcptest.run.interrupt import stopping_on_signals
 
-EPILOG = """\
-It takes everything that `mcptest run` takes. What differs:
-  - it fails when the pass rate, passed / (passed + failed), is below --threshold;
-  - a regression against --baseline is shown, and fails only with --fail-on-regression;
-  - a report that can't be written fails (as with --strict-reports);
-  - when all tests are skipped nothing was run: exit 4, never green;
-  - the Markdown report is appended to $GITHUB_STEP_SUMMARY, and under GitHub Actions
-    each failure becomes an annotation of the suite's line.
-
-examples:
-  mcptest ci --suite evals/ --fixture evals/fixtures --junit results.xml
-  mcptest ci --suite evals/ --threshold 95 --baseline baseline.json --fail-on-regression
-
-exit codes: 0 good enough, 1 below the threshold or a regression or an unwritten report,
-            2 could not start, 4 nothing was run, 130 interrupted
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     suite_run.configure(parser)
-    parser.epilog = EPILOG
     parser.set_defaults(strict_reports=True)
     group = parser.add_argument_group("what is good enough")
     group.add_argument(
@@ -59,13 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings, options = suite_run.settings_of(arguments, loaded), suite_run.run_options(arguments)
     with stopping_on_signals() as stop:
         report = suite_run.carry_out(arguments, tests, settings, options, stop, lanes)
+        report = msgspec.structs.replace(report, demand=_demand(arguments))
         suggested = suite_run.suggestions(arguments, tests, report, settings, stop)
         report, unwritten = suite_run.publish(
             arguments,
             report,
             stored,
             elsewhere=lambda done: step_summary(done, os.environ),
-            fails=lambda done: _fails(arguments, done) or bool(loaded.problems),
+            fails=lambda done: done.falls_short or bool(loaded.problems),
         )
         suite_run.tell_suggestions(arguments, suggested)
         _annotate(arguments, report)
@@ -88,17 +73,15 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--fail-on-regression requires --baseline")
 
 
-def _fails(arguments: argparse.Namespace, report: RunReport) -> bool:
-    regressed = bool(report.regressions) and arguments.fail_on_regression
-    return regressed or not _is_enough(arguments.threshold, report)
-
-
-def _is_enough(threshold: int, report: RunReport) -> bool:
-    return report.passed * 100 >= threshold * (report.passed + report.failed)
+def _demand(arguments: argparse.Namespace) -> Demand | None:
+    """What was asked for, so that each report tells the verdict of the command."""
+    if arguments.threshold == 100 and arguments.baseline is None:
+        return None
+    return Demand(arguments.threshold, arguments.fail_on_regression)
 
 
 def _is_below(threshold: int, report: RunReport) -> bool:
-    if _is_enough(threshold, report):
+    if not msgspec.structs.replace(report, regressions=()).falls_short:
         return False
     rate = report.passed * 100 // (report.passed + report.failed)
     sys.stderr.write(f"mcptest: pass rate {rate}% is below threshold {threshold}%\n")

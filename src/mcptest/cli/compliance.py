@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcptest.cli.compliance_options import DESCRIPTION, configure_run
+from mcptest.cli.compliance_options import configure_run
 from mcptest.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -16,37 +16,13 @@ if TYPE_CHECKING:
     from mcptest.rules.declare import Rule
     from mcptest.rules.judge import JudgedSession
 
-_INVARIANTS = """\
-Judge recorded sessions by the rules that hold for a whole session. No server is contacted: the
-same capture always gives the same verdicts.
-
-exit codes: 0 nothing that counts is broken, 1 a MUST rule is broken or several servers get in each
-            other's way, 2 the file can't be read as a capture, 4 there was nothing to judge
-"""
-
-
-_DIFF = """\
-What moves between two revisions, rule by rule: what was expected, what is expected now, and what
-to do about it. With a suite also which of its compliance tests that touches.
-
-revisions: v2024-11-05, v2025-03-26, v2025-06-18, v2025-11-25, v2026-07-28, draft (also without v)
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    configure_run(commands.add_parser("run", help="judge a server", description=DESCRIPTION))
-    _configure_invariants(
-        commands.add_parser("invariants", help="judge captures", description=_INVARIANTS)
-    )
-    _configure_rules(
-        commands.add_parser(
-            "rules", help="list the rules", description="List every rule with what it demands."
-        )
-    )
-    _configure_diff(
-        commands.add_parser("diff", help="what a move to a revision changes", description=_DIFF)
-    )
+    configure_run(commands.add_parser("run", help="judge a server"))
+    _configure_invariants(commands.add_parser("invariants", help="judge captures"))
+    _configure_rules(commands.add_parser("rules", help="list the rules"))
+    _configure_diff(commands.add_parser("diff", help="what a move to a revision changes"))
 
 
 def _configure_invariants(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,16 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def listening(arguments: argparse.Namespace) -> Iterator[Tell]:
-    """Who is told while a server is judged; the line is gone before a report or an error."""
-    if arguments.quiet:
-        yield lambda event: None
-        return
+    """Who is told while a server is judged; nothing is left of it before a report or an error."""
+    from mcptest.cli.live import live_progress
     from mcptest.report.compliance_progress import JudgingProgress
-    from mcptest.report.terminal import Style, columns
 
-    style = Style.of(sys.stderr, no_color=arguments.no_color)
-    progress = JudgingProgress(sys.stderr, style, columns())
-    try:
-        yield progress
-    finally:
-        progress.close()
+    with live_progress(arguments, 0) as progress:
+        yield JudgingProgress(progress)

@@ -18,24 +18,6 @@ from mcptest.cli.options import (
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
 
-DESCRIPTION = """\
-Judge a server by the specification: probe it, capture everything, judge every rule of the
-revision's corpus, grade it. Only tools that say they just read are called, unless you allow more.
---spec-version all judges by every revision that the server speaks.
-"""
-EPILOG = """\
-examples:
-  mcptest compliance run --server demo
-  mcptest compliance run --server "npx my-server /data" --spec-version all
-  mcptest compliance run --server http://127.0.0.1:3001/mcp --html report.html --json-file r.json
-  mcptest compliance run --from-suite compliance.yml --junit results.xml
-  mcptest compliance run --server demo --rule PROTO-002 --verbose
-  mcptest compliance run --baseline known.yml --min-grade A- -- node dist/index.js
-
-exit codes: 0 conforms, 1 a MUST is broken or a gate failed (with --strict also a broken SHOULD),
-            2 could not start, 3 the server could not be reached or started,
-            4 nothing was observed, 130 interrupted (what was judged by then is still reported)
-"""
 FORMATS = ("text", "json", "markdown", "md", "html", "agent", "tap")
 FILES = ("json-file", "markdown", "html", "junit")
 _NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
@@ -43,7 +25,6 @@ _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument(
         "--from-suite", type=Path, metavar="FILE", help="judge as the compliance block of it says"
     )

@@ -7,32 +7,47 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from mcptest.cli.options import FORMS
 from mcptest.cli.report_forms import Told, form, say_form
 from mcptest.model.compliance import ComplianceReport, Judgement
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
-from mcptest.model.show import show
+from mcptest.model.show import in_one_line, show
 from mcptest.report.terminal import Style, columns, say, say_json
 from mcptest.run.lanes_results import COMPLIANCE, result_of_gate, results_of_judgement
 from mcptest.suite.model import Place
 from mcptest.transport.files import replace_file
 
 
-def publish(arguments: argparse.Namespace, report: ComplianceReport) -> list[str]:
-    """A sentence for each file that could not be written."""
-    unwritten = list(_write_files(arguments, report))
-    _print(arguments, report, unwritten)
+def publish(
+    arguments: argparse.Namespace, report: ComplianceReport, *, captures_lent: bool = False
+) -> list[str]:
+    """A sentence for each file that could not be written.
+
+    `captures_lent`: they are gone at the end, and only the page shows what is in them.
+    """
+    shown = _without_captures(report) if captures_lent else report
+    unwritten = list(_write_files(arguments, report, shown))
+    _print(arguments, report if arguments.format == "html" else shown, unwritten)
     return unwritten
 
 
-def _write_files(arguments: argparse.Namespace, report: ComplianceReport) -> Iterator[str]:
+def _without_captures(report: ComplianceReport) -> ComplianceReport:
+    judgements = tuple(replace(one, captures=()) for one in report.judgements)
+    return replace(report, judgements=judgements)
+
+
+def _write_files(
+    arguments: argparse.Namespace, report: ComplianceReport, shown: ComplianceReport
+) -> Iterator[str]:
     for name, render in _RENDERERS.items():
         path: Path | None = getattr(arguments, name)
         if path is None:
             continue
         try:
-            replace_file(path, render(report, arguments))
+            replace_file(path, render(report if name == "html" else shown, arguments))
         except (UsageError, OSError) as error:
             yield f"report not written: {error}"
 
@@ -77,7 +92,7 @@ def _brief_lines(report: ComplianceReport) -> Iterator[str]:
         told = f": {', '.join(broken)}" if broken else ""
         yield f"{judgement.revision.label}: {letter}{counted(len(broken), 'rule')} failed{told}"
         for cause in filter(lambda one: one.kept_from_judging, judgement.causes):
-            yield f"{show(cause.id, 60)}: {show(cause.message, 300)}"
+            yield f"{show(cause.id, 60)}: {in_one_line(cause.message, 300)}"
     yield from map(gate_line, report.gates)
 
 
@@ -94,9 +109,12 @@ def _as_markdown(report: ComplianceReport, _arguments: argparse.Namespace) -> by
 
 
 def _as_html(report: ComplianceReport, _arguments: argparse.Namespace) -> bytes:
-    from mcptest.report.compliance_html import compliance_as_html
+    from mcptest.report.html.making import page_of
 
-    return compliance_as_html(report).encode("utf-8", "backslashreplace")
+    captures = (path for one in report.judgements for path in one.captures)
+    return page_of(
+        report, captures, code=report.exit_code, name="mcptest compliance run", by_rules=False
+    )
 
 
 def _as_junit(report: ComplianceReport, arguments: argparse.Namespace) -> bytes:

@@ -14,6 +14,7 @@ from mcptest.cli.compliance_listening import listening
 from mcptest.cli.compliance_options import check, corpora_of
 from mcptest.cli.compliance_publish import publish
 from mcptest.cli.compliance_standards import Standards, standards_of
+from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.compliance import ComplianceReport, Judgement
 from mcptest.model.errors import ExitCode, McptestError, PeerError
 from mcptest.model.masking import Masker
@@ -27,6 +28,12 @@ _INTERRUPTED = "interrupted: only what was judged by then is told here"
 
 def judge_live(arguments: argparse.Namespace) -> int:
     check(arguments)
+    wants_page = arguments.html is not None or arguments.format == "html"
+    with captures_for_html(arguments, wanted=wants_page) as lent:
+        return _judge_and_tell(arguments, captures_lent=lent)
+
+
+def _judge_and_tell(arguments: argparse.Namespace, *, captures_lent: bool) -> int:
     case = case_of(arguments, corpora_of(arguments))
     standards = standards_of(arguments, case)
     mask = Masker(case.order.target.secrets if case.order is not None else ()).text
@@ -37,7 +44,7 @@ def judge_live(arguments: argparse.Namespace) -> int:
         except McptestError as error:
             raise error.masked(mask) from None
         unwritten = [*standards.keep(report, graded)] if not stop.is_set() else []
-        unwritten += publish(arguments, report)
+        unwritten += publish(arguments, report, captures_lent=captures_lent)
     return _told_code(arguments, report, unwritten)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mcptest.cli.options import add_file_options, add_format_option, is_for_a_program
+from mcptest.cli.report_forms import add_html_option, captures_since
 from mcptest.model.errors import ExitCode, McptestError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mcptest.model.results import RunReport
     from mcptest.report.placed import PlacedFile
     from mcptest.report.problems import Problems
+    from mcptest.report.stored import AnyReport
     from mcptest.report.terminal import Style
 
 
@@ -38,6 +40,8 @@ class Views(msgspec.Struct, frozen=True, kw_only=True):
     """The command to repeat a failure that names none, for `--format agent`."""
     nothing: bool = False
     """There was nothing to look at."""
+    report: AnyReport | None = None
+    """What the page shows; None: the run."""
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +50,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
     add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
     add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add_html_option(add)
     add_file_options(add)
     add_format_option(add)
     add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
@@ -65,6 +70,7 @@ def conclude(arguments: argparse.Namespace, views: Views) -> int:
         getattr(arguments, "coverage_json", None): views.json,
         arguments.junit: lambda: _as_junit(views),
         arguments.markdown: lambda: views.markdown().encode(),
+        arguments.html: lambda: _as_html(arguments, views),
         **wanted_forms(arguments, told),
     }
     unwritten = write_all(wanted, sys.stderr)
@@ -99,6 +105,18 @@ def _as_junit(views: Views) -> bytes:
     from mcptest.report import junit
 
     return junit.render(views.run())
+
+
+def _as_html(arguments: argparse.Namespace, views: Views) -> bytes:
+    from mcptest.report.html.making import page_of
+
+    run = views.run()
+    folders = (getattr(arguments, "capture", None), getattr(arguments, "output", None))
+    captures = captures_since(run.started, *folders)
+    # What was sent on purpose is not to be held against a client.
+    gentle = arguments.command_name not in ("fuzz", "property")
+    name = f"mcptest {arguments.command_name}"
+    return page_of(views.report or run, captures, name=name, by_rules=gentle)
 
 
 class Saved(msgspec.Struct, frozen=True):

@@ -12,65 +12,13 @@ from mcptest.cli.options import (
     add_format_option,
     add_server_options,
 )
-
-_CLIENT = """\
-Test a client: we are the server. For each scenario a scripted server is started and then the
-client, with the server's URL as its last argument. What the client sent is judged afterwards.
-
-The client learns from its environment what is expected of it, as with the official suite:
-MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION and, where there is more to say,
-MCP_CONFORMANCE_CONTEXT (JSON). With --transport stdio it gets a command to launch instead of a
-URL: as its last arguments, and as a JSON array in MCP_CONFORMANCE_SERVER_COMMAND.
-"""
-_CLIENT_EPILOG = """\
-examples:
-  mcptest conformance client --command "python my_client.py"
-  mcptest conformance client --command "node client.js" --suite auth --jobs 4
-  mcptest conformance client --command ./client --scenario tools_call --verbose
-  mcptest conformance client --command ./client --requirements 2026-07-28 \\
-      --expected-failures conformance-baseline.yml
-  mcptest conformance client --command ./client --transport stdio --suite core
-
-exit codes: 0 passed, 1 a check failed, or the expected failures do not hold, 2 bad options or
-            files, 3 the client could not be started, 4 nothing was judged, 130 interrupted
-"""
-_SERVER = """\
-The scenario suite for servers: what an SDK's test server is expected to do. What the server does
-not declare or have is untestable, with what would unlock it, and no failure.
-"""
-_SERVER_EPILOG = """\
-examples:
-  mcptest conformance server --server http://127.0.0.1:3001/mcp
-  mcptest conformance server --server "node server.js" --spec-version 2026-07-28
-  mcptest conformance server --server demo --requirements 2025-11-25
-  mcptest conformance server --server ./server --fixture test_simple_text=hello
-
-exit codes: 0 passed, 1 a check failed, or the expected failures do not hold, 2 bad options or
-            files, 3 the server is unreachable, 4 nothing was judged, 130 interrupted
-"""
+from mcptest.cli.report_forms import add_html_option
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    raw = argparse.RawDescriptionHelpFormatter
-    _configure_client(
-        commands.add_parser(
-            "client",
-            help="test a client: we are the server",
-            description=_CLIENT,
-            epilog=_CLIENT_EPILOG,
-            formatter_class=raw,
-        )
-    )
-    _configure_server(
-        commands.add_parser(
-            "server",
-            help="the scenario suite for servers",
-            description=_SERVER,
-            epilog=_SERVER_EPILOG,
-            formatter_class=raw,
-        )
-    )
+    _configure_client(commands.add_parser("client", help="test a client: we are the server"))
+    _configure_server(commands.add_parser("server", help="the scenario suite for servers"))
     _configure_list(commands.add_parser("list", help="every scenario, and what is not offered"))
     _configure_judge(
         commands.add_parser("judge", help="judge a kept capture of a client scenario again")
@@ -162,6 +110,7 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
     add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
     add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
     add("--markdown", type=Path, metavar="FILE", help="a markdown report as well")
+    add_html_option(add)
     add_file_options(add)
     add_format_option(add)
 

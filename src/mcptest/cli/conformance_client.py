@@ -69,7 +69,7 @@ def test_client(arguments: argparse.Namespace) -> int:
             notes=notes,
             interrupted=stop.is_set(),
         )
-        return published(arguments, report)
+        return published(arguments, report, captures_lent=arguments.output_dir is None)
 
 
 def claims_of(text: str) -> frozenset[str]:
@@ -119,8 +119,8 @@ def _revision(scenario: Scenario, wanted: Revision | None) -> Revision:
 
 @contextmanager
 def _captures(arguments: argparse.Namespace) -> Iterator[Path | None]:
-    """Where captures wait until they are copied beside the results; nowhere if nobody asked."""
-    if arguments.output_dir is None:
+    """Where captures wait until they are copied or shown; nowhere if nobody asked."""
+    if arguments.output_dir is None and arguments.html is None:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mcptest.cli.conformance_shared import (
@@ -52,9 +55,9 @@ def test_server(arguments: argparse.Namespace) -> int:
     mask = Masker(target.secrets).text
     clock = Clock()
     telling = Telling(arguments, len(names))
-    with stopping_on_signals() as stop:
+    with stopping_on_signals() as stop, _captures(arguments) as folder:
         try:
-            order = _order(arguments, target, revision, names)
+            order = _order(arguments, target, revision, names, folder)
             results = run_server_scenarios(order, tell=telling, should_stop=stop.is_set)
         except McptestError as error:
             raise error.masked(mask) from None
@@ -70,7 +73,7 @@ def test_server(arguments: argparse.Namespace) -> int:
             notes=notes,
             interrupted=stop.is_set(),
         )
-        return published(arguments, report)
+        return published(arguments, report, captures_lent=arguments.output_dir is None)
 
 
 def _revision(arguments: argparse.Namespace, target: Target) -> Revision:
@@ -110,7 +113,11 @@ def _chosen(
 
 
 def _order(
-    arguments: argparse.Namespace, target: Target, revision: Revision, names: list[str]
+    arguments: argparse.Namespace,
+    target: Target,
+    revision: Revision,
+    names: list[str],
+    captures: Path | None,
 ) -> ServerOrder:
     timeout = duration(arguments.timeout, "--timeout")
     return ServerOrder(
@@ -121,14 +128,20 @@ def _order(
         strict_fixtures=arguments.strict_fixtures,
         timeout=timeout,
         startup=duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout"),
-        captures=_captures(arguments),
+        captures=captures,
         repeat=Masker(target.secrets).text(_repeat(arguments, revision)),
         jobs=jobs_of(arguments) if target.way == "http" else 1,
     )
 
 
-def _captures(arguments: argparse.Namespace) -> Path | None:
-    return arguments.output_dir / "captures" if arguments.output_dir is not None else None
+@contextmanager
+def _captures(arguments: argparse.Namespace) -> Iterator[Path | None]:
+    """Beside the results; for a page alone they live until it is written."""
+    if arguments.output_dir is not None or arguments.html is None:
+        yield arguments.output_dir / "captures" if arguments.output_dir is not None else None
+        return
+    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
+        yield Path(folder)
 
 
 def _repeat(arguments: argparse.Namespace, revision: Revision) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import sys
@@ -11,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mcptest import __version__
-from mcptest.model.conformance import ConformanceReport, ScenarioResult
+from mcptest.model.conformance import ConformanceReport, ScenarioResult, Status
 from mcptest.model.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
@@ -91,25 +94,22 @@ def expected_of(arguments: argparse.Namespace) -> tuple[ExpectedFailure, ...] | 
 
 
 class Telling:
-    """`[3/21] tools_call` on stderr while it goes on, for a person who is looking."""
+    """How far it has come, on stderr for a person who is looking."""
 
     def __init__(self, arguments: argparse.Namespace, total: int) -> None:
-        from mcptest.report.progress import StatusLine
-        from mcptest.report.terminal import Style, columns
+        from mcptest.cli.live import live_progress
 
-        self._quiet = arguments.quiet or arguments.json
-        style = Style.of(sys.stderr, no_color=arguments.no_color)
-        self._line = StatusLine(sys.stderr, style, columns())
-        self._total = total
-        self._done = 0
+        self._stack = contextlib.ExitStack()
+        self._progress = self._stack.enter_context(live_progress(arguments, total))
 
     def __call__(self, result: ScenarioResult) -> None:
-        self._done += 1
-        if not self._quiet:
-            self._line.draw(f"[{self._done}/{self._total}]", result.scenario)
+        failed = (one.message for one in result.checks if one.status is Status.FAILURE)
+        reason = result.cause or next(failed, "")
+        name = f"{result.scenario} {result.revision}"
+        self._progress.finish(name, name, failed=result.failed, reason=reason)
 
     def close(self) -> None:
-        self._line.clear()
+        self._stack.close()
 
 
 class Clock:
@@ -150,13 +150,21 @@ def made_report(
     )
 
 
-def published(arguments: argparse.Namespace, report: ConformanceReport) -> int:
-    """Everything that was asked for is written; then the exit code."""
+def published(
+    arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool = False
+) -> int:
+    """Everything that was asked for is written; then the exit code.
+
+    `captures_lent`: they are gone at the end, and only the page shows what is in them.
+    """
+    page = _as_html(report)
+    if captures_lent:
+        report = replace(report, results=tuple(replace(one, capture="") for one in report.results))
     unreachable = _unreachable(report)
     is_a_form = arguments.format != "text" and not arguments.json
     if arguments.json or (unreachable is None and not is_a_form):
         _print(arguments, report)
-    unwritten = _write_files(arguments, report)
+    unwritten = _write_files(arguments, report, page)
     if unreachable is not None:
         raise unreachable
     if is_a_form:  # after the files: the verdict knows what became of them
@@ -203,7 +211,20 @@ def _print(arguments: argparse.Namespace, report: ConformanceReport) -> None:
         say(sys.stdout, line + "\n")
 
 
-def _write_files(arguments: argparse.Namespace, report: ConformanceReport) -> int:
+def _as_html(report: ConformanceReport) -> Callable[[], bytes]:
+    def page() -> bytes:
+        from mcptest.report.html.making import page_of
+
+        captures = (one.capture for one in report.results if one.capture)
+        name = f"mcptest conformance {report.side.value}"
+        return page_of(report, captures, name=name, by_rules=False)
+
+    return page
+
+
+def _write_files(
+    arguments: argparse.Namespace, report: ConformanceReport, page: Callable[[], bytes]
+) -> int:
     from mcptest.cli.report_forms import wanted_forms
     from mcptest.report import junit
     from mcptest.report.conformance_json import conformance_as_json
@@ -215,6 +236,7 @@ def _write_files(arguments: argparse.Namespace, report: ConformanceReport) -> in
         arguments.json_file: lambda: conformance_as_json(report),
         arguments.junit: lambda: junit.render(conformance_as_run(report)),
         arguments.markdown: lambda: conformance_as_markdown(report).encode(),
+        arguments.html: page,
         **wanted_forms(arguments, _told(report)),
     }
     return max(write_all(wanted, sys.stderr), _write_folders(arguments, report))

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from mcptest.model.coverage import CoverageReport, CoveredKind
     from mcptest.suite.model import Test
 
-_EPILOG = """\
-examples:
-  mcptest coverage --suite evals --server "npx -y my-server"
-  mcptest coverage --suite evals --server http://127.0.0.1:3001/mcp --threshold 80
-  mcptest coverage --suite evals --of tools --json -- python my_server.py
-
-Only what a test asserts on counts. Calls in setup steps don't, and neither do tests that are
-skipped. The server is asked for its lists; nothing is called.
-
-exit codes: 0 counted, 1 below --threshold, 2 bad options or suite, 3 the server is unreachable,
-            4 it offers nothing to cover
-"""
 _OF: dict[str, CoveredKind] = {
     "tools": "tool",
     "prompts": "prompt",
@@ -43,7 +31,6 @@ _OF: dict[str, CoveredKind] = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="suites, as files or folders")
     add("--suite", action="append", default=[], metavar="PATH", help="a suite; may repeat")

@@ -24,22 +24,8 @@ if TYPE_CHECKING:
     from mcptest.model.doctor import DoctorReport
     from mcptest.run.compliance.order import Order
 
-_EPILOG = """\
-examples:
-  mcptest doctor --server "npx -y my-server /data" --to 2026-07-28
-  mcptest doctor --server http://127.0.0.1:3001/mcp --to 2026-07-28 --format markdown
-  mcptest doctor --to 2025-11-25 --from 2025-03-26 -- python my_server.py
-
-Each thing that changes on the way is tried on the live server: it breaks, is ready, is not used, or
-is unknown, with the bytes that prove it and the fix. Tools are called only if they say that they
-only read, or are named with --allow-tool.
-
-exit codes: 0 nothing breaks, 1 something does, 2 there is no such way, 3 the server is unreachable
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("--to", required=True, metavar="REV", help="the revision to move to")
     parser.add_argument(
         "--from",

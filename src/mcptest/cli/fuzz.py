@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from mcptest.run.exploring.subject import Subject
     from mcptest.run.interrupt import Stop
 
-_EPILOG = """\
-examples:
-  mcptest fuzz --server "npx -y my-server"
-  mcptest fuzz --server "npx -y my-server" --runs 500 --seed 42 --tool search
-  mcptest fuzz --server "npx -y my-server {{fixture}}" --fixture ./data --output evals/fuzz
-
-The same seed gives the same inputs. Tools that do not say that they only read are skipped and
-listed; --include-writes fuzzes them too, and so does --docker IMAGE.
-
-exit codes: 0 every input was taken well, 1 a crash, hang, leak or no answer, 2 bad options,
-            3 the server is unreachable, 4 there was nothing to fuzz
-"""
 _MOST_JOBS = 16
 _TIMEOUT = "15s"
 _LARGEST_SEED = 2**31
@@ -48,7 +36,6 @@ _WORTH_A_SERVER = 1_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("--runs", type=int, default=50, metavar="N", help="inputs for each tool (50)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same inputs (by chance)")
@@ -141,26 +128,22 @@ def _given(text: str) -> Any:
 def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
     with _servers(arguments, explored.subject, stop) as subjects:
         explored.subject.launch()  # it gets going while we import what it takes
-        from mcptest.report.progress import StatusLine
-        from mcptest.report.terminal import Style
+        from mcptest.cli.live import live_progress
         from mcptest.run.exploring.fuzzing import Fuzz
 
         order = _order(arguments, explored)
-        line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
         fuzz = Fuzz(subjects, order)
-        total, done = fuzz.meet(), 0
+        total = fuzz.meet()
         check_tool_names(arguments.tool, named_tools(fuzz.tools))
+        with live_progress(arguments, total) as progress:
 
-        def tell(tool: FuzzedTool) -> None:
-            nonlocal done
-            done += not tool.skipped
-            if not arguments.quiet:
-                line.draw(f"[{done}/{total}]", tool.name)
+            def tell(tool: FuzzedTool) -> None:
+                first = next(iter(tool.failures), None)
+                if not tool.skipped:
+                    reason = f"{first.label}: {first.verdict.value}" if first else ""
+                    progress.finish(tool.name, tool.name, failed=first is not None, reason=reason)
 
-        try:
             fuzz.run(tell)
-        finally:
-            line.clear()
     return fuzz.report()
 
 
@@ -220,6 +203,7 @@ def _views(report: FuzzReport, arguments: argparse.Namespace) -> Views:
         markdown=lambda: fuzz_as_markdown(report),
         lines=lambda style: fuzz_lines(report, style, verbose=arguments.verbose),
         summary=lambda: summary_in_words(report),
+        report=report,
     )
 
 

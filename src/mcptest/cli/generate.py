@@ -16,21 +16,8 @@ from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
 from mcptest.peer.answers import NO_ANSWERS
 
-_EPILOG = """\
-examples:
-  mcptest generate --server "npx -y my-server" --output evals
-  mcptest generate --server "npx -y my-server {{fixture}}" --fixture ./data --output evals
-
-Nothing is called: the inputs come from the schemas. Tools that do not say that they only read are
-marked skip: true; --include-writes leaves that out. Files that exist are kept unless --overwrite.
-
-exit codes: 0 written, 1 something could not be written down, 2 bad options, 3 unreachable,
-            4 the server offers nothing
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("--output", type=Path, required=True, metavar="DIR", help="where the files are written")
     add("--overwrite", action="store_true", help="replace files that exist")

@@ -19,26 +19,11 @@ if TYPE_CHECKING:
     from mcptest.suite.written import WrittenServer
     from mcptest.transport.target import Target
 
-_EPILOG = """\
-examples:
-  mcptest init
-  mcptest init evals --server "npx -y my-server"
-  mcptest init evals --server "npx -y my-server {{fixture}}" --fixture ./data
-
-Without --server a small example is written, on the server that ships with mcptest. With it each
-tool that says that it only reads is called, and the tests expect what was seen; the others are
-marked skip: true. The tests are then run twice to keep their answers as golden files, for
-`mcptest snapshot`. Files that exist are never touched.
-
-exit codes: 0 written, 1 something could not be written down, 2 bad options or files in the way,
-            3 the server is unreachable, 4 it offers nothing
-"""
 _FIRST = "read_file.yaml"
 _HELLO = Path("fixtures", "hello.txt")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add(
         "folder", nargs="?", type=Path, default=Path("evals"), metavar="DIR", help="evals (default)"

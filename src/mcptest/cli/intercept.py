@@ -15,24 +15,8 @@ from mcptest.model.masking import Masker
 if TYPE_CHECKING:
     from mcptest.run.intercepting import Intercepted
 
-_EPILOG = """\
-examples:
-  mcptest intercept --trajectory calls.yaml --server "npx my-server /data"
-  mcptest intercept --trajectory calls.yaml --junit calls.xml -- python my_server.py
-  mcptest intercept --trajectory calls.yaml --listen 127.0.0.1:8080 --server http://…/mcp
-
-Give it to the agent as the command of the server: everything goes through unchanged, both ways,
-with nothing of ours on stdout. When the session is over the tool calls are held against the
-trajectory, and the session against the rules that hold for every session.
-
-exit codes: 1 a check failed; otherwise that of the server (128 + n if signal n ended it), or 0
-            when the proxy for a URL is stopped; 2 bad options, 3 the server would not start,
-            4 nothing was said
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add(
         "--trajectory",

@@ -16,6 +16,7 @@ from mcptest import __version__
 from mcptest.cli.concluded import Views, add_report_options, conclude
 from mcptest.cli.explored import exploring
 from mcptest.cli.options import add_common_options, add_server_options
+from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
@@ -25,19 +26,6 @@ if TYPE_CHECKING:
     from mcptest.report.problems import Problems
     from mcptest.run.exploring.subject import Offer
 
-_EPILOG = """\
-examples:
-  mcptest lint --server "npx -y my-server"
-  mcptest lint --server demo --fix
-  mcptest lint --tools tools.json --strict --ignore W103,W109
-  mcptest lint --list
-
-A code may be given by its beginning: --select E is every error code of mcp-assert, --ignore L all
-codes that only mcptest has.
-
-exit codes: 0 no errors (with --strict: no findings), 1 errors, 2 bad options or an unreadable file,
-            3 the server is unreachable, 4 there was nothing to lint
-"""
 _THRESHOLDS = {
     "max_tools": "tools of a server (20)",
     "max_tokens": "tokens of all tools together (8000)",
@@ -51,7 +39,6 @@ _THRESHOLDS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("--tools", type=Path, metavar="FILE", help="a tools/list answer or a capture, no server")
     add("--strict", action="store_true", help="fail on warnings, too")
@@ -88,7 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     limits = _limits(arguments)
     if arguments.list:
         return _list(rules, arguments)
+    with captures_for_html(arguments):
+        return _lint_and_tell(arguments, rules, limits)
+
+
+def _lint_and_tell(arguments: argparse.Namespace, rules: Sequence[LintRule], limits: Limits) -> int:
     begun = time.monotonic()
+    started = datetime.now(UTC).isoformat(timespec="seconds")
     report = _from_file(arguments, rules, limits) if arguments.tools else None
     report = report or _from_server(arguments, rules, limits)
     report = replace(
@@ -96,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         strict=arguments.strict,
         threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
         tool=f"mcptest {__version__}",
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=started,
         duration_ms=round((time.monotonic() - begun) * 1000),
     )
     return max(conclude(arguments, _views(report, arguments)), _code(report))
@@ -269,6 +262,7 @@ def _views(report: LintReport, arguments: argparse.Namespace) -> Views:
         problems=problems,
         repeat=lambda: _repeat(arguments),
         nothing=_is_empty(report),
+        report=report,
     )
 
 

@@ -20,28 +20,11 @@ from mcptest.report.terminal import Style
 from mcptest.run.choosing import ServerChoice, chosen_target
 from mcptest.run.interrupt import stopping_on_signals
 
-EPILOG = """\
-Each server is NAME:SERVER, where SERVER is whatever --server of `mcptest run` takes: a command, a
-URL, a configured name, demo. {{fixture}} in it is replaced. A comma within quotes does not end an
-entry, and a SERVER that is quoted as a whole loses the quotes:
-
-  --languages 'node:node dist/index.js,python:python server.py "a,b",go:"./server -x 1,2"'
-
-The option may also be repeated, once for each server.
-
-examples:
-  mcptest matrix --suite evals/ --languages 'node:node dist/index.js,python:python server.py'
-  mcptest matrix --suite evals/ --languages old:http://127.0.0.1:8001/mcp --languages new:demo
-
-exit codes: 0 every cell passed, 1 a cell failed, 2 could not start, 4 no test was selected,
-            130 interrupted
-"""
 _SPECIFICATION = re.compile(r"\s*([^:\s\"']+)\s*:\s*(.*?)\s*", re.DOTALL)
 _WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument(
         "--languages",
         action="append",

@@ -15,6 +15,7 @@ from mcptest.cli.options import (
     server_words,
     wanted_revision,
 )
+from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
@@ -25,30 +26,16 @@ if TYPE_CHECKING:
     from mcptest.run.properties.order import PropertyOrder
     from mcptest.transport.target import Target
 
-_EPILOG = """\
-examples:
-  mcptest property --server "npx -y my-server"
-  mcptest property --server demo --property conversations --examples 1000 --seed 7
-  mcptest property --server demo --replay conversations-1f0c5a2b9d
-  mcptest property --list
-
-The same seed gives the same examples. What breaks a property is made small, kept in
-.mcptest/examples and tried first next time; --output DIR writes it as a test as well. Tools that
-do not say that they only read are not called; --allow-tool NAME allows one, '*' all of them.
-
-exit codes: 0 every property holds, 1 a counterexample to a MUST (with --strict also to a SHOULD),
-            2 bad options, 3 the server is unreachable, 4 there was nothing to try
-"""
 _TIMEOUT = "5s"
 _LARGEST_SEED = 2**31
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     add = parser.add_argument
     add("--property", action="append", default=[], metavar="NAME", help="only this; may repeat")
     add("--examples", type=int, default=100, metavar="N", help="for each property (100)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same examples (by chance)")
+    add("--jobs", default="auto", metavar="N", help="so many properties at once (as it pays)")
     add("--max-time", default="60s", metavar="T", help="for all of them together (60s)")
     add("--allow-tool", action="append", default=[], metavar="NAME", help="call this tool, too")
     add("--strict", action="store_true", help="a broken SHOULD fails as well")
@@ -66,8 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcptest.run.interrupt import stopping_on_signals
-
     _need_hypothesis()
     if arguments.list:
         return _list()
@@ -75,7 +60,13 @@ def run(arguments: argparse.Namespace) -> int:
     from mcptest.run.naming import target_of
 
     target = target_of(server_words(arguments))
+    with captures_for_html(arguments):
+        return _try_and_tell(arguments, target)
+
+
+def _try_and_tell(arguments: argparse.Namespace, target: Target) -> int:
     from mcptest.model.masking import Masker
+    from mcptest.run.interrupt import stopping_on_signals
 
     try:
         with stopping_on_signals() as stop:
@@ -110,6 +101,7 @@ def _list() -> int:
 def _check(arguments: argparse.Namespace) -> None:
     from mcptest.run.properties.catalogue import PROPERTIES
 
+    _jobs(arguments)
     if arguments.examples < 1:
         raise UsageError(f"--examples is at least 1, not {arguments.examples}")
     for name in arguments.property:
@@ -125,6 +117,26 @@ def _check(arguments: argparse.Namespace) -> None:
         arguments.seed = secrets.randbelow(_LARGEST_SEED)
     if arguments.seed < 0:
         raise UsageError(f"--seed is no negative number: {arguments.seed}")
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    """`auto`: one for each core, but one alone where tools may write.
+
+    Two servers may stand on the same files, and what one changes the other would be blamed for.
+    """
+    import os
+
+    if arguments.jobs == "auto":
+        bound = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
+        return 1 if arguments.allow_tool else cores
+    try:
+        wanted = int(arguments.jobs)
+    except ValueError:
+        raise UsageError(f"--jobs is a number or auto, not {arguments.jobs!r}") from None
+    if wanted < 1:
+        raise UsageError(f"--jobs is at least 1, not {wanted}")
+    return wanted
 
 
 def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyOrder:
@@ -151,33 +163,31 @@ def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> Propert
         startup=duration(arguments.startup_timeout, "--startup-timeout"),
         strict=arguments.strict,
         fail_fast=arguments.fail_fast,
+        jobs=_jobs(arguments),
         repeat="" if arguments.no_database else repeat,
         should_stop=stop.is_set,
     )
 
 
 def _tried(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyReport:
-    from mcptest.report.progress import StatusLine
-    from mcptest.report.terminal import Style
+    from mcptest.cli.live import live_progress
     from mcptest.run.properties.catalogue import PROPERTIES
     from mcptest.run.properties.engine import replay_example, run_properties
     from mcptest.run.properties.search import keep_nothing_here
 
     keep_nothing_here()
     order = _order(arguments, target, stop)
+    if order.jobs > 1 and target.way != "stdio" and arguments.jobs != "auto":
+        sys.stderr.write("mcptest: behind a URL is one server: one property after the other\n")
     if arguments.replay:
         return replay_example(order, _example(arguments.replay, order))
-    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
     names = list(order.properties or PROPERTIES)
-
-    def tell(name: str) -> None:
-        if not arguments.quiet:
-            line.draw(f"[{names.index(name) + 1}/{len(names)}]", name)
-
-    try:
-        return run_properties(order, tell)
-    finally:
-        line.clear()
+    with live_progress(arguments, len(names)) as progress:
+        return run_properties(
+            order,
+            begins=lambda name: progress.begin(name, name),
+            ends=lambda name: progress.finish(name, name),
+        )
 
 
 def _example(name: str, order: PropertyOrder) -> Example:
@@ -223,6 +233,7 @@ def _views(report: PropertyReport, arguments: argparse.Namespace) -> Views:
         markdown=lambda: property_as_markdown(report),
         lines=lambda style: property_lines(report, style, verbose=arguments.verbose),
         summary=lambda: summary_in_words(report),
+        report=report,
     )
 
 

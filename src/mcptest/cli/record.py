@@ -25,23 +25,8 @@ from mcptest.transport.target import Target
 if TYPE_CHECKING:
     from mcptest.run.recording import Recording
 
-_EPILOG = """\
-examples:
-  mcptest record --server demo --out session.jsonl
-  mcptest record --server http://127.0.0.1:3001/mcp --spec-version 2025-06-18 --out old.jsonl
-  mcptest record --out s.jsonl --call 'add={"a":1,"b":2}' -- python my_server.py
-  mcptest record --proxy --out seen.jsonl -- npx my-server /data     (as a client's server command)
-  mcptest record --proxy --out seen.jsonl --server http://127.0.0.1:3001/mcp --listen 127.0.0.1:8080
-
-Without --proxy the server is asked for everything that is safe: its lists with all pages, a ping,
-one tool that says it only reads, a few resources, a prompt. With --proxy nothing is asked: the
-bytes of whoever started us go through unchanged, both ways. For a server with a URL the proxy
-listens on this machine until Ctrl-C, and says where.
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EPILOG
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the capture")
     parser.add_argument(
         "--format",

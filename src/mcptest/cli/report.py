@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.options import FORMS, add_common_options, add_file_options
+from mcptest.cli.report_forms import add_html_option
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.show import show
 
@@ -16,29 +17,10 @@ if TYPE_CHECKING:
     from mcptest.model.results import RunReport
     from mcptest.report.stored import Stored
 
-EPILOG = """\
-FILE is what --json-file wrote: of run, ci, compliance run, compliance invariants or conformance.
-Several files are shards of one run: they are merged, and there is one verdict. Nothing is run
-and no server is contacted.
-
-A capture is shown as a sequence diagram, and the session rules are judged on it, so that each
-finding is pinned to its message. Beside stored runs these findings only explain; when captures
-are all there is, they are the verdict (as in mcptest compliance invariants).
-
-examples:
-  mcptest report run.json --html report.html
-  mcptest report shard-*.json --shards 4 --html report.html --junit results.xml
-  mcptest report run.json --capture captures/ --html report.html
-  mcptest report --capture session.jsonl --html session.html
-
-exit codes: that of the runs: 0 passed, 1 something failed or a report could not be written,
-            2 a file can't be read, 3 a peer was unreachable, 4 nothing was run, 130 interrupted
-"""
 _FORMS = ("junit", "markdown", "json_file", "badge")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     parser.add_argument("files", nargs="*", metavar="FILE", help="stored runs")
     parser.add_argument(
         "--capture",
@@ -52,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--shards", type=int, metavar="N", help="there must be N files: a lost shard is no success"
     )
     group = parser.add_argument_group("reports")
-    group.add_argument("--html", type=Path, metavar="FILE", help="one page that needs nothing else")
+    add_html_option(group.add_argument)
     for name in _FORMS:
         group.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FILE")
     add_file_options(group.add_argument)
@@ -71,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"--shards {arguments.shards}, but the number of files is {len(arguments.files)}",
             hint="a shard that is missing would be taken for one that passed",
         )
-    stored = [_read(file) for file in arguments.files]
+    stored = [one for file in arguments.files for one in _read(file)]
+    stored += _missing(stored)
     pictures = pictured(_captures(arguments.capture))
     judged = pictures.judged()
     if not stored and judged is not None:
@@ -83,14 +66,28 @@ def run(arguments: argparse.Namespace) -> int:
     return code or unwritten
 
 
-def _read(file: str) -> Stored:
-    from mcptest.report.stored import read_stored
+def _read(file: str) -> list[Stored]:
+    from mcptest.report.stored_any import read_any
 
     try:
-        return read_stored(Path(file).read_bytes(), file)
+        return read_any(Path(file).read_bytes(), file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"can't read {show(file, 300)}: {reason}") from None
+
+
+def _missing(stored: Sequence[Stored]) -> list[Stored]:
+    """The shards that got lost, as results that failed."""
+    from mcptest.model.results import RunReport
+    from mcptest.report.shards import missing_shards
+    from mcptest.report.stored import Stored, exit_code_of_run
+
+    lost = missing_shards([(x.file, x.report) for x in stored if isinstance(x.report, RunReport)])
+    if lost is None:
+        return []
+    for sentence in (*(one.detail for one in lost.results), *lost.notes):
+        sys.stderr.write(f"mcptest: {sentence}\n")
+    return [Stored("shards", lost, exit_code_of_run(lost))]
 
 
 def _captures(paths: Sequence[Path]) -> list[str]:
@@ -108,10 +105,23 @@ def _captures(paths: Sequence[Path]) -> list[str]:
 
 
 def _as_one_run(stored: Sequence[Stored]) -> RunReport:
-    """Everything as results of tests, for the reports that know nothing else."""
+    """Everything as results of tests, for the reports that know nothing else.
+
+    Servers that were held against the same rules are told apart.
+    """
     from mcptest.report.stored import merged
 
-    return merged([_as_run(one) for one in stored])
+    subjects = {show(getattr(one.report, "server", ""), 60) for one in stored} - {""}
+    several = len(subjects) > 1
+    return merged([_with_its_server(one) if several else _as_run(one) for one in stored])
+
+
+def _with_its_server(stored: Stored) -> RunReport:
+    from msgspec.structs import replace
+
+    run, server = _as_run(stored), show(getattr(stored.report, "server", ""), 60)
+    named = (replace(one, language=one.language or server) for one in run.results)
+    return replace(run, results=tuple(named)) if server else run
 
 
 def _as_run(stored: Stored) -> RunReport:
@@ -121,6 +131,8 @@ def _as_run(stored: Stored) -> RunReport:
     from mcptest.model.results import RunReport
     from mcptest.report.conformance_run import conformance_as_run
     from mcptest.report.sessions_run import sessions_as_run
+    from mcptest.report.stored_explored import explored_as_run
+    from mcptest.report.verdicts_json import Report
 
     report = stored.report
     if isinstance(report, RunReport):
@@ -128,8 +140,10 @@ def _as_run(stored: Stored) -> RunReport:
     if isinstance(report, ConformanceReport):
         return conformance_as_run(report)
     strict = stored.exit_code is ExitCode.FAILED
-    if not isinstance(report, ComplianceReport):
+    if isinstance(report, Report):
         return sessions_as_run(report, strict=strict)
+    if not isinstance(report, ComplianceReport):
+        return explored_as_run(report)
     # A report that failed without a broken MUST or gate was judged with --strict.
     mild = as_run(report, "", strict=False)
     return as_run(report, "", strict=True) if strict and not mild.failed else mild

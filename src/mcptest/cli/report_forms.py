@@ -1,12 +1,13 @@
-"""The forms of a report that commands share: for code scanning, for harnesses, for agents."""
+"""The forms of a report that commands share: a page, for code scanning, harnesses and agents."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -93,3 +94,53 @@ def told_of_run(run: Callable[[], RunReport], command: str = "run") -> Told:
         return problems_of_run(run(), command)
 
     return Told(run=run, problems=problems)
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+
+def add_html_option(add: Callable[..., Any]) -> None:
+    add("--html", type=Path, metavar="FILE", help="one page with everything, also from the wire")
+
+
+@contextlib.contextmanager
+def captures_for_html(
+    arguments: argparse.Namespace, *, wanted: bool | None = None
+) -> Iterator[bool]:
+    """A page shows the wire. Where captures are not kept, they live until it is written.
+
+    Gives whether they are lent: then no other report names them.
+    """
+    wanted = arguments.html is not None if wanted is None else wanted
+    if not wanted or arguments.capture is not None:
+        yield False
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
+        arguments.capture = Path(folder)
+        yield True
+
+
+def captures_since(started: str, *folders: Path | None) -> Sequence[str]:
+    """The captures in some folders that were written since then; others may lie there too."""
+    from datetime import datetime
+
+    begun = datetime.fromisoformat(started).timestamp() if started else 0.0
+    return [
+        str(path)
+        for folder in dict.fromkeys(folders)
+        if folder is not None and folder.is_dir()
+        for path in sorted(folder.rglob("*.jsonl"))
+        if path.is_file() and path.stat().st_mtime >= begun
+    ]
+
+
+def in_shard(arguments: argparse.Namespace, run: RunReport) -> RunReport:
+    """With the part of the tests that it is, so that one that gets lost is missed."""
+    if not arguments.shard:
+        return run
+    from mcptest.model.results import Shard
+    from mcptest.run.selection import parse_shard
+
+    return msgspec.structs.replace(run, shard=Shard(*parse_shard(arguments.shard)))

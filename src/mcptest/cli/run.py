@@ -39,31 +39,17 @@ from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
-    from mcptest.model.results import RunReport, Suggestion, TestResult
+    from mcptest.model.results import RunReport, Suggestion
     from mcptest.report.baseline import Baseline
-    from mcptest.report.progress import Progress
     from mcptest.report.terminal import Style
     from mcptest.report.write import Wanted
     from mcptest.suite.lanes import Lanes
 
-EPILOG = """\
-examples:
-  mcptest run evals/
-  mcptest run --suite evals/ --fixture evals/fixtures --junit results.xml
-  mcptest run --config evals/compliance.yml --junit results.xml
-  mcptest run evals/ -k "read and not slow" --trials 5
-  mcptest run evals/ --isolation shared --in-flight 32
-  mcptest run evals/read_file.yaml --server "node dist/index.js {{fixture}}" --fixture data
-
-exit codes: 0 all passed, 1 a test failed or a regression was found, 2 could not start,
-            4 no test was selected, 130 interrupted
-"""
 _MANY = 200
 """Of so many tests in one file none is told from the others by a part of its name."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_suite_options(parser)
     add_server_options(parser)
     add_run_options(parser)
@@ -214,6 +200,7 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
         choice=choice,
         all_failures=arguments.all_failures,
         quick_end=arguments.quick_end,
+        warm_start=arguments.warm_start,
         repeat=lambda item: repeat_command(arguments, item, by_file[item.test.place.file]),
     )
 
@@ -253,36 +240,31 @@ def _carry_out(
     options: RunOptions,
     stop: Stop,
 ) -> RunReport:
-    from mcptest.cli.run_start import collect_from_now_on, import_the_rest
+    from mcptest.cli.live import live_run
+    from mcptest.cli.run_start import (
+        collect_from_now_on,
+        import_what_checks,
+        import_what_tells,
+    )
     from mcptest.model.results import RunReport
-    from mcptest.report.terminal import Style, columns
     from mcptest.run.suite_run import run_suite
 
     if not tests:
         return RunReport()
-    style = Style.of(sys.stderr, no_color=arguments.no_color)
-    width = columns()
     total = len(tests) * options.trials * max(1, len(options.languages))
-    progress: Progress | None = None
-
-    def tell(result: TestResult) -> None:
-        nonlocal progress
-        if arguments.quiet:
-            return
-        if progress is None:
-            from mcptest.report.progress import Progress
-
-            verbose = arguments.verbose
-            progress = Progress(sys.stderr, total, style, verbose=verbose, width=width)
-        progress.begin(result.name)
-        progress.finish(result)
-
     collect_from_now_on()
-    try:
-        return run_suite(tests, settings, options, stop, tell, import_the_rest)
-    finally:
-        if progress is not None:
-            progress.close()
+    with live_run(arguments, total) as live:
+        settings = msgspec.structs.replace(settings, on_begin=live.begins)
+        return run_suite(
+            tests,
+            settings,
+            options,
+            stop,
+            live.ended,
+            meanwhile=import_what_checks,
+            at_the_end=import_what_tells,
+            tick=live.tick,
+        )
 
 
 def run_options(arguments: argparse.Namespace) -> RunOptions:
@@ -362,13 +344,14 @@ def publish(
 
     `elsewhere` writes further ones, and says what it could not write.
     """
+    from mcptest.cli.report_forms import in_shard
     from mcptest.report.results_json import mcp_assert_json
-    from mcptest.report.results_text import summary
+    from mcptest.report.results_text import in_short
     from mcptest.report.terminal import Style, columns
     from mcptest.report.write import with_regressions, write_reports
 
     wanted = wanted_reports(arguments)
-    report = with_regressions(report, stored, wanted)
+    report = with_regressions(in_shard(arguments, report), stored, wanted)
     unwritten = [*write_reports(report, stored, wanted), *elsewhere(report)]
     for sentence in unwritten:
         sys.stderr.write(f"mcptest: {sentence}\n")
@@ -383,7 +366,7 @@ def publish(
         style = Style.of(sys.stdout, no_color=arguments.no_color)
         width = columns()
         rendered = (as_text or text_for(arguments))(report, style, width)
-        sys.stdout.write(summary(report, style) + "\n" if arguments.quiet else rendered)
+        sys.stdout.write(in_short(report, style) if arguments.quiet else rendered)
     sys.stdout.flush()
     return report, bool(unwritten)
 

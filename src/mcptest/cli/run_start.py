@@ -19,23 +19,29 @@ _OBJECTS_BEFORE_A_COLLECTION = 20_000
 # fmt: off
 _BEYOND_THE_SUITE = (
     "server", "server_command", "docker", "env", "header", "headers", "cwd", "capture",
-    "baseline", "last_failed", "fix",
+    "baseline", "last_failed", "fix", "warm_start",
 )
 # fmt: on
 """With one of these it takes more than words and suites to know whether and what to start."""
 
 
-def import_the_rest() -> None:
-    """What checks answers and writes reports, in the time that the servers take to start."""
+def import_what_checks() -> None:
+    """What checks answers, in the time that the servers take to start."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(usual / 10)  # whoever has an answer to read goes first
     try:
         import jsonschema_rs  # noqa: F401 - for the one that compiles output schemas
 
-        from mcptest.report import results_json, results_text, write  # noqa: F401 - for `publish`
         from mcptest.schema import json_schema  # noqa: F401 - for the check of structured content
     finally:
         sys.setswitchinterval(usual)
+
+
+def import_what_tells() -> None:
+    """What writes reports and removes fixtures, in the time that the last servers take to leave."""
+    import shutil  # noqa: F401 - for the copies of the fixture
+
+    from mcptest.report import results_json, results_text, write  # noqa: F401 - for `publish`
 
 
 def collect_from_now_on() -> None:

@@ -1,23 +1,85 @@
-"""`mcptest schema NAME`: the JSON Schema of one of our file formats."""
+"""`mcptest schema NAME`: the JSON Schema of a file format; without a name, which there are."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
-from mcptest.model.errors import ExitCode
+from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.show import show
+
+_EXAMPLE = "a counterexample that `mcptest property` keeps"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from mcptest.report.schemas import NAMES
-
-    parser.add_argument("name", choices=NAMES, help="which file format")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        choices=tuple(_titles()),
+        metavar="NAME",
+        help="which file format; without it they are listed",
+    )
+    parser.add_argument(
+        "--output",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="write it to these files instead; one that holds it already is left alone",
+    )
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from mcptest.report.schemas import schema_of
-
-    sys.stdout.write(json.dumps(schema_of(arguments.name), indent=2) + "\n")
+    if arguments.name is None:
+        if arguments.output:
+            raise UsageError(
+                "which schema is to be written?", hint="mcptest schema suite --output …"
+            )
+        titles = _titles()
+        width = max(map(len, titles))
+        sys.stdout.writelines(f"{name:<{width}}  {title}\n" for name, title in titles.items())
+        return ExitCode.OK
+    text = json.dumps(schema_named(arguments.name), indent=2) + "\n"
+    if not arguments.output:
+        sys.stdout.write(text)
+    for file in arguments.output:
+        _write(file, text.encode())
     return ExitCode.OK
+
+
+def _write(file: Path, data: bytes) -> None:
+    from mcptest.transport.files import replace_file
+
+    try:
+        if not file.is_file() or file.read_bytes() != data:
+            replace_file(file, data)
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise UsageError(f"can't write {show(str(file), 300)}: {said}") from None
+
+
+def schema_named(name: str) -> dict[str, Any]:
+    """Of any format, also of those that belong to runs."""
+    from mcptest.report.schemas import schema_of, titled
+
+    if name != "example":
+        return schema_of(name)
+    import msgspec
+
+    from mcptest.run.properties.examples import FORMAT, Example
+
+    schema = msgspec.json.schema(Example)
+    whole = schema["$defs"]["Example"]
+    whole["properties"]["format"] = {"const": FORMAT}
+    whole["required"] = ["format", *whole["required"]]
+    return titled(_EXAMPLE, schema)
+
+
+def _titles() -> dict[str, str]:
+    from mcptest.report.schemas import FORMATS
+
+    return {**{name: title for name, (title, _) in FORMATS.items()}, "example": _EXAMPLE}

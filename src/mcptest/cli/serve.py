@@ -1,23 +1,27 @@
-"""`mcptest serve`: be a server: the demo, or the one of a scenario for testing a client."""
+"""`mcptest serve`: be a server: the demo, a mock, a recording, or the one of a scenario."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from mcptest.model.errors import UsageError
+from mcptest.model.errors import ExitCode, UsageError
 from mcptest.peer.demo.options import TABLE, BadOption, Options, check_options, set_option
 
 _OF_A_SCENARIO = frozenset({"transport", "port", "port-file", "spec-version"})
+_OF_THE_DEMO = frozenset({"root", "offer", "hide"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", choices=["demo"], help="the server to be")
+    parser.add_argument("--mock", metavar="FILE", help="be the server that this YAML describes")
     parser.add_argument(
         "--scenario", metavar="NAME", help="be the scripted server of this scenario for clients"
     )
     parser.add_argument(
-        "--capture", metavar="FILE", help="with --scenario: keep what went over the wire"
+        "--capture",
+        metavar="FILE",
+        help="be the server that was recorded; with --scenario: record into FILE",
     )
     for name, (_, metavar, words) in TABLE.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=words)
@@ -26,14 +30,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.scenario is not None:
+        if arguments.mock is not None:
+            raise UsageError("--scenario names a server of its own, not a mock")
         return _serve_scenario(arguments)
-    if arguments.what is None:
-        raise UsageError("nothing to serve was named", hint="name demo, or a --scenario")
+    named = [one for one in (arguments.what, arguments.mock, arguments.capture) if one is not None]
+    if not named:
+        raise UsageError(
+            "nothing to serve was named", hint="name demo, a --mock, a --capture or a --scenario"
+        )
+    if arguments.what is not None and arguments.capture is not None:
+        raise UsageError("--capture goes with --scenario, or names the one server to be")
+    if len(named) > 1:
+        raise UsageError("only one server can be served: demo, a --mock or a --capture")
+    if arguments.mock is not None:
+        return _serve_mock(arguments)
     if arguments.capture is not None:
-        raise UsageError("--capture goes with --scenario", hint="see mcptest serve --help")
+        return _serve_recording(arguments)
     from mcptest.peer.demo.__main__ import run as run_demo
 
     return run_demo(_options(arguments))
+
+
+def _serve_mock(arguments: argparse.Namespace) -> int:
+    from mcptest.peer.demo.__main__ import run as serve
+    from mcptest.run.mocking import hide_what_is_not_there, mock_content
+    from mcptest.suite.mock_server import load_mock
+
+    _refuse_options(arguments, _OF_THE_DEMO, "a mock")
+    options = _options(arguments)
+    mock = load_mock(arguments.mock)
+    hide_what_is_not_there(options, mock)
+    return serve(options, mock_content(mock))
+
+
+def _serve_recording(arguments: argparse.Namespace) -> int:
+    from mcptest.run.replaying import serve_recording
+
+    _refuse_options(arguments, frozenset(TABLE) - {"transport"}, "a recording")
+    if _options(arguments).transport != "stdio":
+        raise UsageError("a recording is served over stdio", hint="leave --transport out")
+    serve_recording(arguments.capture)
+    return ExitCode.OK
 
 
 def _serve_scenario(arguments: argparse.Namespace) -> int:
@@ -45,7 +82,9 @@ def _serve_scenario(arguments: argparse.Namespace) -> int:
         serve_on_site,
     )
 
-    _refuse_options_of_the_demo(arguments)
+    if arguments.what is not None:
+        raise UsageError("--scenario names a server of its own, not the demo")
+    _refuse_options(arguments, frozenset(TABLE) - _OF_A_SCENARIO, "a scenario")
     scenario = scenario_named(arguments.scenario)
     wanted = arguments.spec_version
     revision = revision_for(scenario, None if wanted is None else parse_revision(wanted))
@@ -56,13 +95,10 @@ def _serve_scenario(arguments: argparse.Namespace) -> int:
     return serve_on_site(scenario, revision, capture, options.port, options.port_file)
 
 
-def _refuse_options_of_the_demo(arguments: argparse.Namespace) -> None:
-    if arguments.what is not None:
-        raise UsageError("--scenario names a server of its own, not the demo")
+def _refuse_options(arguments: argparse.Namespace, names: frozenset[str], what: str) -> None:
     for name in TABLE:
-        given = getattr(arguments, name.replace("-", "_")) is not None
-        if given and name not in _OF_A_SCENARIO:
-            raise UsageError(f"--{name} is for the demo, not for a scenario")
+        if name in names and getattr(arguments, name.replace("-", "_")) is not None:
+            raise UsageError(f"--{name} is for the demo, not for {what}")
 
 
 def _options(arguments: argparse.Namespace) -> Options:

@@ -29,28 +29,12 @@ if TYPE_CHECKING:
     from mcptest.suite.model import Test
     from mcptest.suite.snapshots import SnapshotReport
 
-EPILOG = """\
-examples:
-  mcptest snapshot --suite evals --server "npx -y my-server" --update
-  mcptest snapshot --suite evals --server "npx -y my-server"
-  mcptest snapshot evals --update --mask "build (?P<build>[0-9a-f]+)"
-  mcptest snapshot evals -k "read and not slow" --junit snapshots.xml
-
-The answer of each test is held against evals/.snapshots/NAME.snap; what the test expects of it is
-the business of `mcptest run`. Timestamps, UUIDs, random ids, durations and the place of the
-fixture stand in golden files as <timestamp>, <uuid>, <id>, <duration> and <fixture>. Golden files
-of tests that did not run are never touched. A .snapshots.json of mcp-assert is read as it is.
-
-exit codes: 0 all match, or were written; 1 something is changed, new or missing, or a server gave
-            no answer; 2 could not start; 4 nothing was compared; 130 interrupted
-"""
 _LONGEST_WAIT = 60.0
 """For another run that is at work on the same golden files."""
-_REPORTS = ("json_file", "junit", "markdown", "badge")
+_REPORTS = ("json_file", "junit", "markdown", "badge", "html")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_suite_options(parser)
     add_server_options(parser)
     group = parser.add_argument_group("golden files")
@@ -173,13 +157,14 @@ def _as_snapshot(repeat: Callable[[Numbered], str], item: Numbered) -> str:
 
 def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> bool:
     """Write and print the reports; gives whether one that was wanted is missing."""
+    from mcptest.cli.report_forms import in_shard
     from mcptest.report.snapshot_json import snapshot_json
     from mcptest.report.snapshot_text import snapshot_summary, snapshot_text
     from mcptest.report.terminal import Style, say, say_json
     from mcptest.report.write import Wanted, write_reports
 
     files = {name: path for name in _REPORTS if (path := getattr(arguments, name)) is not None}
-    unwritten = write_reports(report.run, None, Wanted(files=files))
+    unwritten = write_reports(in_shard(arguments, report.run), None, Wanted(files=files))
     for sentence in unwritten:
         sys.stderr.write(f"mcptest: {sentence}\n")
     if arguments.json:

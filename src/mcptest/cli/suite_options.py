@@ -58,6 +58,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="end servers after 50 ms instead of waiting for them to exit by themselves",
     )
+    group.add_argument(
+        "--warm-start",
+        action="store_true",
+        help="start servers sooner in ways they can notice: Node's compile cache, npx only once",
+    )
     group.add_argument("--env", action="append", default=[], metavar="K=V", help="for all servers")
     group.add_argument(
         "--header", action="append", default=[], metavar="K=V", help="for all servers with a URL"

@@ -43,21 +43,10 @@ from mcptest.run.watching_suites import WarmSuites
 from mcptest.suite.load import LoadedSuite
 from mcptest.suite.model import Suite
 
-EPILOG = """\
-examples:
-  mcptest watch --suite evals
-  mcptest watch evals --also src --fixture evals/fixtures
-  mcptest watch evals --server "node dist/index.js" --also dist --junit results.xml
-
-keys: a runs all tests, r what failed, q quits
-exit codes: with q 0 when all passed, 1 when not, 4 when there was no test; 2 could not start;
-            130 interrupted
-"""
 _REPORTS = ("json_file", "junit", "markdown", "badge")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
     add_suite_options(parser)
     add_server_options(parser)
     group = parser.add_argument_group("what is watched beside the suites and the fixture")

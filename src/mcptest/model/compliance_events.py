@@ -25,6 +25,9 @@ class RuleJudged(msgspec.Struct, frozen=True):
     total: int
     id: str
     outcome: Outcome
+    title: str = ""
+    failed: bool = False
+    """Whether a MUST was broken: that is worth telling at once."""
 
 
 Event: TypeAlias = JudgingBegan | RuleJudged

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,6 +38,9 @@ _AFTER_A_CUT = "….)]}\"' "
 """What may stand behind a text that was cut."""
 SHORTEST_SECRET = 4
 """A shorter value is no secret, and masking it would blot out half of the text."""
+_LONG_FORM = 200
+"""From here on each form is looked for on its own. As one of many in a pattern, a megabyte of text
+takes seconds to compile, and at every place of a message that begins like it all of it is tried."""
 
 CREDENTIAL_HEADERS = frozenset(
     {
@@ -57,36 +61,46 @@ class Masker:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         kept = {s.strip() for s in secrets if len(s.strip()) >= SHORTEST_SECRET and _can_travel(s)}
-        forms = sorted({form for secret in kept for form in _forms(secret)}, key=len, reverse=True)
-        pattern = "|".join(map(re.escape, forms))
+        forms = sorted(
+            {form for secret in kept for form in _forms_of(secret)}, key=len, reverse=True
+        )
         self._forms = tuple(forms)
         self.idle = not forms
         """Nothing to replace in messages; credential headers are masked all the same."""
-        self._text = re.compile(pattern) if forms else None
-        self._bytes = re.compile(pattern.encode("utf-8", "surrogateescape")) if forms else None
+        self._long = tuple(form for form in forms if len(form) > _LONG_FORM)
+        self._long_bytes = tuple(map(_as_bytes, self._long))
+        pattern = "|".join(map(re.escape, forms[len(self._long) :]))
+        self._short = re.compile(pattern) if pattern else None
+        self._short_bytes = re.compile(_as_bytes(pattern)) if pattern else None
 
     def text(self, value: str) -> str:
-        return self._text.sub(MASK, value) if self._text is not None else value
+        for form in self._long:
+            value = value.replace(form, MASK)
+        return self._short.sub(MASK, value) if self._short is not None else value
+
+    def _raw(self, value: bytes) -> bytes:
+        for form in self._long_bytes:
+            value = value.replace(form, MASK.encode())
+        return value if self._short_bytes is None else self._short_bytes.sub(MASK.encode(), value)
 
     def cut_text(self, value: str) -> str:
         """A text that others may have cut: also half a secret at the end of a line is hidden."""
-        if self._text is None:
+        if self.idle:
             return value
         return "\n".join(map(self._without_half_a_secret, self.text(value).split("\n")))
 
     def _without_half_a_secret(self, line: str) -> str:
         kept = line.rstrip(_AFTER_A_CUT)
         for form in self._forms:
-            for length in range(min(len(form) - 1, len(kept)), SHORTEST_SECRET, -1):
-                if kept.endswith(form[:length]):
-                    return kept[:-length] + MASK + line[len(kept) :]
+            if (at := _begins_at_the_end(form, kept)) >= 0:
+                return kept[:at] + MASK + line[len(kept) :]
         return line
 
     def message(self, raw: bytes) -> bytes:
         """A message's bytes. One that was JSON is JSON afterwards."""
-        if self._bytes is None:
+        if self.idle:
             return raw
-        masked = self._bytes.sub(MASK.encode(), raw)
+        masked = self._raw(raw)
         # JSON can spell a character in many ways, all of which hold a backslash.
         if masked == raw and b"\\" not in raw:
             return raw
@@ -128,7 +142,7 @@ class Masker:
             )
         if isinstance(record, HttpResponse):
             return msgspec.structs.replace(record, headers=self.headers(record.headers))
-        if self._text is None:
+        if self.idle:
             return record
         if isinstance(record, Frame):
             return msgspec.structs.replace(
@@ -216,6 +230,25 @@ def _still_means(masked: bytes, safe: Any) -> bool:
         return bool(msgspec.json.decode(masked) == safe)
     except (ValueError, RecursionError):
         return False
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _begins_at_the_end(form: str, text: str) -> int:
+    """Where the longest beginning of a form stands that ends a text; -1: nowhere."""
+    shortest = form[: SHORTEST_SECRET + 1]
+    at = text.find(shortest, max(0, len(text) - len(form) + 1))
+    while at >= 0 and not form.startswith(text[at:]):
+        at = text.find(shortest, at + 1)
+    return at
+
+
+@functools.lru_cache(maxsize=64)
+def _forms_of(secret: str) -> tuple[str, ...]:
+    """A run makes a masker for each of its conversations, nearly always of the same secrets."""
+    return tuple(_forms(secret))
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -102,6 +102,21 @@ class Regression(msgspec.Struct, frozen=True):
     language: str = ""
 
 
+class Shard(msgspec.Struct, frozen=True):
+    """Which part of a run that was divided this is: the `index`-th of `count`, counted from 1."""
+
+    index: int
+    count: int
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """What `mcptest ci` takes for good enough, where that is not that everything passes."""
+
+    threshold: int = 100
+    """The lowest pass rate, in percent."""
+    no_regressions: bool = False
+
+
 class RunReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """A whole run. Saved as JSON, it can be rendered again in any form."""
 
@@ -115,6 +130,18 @@ class RunReport(msgspec.Struct, frozen=True, omit_defaults=True):
     regressions: tuple[Regression, ...] = ()
     notes: tuple[str, ...] = ()
     """What the reader must know: warnings of the loader, reports that could not be written."""
+    shard: Shard | None = None
+    """None: nothing was left to others."""
+    demand: Demand | None = None
+    """None: everything has to pass."""
+
+    @property
+    def falls_short(self) -> bool:
+        """Whether what ran is not good enough."""
+        if self.demand is None:
+            return bool(self.failed or self.regressions)
+        enough = self.passed * 100 >= self.demand.threshold * (self.passed + self.failed)
+        return not enough or bool(self.regressions and self.demand.no_regressions)
 
     @property
     def passed(self) -> int:

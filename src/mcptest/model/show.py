@@ -35,6 +35,17 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def show_lines(text: str, limit: int = 600) -> str:
+    """The lines of a text, each of which is safe to look at."""
+    return "\n".join(show(line, limit) for line in text[:limit].split("\n"))
+
+
+def in_one_line(text: str, limit: int = 200) -> str:
+    """The lines of a text as parts of one that is safe to look at."""
+    parts = (line.strip() for line in text[: 4 * limit].split("\n"))
+    return show("; ".join(filter(None, parts)), limit)
+
+
 def show(text: str | bytes, limit: int = 200) -> str:
     """One line that is safe in a terminal, a CI log or a message, cut to `limit` characters."""
     if isinstance(text, bytes):

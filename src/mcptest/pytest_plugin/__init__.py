@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from mcptest.testing import AsyncClient, Client, Server
+    from mcptest.pytest_plugin.properties import CheckProperty
+    from mcptest.testing import AsyncClient, Client, Player, Server
 
 Scope = Literal["function", "class", "module", "package", "session"]
 _SCOPES = ("function", "class", "module", "package", "session")
@@ -146,3 +147,24 @@ def async_mcp_client(mcp_client: Client) -> Iterator[AsyncClient]:
         yield client
     finally:
         client.stop()
+
+
+@pytest.fixture
+def mcp_property(mcp_server: Server, pytestconfig: pytest.Config) -> CheckProperty:
+    """A function: `mcp_property("messages-invalid", examples=200)` tries it on `mcp_server`.
+
+    A counterexample fails the test, and is tried first in the next run. A property that has
+    nothing to say about this server skips it.
+    """
+    from mcptest.pytest_plugin.properties import checking
+
+    return checking(mcp_server, pytestconfig)
+
+
+@pytest.fixture(scope=_client_scope)
+def mcp_player(mcp_server: Server, pytestconfig: pytest.Config) -> Iterator[Player]:
+    """`mcp_server` for what strategies draw: `play(message)`, `play(conversation)`."""
+    from mcptest.pytest_plugin.properties import playing
+
+    with playing(mcp_server, pytestconfig) as player:
+        yield player

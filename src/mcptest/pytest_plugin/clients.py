@@ -31,7 +31,7 @@ def configured_server(config: pytest.Config) -> Server:
         pytest.fail(_NO_SERVER, pytrace=False)
     server = Server(name, timeout=words.timeout(config))
     # A command is meant from where the configuration is; for a URL there is no such place.
-    with _failing_without_traceback():
+    with failing_without_traceback():
         starts_here = server.target.way == "stdio"
     return server.but(cwd=str(words.base_folder(config))) if starts_here else server
 
@@ -43,16 +43,22 @@ def connected(
     """A session with whatever the fixture `mcp_server` gave."""
     place = folders.mktemp("mcp-session") / "session.jsonl"
     with contextlib.ExitStack() as session:
-        with _failing_without_traceback():
-            server = Server.of(given)
-            if isinstance(given, str | list | tuple):
-                server = server.but(timeout=words.timeout(config))
+        with failing_without_traceback():
+            server = server_of(given, config)
             client = session.enter_context(server.connect(place))
         yield client
 
 
+def server_of(given: Any, config: pytest.Config) -> Server:
+    """What a fixture gave, with the time that is configured where it names none."""
+    server = Server.of(given)
+    if isinstance(given, str | list | tuple):
+        return server.but(timeout=words.timeout(config))
+    return server
+
+
 @contextlib.contextmanager
-def _failing_without_traceback() -> Iterator[None]:
+def failing_without_traceback() -> Iterator[None]:
     """Where a server will not start, our own code is nothing to look at."""
     try:
         yield

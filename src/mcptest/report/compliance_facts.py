@@ -17,7 +17,7 @@ from mcptest.model.compliance import (
     RootCause,
     RuleResult,
 )
-from mcptest.model.show import show
+from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.report.columns import duration
 
@@ -167,7 +167,11 @@ def inconclusive(judgement: Judgement) -> list[Group]:
 def _why_unsure(result: RuleResult, causes: dict[str, RootCause]) -> str:
     if result.cause:
         known = causes.get(result.cause)
-        return f"{result.cause}: {known.message}" if known is not None else result.cause
+        return (
+            f"{result.cause}: {in_one_line(known.message, LINE)}"
+            if known is not None
+            else result.cause
+        )
     return result.reason or "no reason was given"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcptest.model.compliance import ComplianceReport, GateResult, Judgement, RuleResult
-from mcptest.model.show import show
+from mcptest.model.show import show, show_lines
 from mcptest.model.verdict import Outcome
 from mcptest.report.compliance_facts import (
     BRIEF,
@@ -121,7 +121,10 @@ def _causes(judgement: Judgement) -> Iterator[str]:
         kept = f", which kept {counted(cause.kept_from_judging, 'rule')} from being judged"
         yield f"**Root cause** {code(cause.id, 40)}{kept if cause.kept_from_judging else ''}"
         yield ""
-        lines = [show(cause.message, 600), *_labelled(exchanges_of(cause.evidence, BRIEF))]
+        lines = [
+            *show_lines(cause.message, 600).split("\n"),
+            *_labelled(exchanges_of(cause.evidence, BRIEF)),
+        ]
         lines += [f"fix: {show(cause.hint, 600)}"] if cause.hint else []
         yield from (*fenced(lines), "")
 

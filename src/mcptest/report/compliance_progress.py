@@ -1,27 +1,23 @@
-"""`[37/168] TOOLS-004` while a server is judged: on stderr, only for a person who is looking."""
+"""How far judging has come, for the live display: each rule, and what breaks a MUST at once."""
 
 from __future__ import annotations
 
-from typing import TextIO
-
 from mcptest.model.compliance_events import Event, JudgingBegan
-from mcptest.report.progress import StatusLine
-from mcptest.report.terminal import Style
+from mcptest.report.progress import Progress
 
 
 class JudgingProgress:
-    """Give it to whoever judges as the listener of events; close it before the report."""
+    """Give it to whoever judges as the listener of events."""
 
-    def __init__(self, stream: TextIO, style: Style, width: int = 80) -> None:
-        self._line = StatusLine(stream, style, width)
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
         self._revision = ""
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, JudgingBegan):
-            self._revision = f" {event.revision}"
-            self._line.draw(f"[0/{event.rules}]", f"{event.server}{self._revision}")
-        else:
-            self._line.draw(f"[{event.done}/{event.total}]", f"{event.id}{self._revision}")
-
-    def close(self) -> None:
-        self._line.clear()
+            self._revision = str(event.revision)
+            self._progress.reach(0, event.rules, f"{event.server} {self._revision}")
+            return
+        self._progress.reach(event.done, event.total, f"{event.id} {self._revision}")
+        if event.failed:
+            self._progress.fail(f"{event.id} {self._revision}", event.title)

@@ -139,10 +139,13 @@ def _causes(judgement: Judgement, page: Page, note: str = "") -> Iterator[str]:
         return
     yield from page.heading("Root cause" if len(judgement.causes) == 1 else "Root causes", note)
     for cause in judgement.causes[:CAUSES_SHOWN]:
-        said = f"{show(cause.id, 40)}: {show(cause.message, 600)}"
+        message, *quoted = cause.message[:600].split("\n")
+        said = f"{show(cause.id, 40)}: {show(message, 600)}"
         first, *rest = page.wrapped(said, 4)
         yield f"  {page.style.cross} {page.style.paint(first, 'red')}"
         yield from (f"    {page.style.paint(line, 'red')}" for line in rest)
+        for line in quoted:
+            yield from page.prose(show(line, 600), 4)
         if cause.kept_from_judging:
             kept = f"kept {counted(cause.kept_from_judging, 'rule')} from being judged"
             yield from page.prose(kept, 4, "dim")

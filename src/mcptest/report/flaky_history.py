@@ -19,7 +19,7 @@ RUNS_KEPT: Final = 50
 """Of each revision."""
 
 
-class _History(msgspec.Struct, frozen=True):
+class History(msgspec.Struct, frozen=True):
     format: str
     runs: tuple[PastRun, ...] = ()
 
@@ -32,7 +32,7 @@ def history_beside(baseline: Path) -> Path:
 def read_history(path: Path) -> tuple[PastRun, ...]:
     """The runs that are remembered, oldest first; none when there is no file yet."""
     hint = "remove it to begin anew: the rates of flaky rules are then not judged for some runs"
-    found = read_document(path, _History, HISTORY_FORMAT, "a history of flaky rules", hint)
+    found = read_document(path, History, HISTORY_FORMAT, "a history of flaky rules", hint)
     return found.runs if found is not None else ()
 
 
@@ -46,7 +46,7 @@ def save_history(
         return tuple(history)
     runs = _latest((*history, PastRun(judgement.revision, outcomes)))
     refuse_other_file(path, HISTORY_FORMAT, "a history of flaky rules")
-    replace_file(path, as_json(msgspec.to_builtins(_History(HISTORY_FORMAT, runs))))
+    replace_file(path, as_json(msgspec.to_builtins(History(HISTORY_FORMAT, runs))))
     return runs
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mcptest.model.compliance import ComplianceReport, GateResult, Judgement, RuleResult
 from mcptest.model.errors import ExitCode
-from mcptest.model.show import show
+from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Severity
 from mcptest.report.problems import (
     NAME,
@@ -75,7 +75,7 @@ def _of_judgement(
             rules[rule.id] = rule
             hint = f"\n{show(cause.hint, 600)}" if cause.hint else ""
             kept = f"{cause.kept_from_judging} rules could not be judged"
-            said = f"{show(cause.message, 600)}; {kept}{hint}"
+            said = f"{in_one_line(cause.message, 600)}; {kept}{hint}"
             why = excused.get(cause.id, "")
             yield Problem(rule.id, said, subject=subject, file=file, excused=why, grave=True)
     for result in judgement.failures:

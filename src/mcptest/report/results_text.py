@@ -13,6 +13,7 @@ import msgspec
 from mcptest.model.results import RunReport, Status, TestResult
 from mcptest.model.show import show
 from mcptest.report import columns
+from mcptest.report.closing import SCREEN, failed_lines, slowest_lines
 from mcptest.report.evidence import BRIEF, FULL, Bounds, detail_lines, first_line, proof_lines
 from mcptest.report.reliability import (
     Identity,
@@ -27,7 +28,8 @@ from mcptest.report.terminal import Style
 NAME = 300
 PROOFS_SHOWN = 100
 NOTES_SHOWN = 50
-SLOWEST_SHOWN = 3
+_SLOW = 1_000
+"""Milliseconds after which it matters which tests were slow."""
 _PLAIN_NAME_COLUMN = 60
 _LABEL = 10
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
@@ -68,7 +70,26 @@ def render(
 ) -> str:
     titles = titles_of(map(identity_of, report.results))
     page = _Page(report, style, verbose, all_failures, max(width, 40), titles)
-    return "".join(f"{line}\n" for line in _lines(page))
+    lines = list(_lines(page))
+    lines += _end(page, is_long=len(lines) > SCREEN)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def in_short(report: RunReport, style: Style) -> str:
+    """Only what went wrong, and the counts."""
+    titles = titles_of(map(identity_of, report.results))
+    lines = [*failed_lines(report, titles, style), summary(report, style)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
+    """What a person looks for at the end, also when all else has scrolled away."""
+    if page.verbose or (is_long and page.report.duration_ms >= _SLOW):
+        yield from slowest_lines(page.report, page.titles, page.style)
+    if is_long:
+        width = page.width if page.style.colour else None
+        yield from failed_lines(page.report, page.titles, page.style, width)
+    yield from _summary_lines(page)
 
 
 def _lines(page: _Page) -> Iterator[str]:
@@ -88,9 +109,6 @@ def _lines(page: _Page) -> Iterator[str]:
     yield from _reliability_lines(page)
     yield from regression_lines(page.report, page.style)
     yield from note_lines(page.report, page.style)
-    if page.verbose:
-        yield from _slowest_lines(page)
-    yield from _summary_lines(page)
 
 
 def _name(trials: Sequence[TestResult], page: _Page) -> str:
@@ -225,18 +243,6 @@ def note_lines(report: RunReport, style: Style) -> Iterator[str]:
     if len(notes) > NOTES_SHOWN:
         yield f"note: and {len(notes) - NOTES_SHOWN} more"
     if notes:
-        yield ""
-
-
-def _slowest_lines(page: _Page) -> Iterator[str]:
-    ran = [result for result in page.report.results if result.status is not Status.SKIP]
-    slowest = sorted(ran, key=lambda result: -result.duration_ms)[:SLOWEST_SHOWN]
-    if slowest:
-        yield page.style.paint("slowest:", "dim")
-    for result in slowest:
-        name = show(page.titles[identity_of(result)], NAME)
-        yield f"  {columns.duration(result.duration_ms):>8}  {name}"
-    if slowest:
         yield ""
 
 

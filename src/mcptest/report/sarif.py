@@ -21,8 +21,10 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 RESULTS_KEPT = 25_000
-"""More than GitHub takes of a run."""
+"""More than that GitHub does not take of a run."""
 _TEXT = 4_000
+_DESCRIPTION = 1_024
+"""The longest description of a rule that GitHub takes."""
 _TIME = re.compile(r"(\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(?:\.\d{1,9})?)(?:Z|\+00:00)")
 _VERSION = re.compile(r"mcptest (\d[\w.+-]{0,40})", re.ASCII)
 
@@ -54,11 +56,11 @@ def _rule(rule: ReportedRule) -> dict[str, Any]:
     described: dict[str, Any] = {
         "id": rule.id,
         "shortDescription": {"text": _plain(first_line(rule.title, 300) or rule.id)},
-        "fullDescription": {"text": _plain(rule.text or rule.title or rule.id)},
+        "fullDescription": {"text": _plain(rule.text or rule.title or rule.id, _DESCRIPTION)},
         "defaultConfiguration": {"level": rule.level},
+        # GitHub wants one of every rule, and shows it beside the alert.
+        "help": {"text": _plain(rule.help or rule.text or rule.title or rule.id)},
     }
-    if rule.help:
-        described["help"] = {"text": _plain(rule.help)}
     if web_address(rule.url):
         described["helpUri"] = rule.url
     if rule.tags:
@@ -121,6 +123,6 @@ def fingerprint(problem: Problem, taken: Counter[str]) -> str:
     return hashlib.sha256(named.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, longest: int = _TEXT) -> str:
     """In a plain message of SARIF `[text](target)` is a link: with a space in it, it is none."""
-    return text[:_TEXT].replace("](", "] (") or "(no text)"
+    return text.replace("](", "] (")[:longest] or "(no text)"

@@ -13,13 +13,14 @@ import msgspec
 from mcptest.model.compliance import COMPLIANCE_FORMAT, ComplianceReport
 from mcptest.model.conformance import CONFORMANCE_FORMAT, ConformanceReport
 from mcptest.model.errors import ExitCode, UsageError
-from mcptest.model.results import RUN_FORMAT, RunReport
+from mcptest.model.results import RUN_FORMAT, Demand, RunReport
 from mcptest.model.show import show
 from mcptest.report.compliance_json import read_compliance
 from mcptest.report.results_json import decode, read_run
+from mcptest.report.stored_explored import READERS, ExploredReport, code_of_explored
 from mcptest.report.verdicts_json import SCHEMA, Report
 
-AnyReport: TypeAlias = RunReport | ComplianceReport | ConformanceReport | Report
+AnyReport: TypeAlias = RunReport | ComplianceReport | ConformanceReport | Report | ExploredReport
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -28,6 +29,17 @@ class Stored(msgspec.Struct, frozen=True):
     file: str
     report: AnyReport
     exit_code: ExitCode
+
+
+def code_of(report: AnyReport) -> ExitCode:
+    """The exit code that goes with a report, as far as its results agree with what it states."""
+    if isinstance(report, RunReport):
+        return exit_code_of_run(report)
+    if isinstance(report, ComplianceReport):
+        return _code_of_compliance(report)
+    if isinstance(report, ConformanceReport):
+        return _code_of_conformance(report)
+    return _code_of_sessions(report) if isinstance(report, Report) else code_of_explored(report)
 
 
 class _Head(msgspec.Struct):
@@ -55,20 +67,23 @@ def read_stored(data: bytes, file: str) -> Stored:
     if head.schema == SCHEMA:
         sessions: Report = decode(data, Report, name)
         return Stored(file, sessions, _code_of_sessions(sessions))
+    reader = READERS.get(head.schema)
+    if reader is not None:
+        explored = reader(data, name)
+        return Stored(file, explored, code_of_explored(explored))
     said = show(head.format or head.schema, 80)
     raise UsageError(
         f"{name} can't be read: its format is {said}" if said else f"{name} names no format",
-        hint="a file of --json-file: of run, ci, compliance run, compliance invariants or "
-        "conformance; captures are named with --capture",
+        hint="a file that --json-file wrote; captures are named with --capture",
     )
 
 
 def exit_code_of_run(run: RunReport) -> ExitCode:
     if run.interrupted:
         return ExitCode.INTERRUPTED
-    if run.failed or run.regressions:
+    if run.falls_short:
         return ExitCode.FAILED
-    return ExitCode.OK if run.passed else ExitCode.NOTHING_MATCHED
+    return ExitCode.OK if run.passed or run.failed else ExitCode.NOTHING_MATCHED
 
 
 def _code_of_compliance(report: ComplianceReport) -> ExitCode:
@@ -131,7 +146,17 @@ def merged(runs: Sequence[RunReport]) -> RunReport:
         interrupted=any(run.interrupted for run in runs),
         regressions=tuple(one for run in runs for one in run.regressions),
         notes=(*dict.fromkeys(note for run in runs for note in run.notes), *_twice(runs)),
+        demand=_strictest([run.demand for run in runs]),
     )
+
+
+def _strictest(demands: Sequence[Demand | None]) -> Demand | None:
+    """What all of it has to come up to."""
+    said = [one for one in demands if one is not None]
+    if len(said) < len(demands):
+        return None
+    threshold = max(one.threshold for one in said)
+    return Demand(threshold, any(one.no_regressions for one in said))
 
 
 def _twice(runs: Sequence[RunReport]) -> list[str]:

@@ -7,7 +7,7 @@ bounded by what is in flight, not by the length of the capture. It judges nothin
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mcptest.model.capture import (
@@ -26,6 +26,7 @@ from mcptest.model.errors import ErrorKind
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcptest.rules.routine import is_routine
 from mcptest.wire.correlation import InFlight
 from mcptest.wire.envelope import decode
 from mcptest.wire.session_source import CaptureForm, SessionSource
@@ -109,7 +110,7 @@ class Step:
         self.cancelled: Step | None = None
         """What cancelled this request."""
         self.routine = False
-        """Nothing about it as a message is odd: see `_is_routine`."""
+        """Nothing about it as a message is odd: see `rules.routine`."""
         self.stateless = False
         """Is `revision` one of the stateless era?"""
         self.id: Any = ABSENT
@@ -199,37 +200,19 @@ class Session:
         return [known[era] for era in self.eras()]
 
 
-def _is_routine(step: Step) -> bool:
-    """A request or result that is well formed, has a new id, or answers what was asked and waits.
-
-    Nearly all steps are, so the rules about messages as such need not look at each of them.
-    """
-    message = step.message
-    value = message.value
-    if message.problems or step.in_batch or value.__class__ is not dict:
-        return False
-    if value.get("jsonrpc") != "2.0":
-        return False
-    if step.kind is Kind.RESULT:
-        request = step.request
-        if request is None or request.cancelled is not None or step.result.__class__ is not dict:
-            return False
-        posted = step.stream.posted if step.stream is not None else None
-        return posted is None or posted.kind is not Kind.NOTIFICATION
-    return (
-        step.kind is Kind.REQUEST
-        and not step.id_was_used
-        and (step.id.__class__ is int or step.id.__class__ is str)
-        and value["method"].__class__ is str
-        and value.get("params", _EMPTY).__class__ is dict
-        and not step.method.startswith("notifications/")
-    )
-
-
 def steps_of(source: SessionSource, session: Session) -> Iterator[Step]:
     """Every step of the session, in order; `session` is kept up to date on the way."""
-    tracker = _Tracker(session)
-    for place, record in source.records:
+    return follow(source.records, session)
+
+
+def follow(
+    records: Iterable[tuple[int, AnyRecord]],
+    session: Session,
+    read: Callable[[bytes], Message] = decode,
+) -> Iterator[Step]:
+    """The steps of a further piece of a session. `read` is how a frame becomes a message."""
+    tracker = _Tracker(session, read)
+    for place, record in records:
         if type(record) is Frame:
             yield from tracker.messages(place, record)
         else:
@@ -239,11 +222,12 @@ def steps_of(source: SessionSource, session: Session) -> Iterator[Step]:
 
 
 class _Tracker:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, read: Callable[[bytes], Message]) -> None:
         self.session = session
+        self.read = read
 
     def messages(self, place: int, frame: Frame) -> Iterator[Step]:
-        message = decode(frame.raw)
+        message = self.read(frame.raw)
         stream = self.stream(frame.stream) if frame.stream is not None else None
         if message.kind is not Kind.BATCH:
             step = self.step(place, frame, message, stream)
@@ -348,7 +332,7 @@ class _Tracker:
         step.stateless = step.revision in _STATELESS
         if stream is not None and stream.posted is None and frame.sender == "client":
             stream.posted = step
-        step.routine = _is_routine(step)
+        step.routine = is_routine(step)
         self.session.messages += 1
         return step
 

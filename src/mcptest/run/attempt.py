@@ -42,6 +42,7 @@ class Attempt:
         self._stage: Stage | None = None
         self._under_way: CallUnderWay | None = None
         self._failed: CallFailed | None = None
+        settings.on_begin(item)
 
     @property
     def is_answered(self) -> bool:

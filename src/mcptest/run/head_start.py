@@ -78,6 +78,10 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
         understood = understand(test.server or ServerSpec(), settings.choice, ground.path)
         target = understood.target
         if target.way == "stdio":
+            if settings.warm_start:
+                from mcptest.run.warm_start import with_compile_cache
+
+                target = with_compile_cache(target)
             process = ServerProcess(target.command, target.env, target.cwd)
             return HeadStart(test, ground, understood, process)
     except McptestError:

@@ -17,6 +17,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _KILLING = 2.0
 _QUIET_LOOKS = 3
 
+last_words: list[Callable[[], None]] = []
+"""Called before we leave without waiting for anyone, within a signal handler."""
+
 
 class Stop:
     """Whether the run is to end. A plain flag: the lock of an Event may be held by the very code
@@ -45,6 +48,8 @@ def stopping_on_signals() -> Iterator[Stop]:
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             end_everything()
+            for say in last_words:
+                say()
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
 

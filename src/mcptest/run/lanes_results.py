@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mcptest.model.compliance import GateResult, Judgement, RootCause, RuleResult
 from mcptest.model.results import FailedCheck, Proof, Status, TestResult
+from mcptest.model.show import in_one_line
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.suite.model import Place
 
@@ -73,7 +74,7 @@ def _result_of_cause(
     return TestResult(
         name=f"{lane} {cause.id}",
         status=Status.FAIL,
-        detail=f"{cause.message}{hint}; {kept}",
+        detail=f"{in_one_line(cause.message, 600)}{hint}; {kept}",
         file=place.file,
         line=place.line,
         kind="crash",

@@ -54,6 +54,8 @@ def target_of(words: ServerWords) -> Target:
 
 
 def _named(server: str, words: ServerWords) -> Target:
+    if words.config is not None and server in (servers := _servers_in(words.config)):
+        return configured_target(server, servers[server], words.config, words)
     if server == "demo":
         if words.way not in {None, "stdio"}:
             raise UsageError(
@@ -115,7 +117,7 @@ def _configured(name: str, words: ServerWords) -> Target | None:
         path = DEFAULT_CONFIG
     servers = _servers_in(path)
     if name in servers:
-        return _entry(name, servers[name], path, words)
+        return configured_target(name, servers[name], path, words)
     if words.config is None:
         return None
     import difflib
@@ -143,7 +145,8 @@ def _servers_in(path: Path) -> Mapping[str, Any]:
     return servers
 
 
-def _entry(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
+def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
+    """What an entry of a configuration says, with the words of the command line over it."""
     where = f"{path}: mcpServers.{name}"
     if not isinstance(entry, dict):
         raise UsageError(f"{where} is not an object")

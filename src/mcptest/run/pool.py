@@ -22,6 +22,7 @@ from mcptest.peer.connection import Stopped
 _CLOSERS = 8
 PATIENCE = 5.0
 """Seconds that everything may take to come to its end after an interrupt."""
+_BETWEEN_TICKS = 0.1
 
 Found: TypeAlias = tuple[int, TestResult]
 
@@ -59,14 +60,19 @@ class Pool:
         workers: int,
         ahead: int = 1,
         enough: Callable[[TestResult], bool] = lambda result: False,
+        tick: Callable[[], None] | None = None,
     ) -> None:
-        """`enough` says of a result whether any further job is wanted after it."""
+        """`enough` says of a result whether any further job is wanted after it.
+
+        `tick` is called every now and then by whoever reads the results and has none yet.
+        """
         self._todo: deque[Job] = deque(jobs)
         self._ready: deque[Job] = deque()
         self._unwanted: deque[Job] = deque()
         self._preparing = 0
         self._ahead = ahead
         self._enough = enough
+        self._tick = tick
         self._over = False
         self._changed = threading.Condition()
         self._first_result = threading.Event()
@@ -108,9 +114,13 @@ class Pool:
         # so the two numbers are equal only when there is no thread left.
         while not self.is_at_rest:
             try:
-                found = self._results.get(timeout=limit.remaining() if limit else None)
+                found = self._results.get(timeout=self._patience(limit))
             except queue.Empty:
-                return
+                if limit is not None and limit.expired:
+                    return
+                if self._tick is not None:
+                    self._tick()
+                continue
             if isinstance(found, _Thread):
                 self._done += 1
             elif isinstance(found, _Wake):
@@ -122,6 +132,12 @@ class Pool:
             found = self._results.get()
             if isinstance(found, tuple):
                 yield found
+
+    def _patience(self, limit: Deadline | None) -> float | None:
+        left = limit.remaining() if limit else None
+        if self._tick is None:
+            return left
+        return _BETWEEN_TICKS if left is None else min(left, _BETWEEN_TICKS)
 
     def forget_the_rest(self) -> None:
         """Begin no further job and no further test; what is running is finished."""

@@ -70,7 +70,7 @@ class ServerSession:
         target = understood.target
         self.masker = masker_for(target, understood.secrets)
         self.label = _label(target, self.masker)
-        target = replace(target, label=self.label)
+        target = replace(self._quickly(target), label=self.label)
         mock = test.block.mock if isinstance(test.block, SamplingBlock) else None
         limit = test.timeout or settings.timeout
         served = serve(
@@ -94,6 +94,24 @@ class ServerSession:
             return head_start.understood, head_start.process
         self._ground = prepare_ground(self._settings.fixture, self._choice)
         return understand(self._spec, self._choice, self._ground.path), None
+
+    def _quickly(self, target: Target) -> Target:
+        """The same server, without a launcher in front once it is known what that starts."""
+        if not self._settings.warm_start:
+            return target
+        from mcptest.run.warm_start import with_compile_cache
+
+        shortcut = self._settings.memory.shortcuts.get(self._key)
+        return with_compile_cache(shortcut.instead_of(target) if shortcut else target)
+
+    def _learn_shortcut(self, served: Served) -> None:
+        """Once for all tests whose server is started in the same way."""
+        from mcptest.run.warm_start import is_launched, learn
+
+        shortcuts = self._settings.memory.shortcuts
+        pid = getattr(served.client.connection.transport, "pid", None)
+        if pid is not None and self._key not in shortcuts and is_launched(served.target):
+            shortcuts[self._key] = learn(pid, served.target, self._ground.path)
 
     @property
     def fixture(self) -> str:
@@ -148,6 +166,8 @@ class ServerSession:
                 raise CallFailed(detail, kind, lost=True) from None
             self._connected = True
             self._settings.memory.eras.setdefault(self._key, served.client.revision)
+            if self._settings.warm_start:
+                self._learn_shortcut(served)
         return served
 
     @property

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcptest.model.revision import Revision
     from mcptest.run.head_start import HeadStart
     from mcptest.run.server_session import ServerSession
+    from mcptest.run.warm_start import Shortcut
     from mcptest.suite.failure import Evaluation
     from mcptest.suite.observed import Observed
 
@@ -46,6 +47,8 @@ class Memory(msgspec.Struct):
 
     eras: dict[ServerKey, Revision] = {}
     output_schemas: dict[ServerKey, dict[str, Any]] = {}
+    shortcuts: dict[ServerKey, Shortcut | None] = {}
+    """How servers are started without their launchers (`warm_start`); None: not to be known."""
     warnings: dict[str, None] = {}
 
     def warn(self, *sentences: str) -> None:
@@ -71,10 +74,14 @@ class Settings(msgspec.Struct, frozen=True):
     all_failures: bool = False
     quick_end: bool = False
     """Servers are ended right after their last answer, instead of being waited for."""
+    warm_start: bool = False
+    """Fresh servers are started in quicker ways, which they can notice."""
     proof_of_passes: bool = False
     """A pass keeps its exchange as well: `watch` shows what changed when it fails later."""
     repeat: Callable[[Numbered], str] = lambda item: ""
     """The command that runs just this test again."""
+    on_begin: Callable[[Numbered], None] = lambda item: None
+    """Told of each test that begins, by the thread that runs it."""
     should_stop: Callable[[], bool] = lambda: False
     memory: Memory = msgspec.field(default_factory=Memory)
     head_start: HeadStart | None = None

@@ -34,17 +34,20 @@ def run_suite(
     stop: Stop,
     on_result: Callable[[TestResult], None] = lambda result: None,
     meanwhile: Callable[[], None] = lambda: None,
+    at_the_end: Callable[[], None] = lambda: None,
+    tick: Callable[[], None] | None = None,
 ) -> RunReport:
     """Run everything and give the report. A stop gives what was finished, marked as such.
 
-    `meanwhile` is called when the first servers take their time to start.
+    `meanwhile` is called when the first servers take their time to start, `at_the_end` while the
+    last ones take theirs to leave, `tick` every now and then while there is nothing to tell.
     """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     settings = replace(settings, should_stop=stop.is_set, memory=Memory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
-    pool = _pool(items, settings, options)
+    pool = _pool(items, settings, options, tick)
     last_run = LastRun()
 
     def beside_the_servers() -> None:
@@ -61,11 +64,14 @@ def run_suite(
             finished[number] = result
             last_run.add(items[number].test, result.status)
             on_result(result)
+            if len(finished) == len(items):
+                at_the_end()
     interrupted = stop.is_set()
     notes = [f"warning: {text}" for text in (*settings.memory.warnings,)]
     notes += [f"internal error of mcptest while it took a server down: {e}" for e in pool.defects]
     if settings.quick_end:
         notes.append("servers were ended 50 ms after their last answer (--quick-end)")
+    notes += _said_of_warm_starts(settings)
     notes += _account_for(items, finished, options, interrupted=interrupted)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
@@ -100,6 +106,13 @@ def _carried_out(
     yield from late
 
 
+def _said_of_warm_starts(settings: Settings) -> Iterator[str]:
+    if settings.warm_start:
+        yield "servers were started with a compile cache for Node (--warm-start)"
+        if any(settings.memory.shortcuts.values()):
+            yield "what a launcher started for the first test was started directly for the others"
+
+
 def _account_for(
     items: Iterable[Numbered],
     finished: dict[int, TestResult],
@@ -128,7 +141,12 @@ def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
     return items
 
 
-def _pool(items: Sequence[Numbered], settings: Settings, options: RunOptions) -> Pool:
+def _pool(
+    items: Sequence[Numbered],
+    settings: Settings,
+    options: RunOptions,
+    tick: Callable[[], None] | None,
+) -> Pool:
     jobs = plan(
         items,
         settings,
@@ -143,4 +161,5 @@ def _pool(items: Sequence[Numbered], settings: Settings, options: RunOptions) ->
         workers,
         ahead=max(1, workers // 2),
         enough=lambda result: options.fail_fast and result.status is Status.FAIL,
+        tick=tick,
     )

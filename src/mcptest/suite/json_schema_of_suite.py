@@ -58,6 +58,11 @@ def suite_json_schema() -> Schema:
     }
 
 
+def object_json_schema(declaration: Declaration, definitions: dict[str, Schema]) -> Schema:
+    """Of one declared object; those within it are added to the definitions."""
+    return _object(declaration, definitions)
+
+
 def _reference(declaration: Declaration, definitions: dict[str, Schema]) -> Schema:
     name = declaration.name.replace(" ", "-")
     if name not in definitions:

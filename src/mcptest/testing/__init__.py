@@ -1,7 +1,7 @@
 """For tests in Python: a server, a client to it, and the judgement of what they said.
 
-The pytest fixtures `mcp_server`, `mcp_client` and `async_mcp_client` are made of this, and it works
-without pytest as well. See docs/pytest.md.
+The pytest fixtures (`mcp_server`, `mcp_client`, `mcp_property`, `mcp_player`, …) are made of this,
+and it works without pytest as well. See docs/pytest.md.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from mcptest.model.errors import McptestError, PeerError
 from mcptest.peer.client import Client, Reply
 from mcptest.testing.awaiting import AsyncClient
 from mcptest.testing.conforming import assert_conforms
+from mcptest.testing.playing import Player
+from mcptest.testing.properties import assert_holds, check_property
 from mcptest.testing.serving import Server, capture_of
 
 __all__ = [
@@ -17,10 +19,13 @@ __all__ = [
     "Client",
     "McptestError",
     "PeerError",
+    "Player",
     "Reply",
     "Server",
     "assert_conforms",
+    "assert_holds",
     "capture_of",
+    "check_property",
     "text_of",
 ]
 

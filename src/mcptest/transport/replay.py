@@ -60,8 +60,11 @@ class Replay:
         sink: Sink,
         peer: str = "replay",
         clock: Callable[[], float] | None = None,
+        keeps_answers: bool = False,
     ) -> None:
+        """`keeps_answers`: who asks more often than the recorded client is told the last again."""
         self._sink = sink
+        self._keeps_answers = keeps_answers
         self._clock = clock or Clock()
         self._inbox: list[AnyRecord] = []
         self._closed = False
@@ -93,7 +96,8 @@ class Replay:
     def _answer(self, asked: tuple[Message, ...], payload: bytes) -> None:
         candidates = self._unused.get(_question(asked))
         if candidates:
-            exchange = candidates.pop()
+            last = len(candidates) == 1 and self._keeps_answers
+            exchange = candidates[0] if last else candidates.pop()
             self._renaming.learn(exchange.sent, asked)
             self._play(exchange.steps)
         elif any(message.kind is not Kind.NOTIFICATION for message in asked):

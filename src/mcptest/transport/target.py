@@ -45,7 +45,8 @@ class Target(msgspec.Struct, frozen=True):
         return (*secrets_of_environment(self.env), *headers, *self.referenced)
 
 
-DEMO = Target(way="stdio", label="demo", command=(sys.executable, "-m", "mcptest.peer.demo"))
+# -P: no module of the current folder takes the place of one of ours.
+DEMO = Target(way="stdio", label="demo", command=(sys.executable, "-P", "-m", "mcptest.peer.demo"))
 
 
 def transport_for(

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+
+LETTERS: Final = st.characters(exclude_categories=["Cs"])
+"""What can be written as UTF-8. Hypothesis has the same as its default, by trying all of Unicode:
+two seconds where it must not keep what it has found out."""
 
 
 class Drawn:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from mcptest.explore.property.crafted import request
-from mcptest.explore.property.mutation import ALIVE, Mutation, needed_params
+from mcptest.explore.property.mutation import ALIVE, EVERYWHERE, Mutation, needed_params
 from mcptest.model.message import ABSENT, json_type
 from mcptest.model.revision import STATELESS_REVISIONS, TIMELINE, Revision
 
@@ -82,14 +82,20 @@ def _initialize_in_batch(draw: DrawFn, value: dict[str, Any], revision: Revision
     return [request("initialize", params, "batched")]
 
 
-def _unknown_name(draw: DrawFn) -> str:
+def _unknown_name(draw: DrawFn, letters: str = "abcxyz/_-.é") -> str:
     known = st.sampled_from(("mcptest/no_such_method", "", "Ping", "tools/list/", "tools"))
-    made = st.text("abcxyz/_-.é", min_size=1, max_size=12).map(lambda text: f"mcptest/{text}")
+    made = st.text(letters, min_size=1, max_size=12).map(lambda text: f"mcptest/{text}")
     return draw(known | made)
 
 
 def _unknown_method(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
     return {**value, "method": _unknown_name(draw)}
+
+
+def _unknown_in_a_header(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
+    """Over HTTP a header repeats it: one that has to be written in another way there, or is empty,
+    may be refused for that header."""
+    return {**value, "method": _unknown_name(draw, "abcxyz/_-.") or "mcptest/"}
 
 
 def _unknown_notification(
@@ -157,6 +163,14 @@ ENVELOPE_MUTATIONS: Final = (
         "params are neither an object nor an array",
         _with("params", other_than("object", "array")),
         _NO_MESSAGE,
+        revisions=EVERYWHERE - _STATELESS,
+    ),
+    Mutation(  # without an object there is no _meta either, and that has a code of its own
+        "params-type-and-no-meta",
+        "params are neither an object nor an array",
+        _with("params", other_than("object", "array")),
+        (ALIVE,),
+        revisions=_STATELESS,
     ),
     Mutation(
         "params-array",
@@ -164,17 +178,17 @@ ENVELOPE_MUTATIONS: Final = (
         _with("params", st.sampled_from(([], [1], [{}]))),
         (ALIVE,),
     ),
-    Mutation(
+    Mutation(  # nothing says that a request has no other members
         "method-and-result",
         "it is a request and a response",
         _with("result", st.just({})),
-        _NO_MESSAGE,
+        (ALIVE,),
     ),
     Mutation(
         "method-and-error",
         "it is a request and an error",
         _with("error", st.just({"code": -1, "message": ""})),
-        _NO_MESSAGE,
+        (ALIVE,),
     ),
     Mutation(
         "result-and-error",
@@ -228,7 +242,18 @@ ENVELOPE_MUTATIONS: Final = (
         revisions=_ONE_BATCHING,
     ),
     Mutation(
-        "unknown-method", "no revision has the method", _unknown_method, ("JSONRPC-001", ALIVE)
+        "unknown-method",
+        "no revision has the method",
+        _unknown_method,
+        ("JSONRPC-001", ALIVE),
+        revisions=EVERYWHERE - _STATELESS,
+    ),
+    Mutation(
+        "unknown-method-in-a-header",
+        "no revision has the method",
+        _unknown_in_a_header,
+        ("JSONRPC-001", ALIVE),
+        revisions=_STATELESS,
     ),
     Mutation(
         "unknown-notification",

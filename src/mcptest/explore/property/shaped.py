@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from mcptest.explore.property.drawn import LETTERS
 from mcptest.model.message import ABSENT
 from mcptest.model.revision import Revision
 from mcptest.schema.shape_vocabulary import (
@@ -29,7 +30,7 @@ Members: TypeAlias = Mapping[str, SearchStrategy[Any] | None]
 """What stands in for the members of these names, wherever they are; None leaves one out."""
 
 SAFEST_INTEGER: Final = 2**53 - 1
-TEXTS: Final = st.text(max_size=12)
+TEXTS: Final = st.text(LETTERS, max_size=12)
 INTEGERS: Final = st.integers(-SAFEST_INTEGER, SAFEST_INTEGER)
 NUMBERS: Final = INTEGERS | st.floats(allow_nan=False, allow_infinity=False)
 # A key of `_meta` has a grammar; these letters are within it, wherever the object stands.

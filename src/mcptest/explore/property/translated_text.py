@@ -12,6 +12,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from mcptest.explore.property.drawn import LETTERS
 from mcptest.explore.property.translated_pattern import texts_matching
 from mcptest.explore.scalars import FORMATS, count
 
@@ -41,8 +42,8 @@ def texts(plain: Mapping[str, Any]) -> SearchStrategy[str]:
     if made is not None:
         return made
     if least > _LONG:
-        return st.text(max_size=_ROOM).map(lambda text: text.ljust(least, "x"))
-    return st.text(min_size=least, max_size=min(most, least + _ROOM))
+        return st.text(LETTERS, max_size=_ROOM).map(lambda text: text.ljust(least, "x"))
+    return st.text(LETTERS, min_size=least, max_size=min(most, least + _ROOM))
 
 
 def _of_format(name: str) -> SearchStrategy[str] | None:

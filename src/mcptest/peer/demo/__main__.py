@@ -6,6 +6,10 @@ import sys
 
 from mcptest.peer.demo.options import BadOption, Options, parse_options
 
+TYPE_CHECKING = False  # see protocol
+if TYPE_CHECKING:
+    from mcptest.peer.demo.content import Content
+
 
 def main() -> int:
     try:
@@ -16,15 +20,15 @@ def main() -> int:
     return run(options)
 
 
-def run(options: Options) -> int:
-    """Be the server until there is no more to serve."""
+def run(options: Options, content: Content | None = None) -> int:
+    """Be the server until there is no more to serve: the demo, or one with other content."""
     if options.transport == "http":
         from mcptest.peer.demo.http_server import run_http
 
-        return run_http(options)
+        return run_http(options, content)
     from mcptest.peer.demo.stdio import run_stdio
 
-    run_stdio(options)
+    run_stdio(options, content)
     return 0
 
 

@@ -79,7 +79,7 @@ class Call:
         if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
             return
         if self._exchange.can_notify:
-            params = {"level": level, "logger": "demo", "data": data}
+            params = {"level": level, "logger": self.world.content.logger, "data": data}
             self._exchange.send(notification("notifications/message", params))
 
 

@@ -9,12 +9,7 @@ from __future__ import annotations
 from mcptest.peer.demo.arguments import problem_with
 from mcptest.peer.demo.prompts import complete, get_prompt, offered_prompts
 from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
-from mcptest.peer.demo.resources import (
-    RESOURCES,
-    describe_template,
-    read_resource,
-    require_resource,
-)
+from mcptest.peer.demo.resources import read_resource, require_resource
 from mcptest.peer.demo.tools import call_tool, find_tool, offered_tools
 
 TYPE_CHECKING = False  # see protocol
@@ -72,13 +67,13 @@ def run_tool(call: Call) -> Obj | Body:
 
 
 def list_resources(call: Call) -> Obj:
-    offered = (*RESOURCES, *call.world.more.resources)
+    offered = call.world.content.resources
     return page_of(call, "resources", [item.describe(call.version) for item in offered])
 
 
 def list_templates(call: Call) -> Obj:
-    more = [template.describe(call.version) for template in call.world.more.templates]
-    return page_of(call, "resourceTemplates", [describe_template(call.version), *more])
+    offered = call.world.content.templates
+    return page_of(call, "resourceTemplates", [item.describe(call.version) for item in offered])
 
 
 def read(call: Call) -> Obj:

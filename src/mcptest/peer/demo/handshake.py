@@ -26,7 +26,7 @@ from mcptest.peer.demo.protocol import (
     notification,
     readable_id,
 )
-from mcptest.peer.demo.world import INSTRUCTIONS, LEVELS, server_info
+from mcptest.peer.demo.world import LEVELS
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
@@ -322,8 +322,8 @@ def _welcome(version: str, world: World) -> Obj:
     return {
         "protocolVersion": version,
         "capabilities": world.declared(version),
-        "serverInfo": server_info(version),
-        "instructions": INSTRUCTIONS,
+        "serverInfo": world.content.server_info(version),
+        "instructions": world.content.instructions,
     }
 
 

@@ -31,6 +31,7 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.peer.demo.content import Content
     from mcptest.peer.demo.http_connection import HttpConnection
     from mcptest.peer.demo.http_requests import Request
     from mcptest.peer.demo.options import Options
@@ -63,8 +64,13 @@ class Site:
         return is_turned_away(request, connection, token, ENDPOINT)
 
     def _route(self, request: Request, connection: HttpConnection) -> None:
-        old = bool(self._world.handshake)
-        if request.path == ENDPOINT:
+        secret = self._options.secret
+        old = bool(self._world.handshake) and not secret
+        if secret:
+            if not _is_below(secret, request.path):
+                raise Rejected(404, "There is nothing here")
+            self._endpoint(request, connection)
+        elif request.path == ENDPOINT:
             self._endpoint(request, connection)
         elif request.path == STREAM_PATH and old:
             self._only("GET", request, connection, self._sse_clients.get)
@@ -124,15 +130,16 @@ class Site:
         return bool(self._world.stateless) and request.header(VERSION_HEADER) in STATELESS
 
 
-def run_http(options: Options) -> int:
+def run_http(options: Options, content: Content | None = None) -> int:
     """Serve until a signal comes."""
     loop = Loop()
     loop.stop_on_signals()
-    world = World(options, loop)
+    world = World(options, loop, content)
     try:
         listener = Listener(loop, Site(world).handle, options.host, options.port)
     except OSError as error:
-        sys.stderr.write(f"demo: can't listen on {options.host}: {error.strerror or error}\n")
+        why = error.strerror or error
+        sys.stderr.write(f"{world.content.name}: can't listen on {options.host}: {why}\n")
         return 2
     try:
         _announce(options, listener.port)
@@ -151,8 +158,16 @@ def _announce(options: Options, port: int) -> None:
             file.write(f"{port}\n")
         os.replace(partial, options.port_file)  # noqa: PTH105  as above
     host = f"[{options.host}]" if ":" in options.host else options.host
-    sys.stderr.write(f"listening on http://{host}:{port}{ENDPOINT}\n")
+    below = f"/{options.shown_secret}" if options.shown_secret else ""
+    sys.stderr.write(f"listening on http://{host}:{port}{below}{ENDPOINT}\n")
     sys.stderr.flush()
+
+
+def _is_below(secret: str, path: str) -> bool:
+    import hmac
+
+    # In constant time: how long a wrong path takes must not say how much of it is right.
+    return hmac.compare_digest(path.encode(), f"/{secret}{ENDPOINT}".encode())
 
 
 def _not_allowed(request: Request) -> Refusal:

@@ -11,7 +11,6 @@ from mcptest.peer.demo.protocol import (
     encode,
 )
 from mcptest.peer.demo.stateless import VERSION, is_stateless, serve
-from mcptest.peer.demo.tools import TOOLS
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
@@ -128,10 +127,9 @@ def _is_number(text: str, expected: int) -> bool:
 
 
 def _param_headers(tool_name: Any, world: World) -> Iterator[tuple[str, str]]:
-    for tool in (*TOOLS, *world.more.tools):
-        if tool.name == tool_name:
-            for name, header in tool.header.items():
-                yield f"Mcp-Param-{header}", name
+    tool = world.content.tool_named(tool_name) if isinstance(tool_name, str) else None
+    for name, header in tool.header.items() if tool is not None else ():
+        yield f"Mcp-Param-{header}", name
 
 
 def decode_header(header: str, value: str) -> str:

@@ -36,6 +36,10 @@ class Options:
         self.offer: frozenset[str] = frozenset()
         self.hide: frozenset[str] = frozenset()
         self.token: str | None = None
+        self.secret = ""
+        """Where it is set, the endpoint stands below it, and only who knows it finds anything."""
+        self.shown_secret = ""
+        """What is said of the secret to whoever reads our stderr."""
 
     @property
     def spoken(self) -> tuple[str, ...]:

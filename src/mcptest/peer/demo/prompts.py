@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcptest.peer.demo import versions
 from mcptest.peer.demo.pictures import PNG_BASE64
 from mcptest.peer.demo.protocol import INVALID_PARAMS, Refusal
-from mcptest.peer.demo.resources import NOTE_TEMPLATE, NOTES
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
@@ -24,6 +23,14 @@ _LANGUAGES = (
     *("go", "haskell", "java", "javascript", "julia", "kotlin", "lua", "ocaml", "perl", "php"),
     *("prolog", "python", "r", "ruby", "rust", "scala", "scheme", "swift", "typescript", "zig"),
 )
+
+
+def _no_messages(world: World, arguments: dict[str, str]) -> list[Obj]:
+    return []
+
+
+def says(role: str, words: str) -> Obj:
+    return {"role": role, "content": {"type": "text", "text": words}}
 
 
 class Argument:
@@ -58,7 +65,7 @@ class Prompt:
         description: str,
         arguments: tuple[Argument, ...] = (),
         since: str = versions.V2024_11_05,
-        messages: Callable[[World, dict[str, str]], list[Obj]] | None = None,
+        messages: Callable[[World, dict[str, str]], list[Obj]] = _no_messages,
         asks: Callable[[], Generator[Any, Any, str]] | None = None,
     ) -> None:
         self.name = name
@@ -67,7 +74,6 @@ class Prompt:
         self.arguments = {argument.name: argument for argument in arguments}
         self.since = since
         self.messages = messages
-        """What an additional prompt says."""
         self.asks = asks
         """What it asks the client before it says anything."""
 
@@ -81,12 +87,31 @@ class Prompt:
         return shown
 
 
+def _greet(world: World, arguments: dict[str, str]) -> list[Obj]:
+    return [says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
+
+
+def _review(world: World, arguments: dict[str, str]) -> list[Obj]:
+    language = arguments.get("language", "")
+    kind = f"this {language} code" if language else "this code"
+    return [says("user", f"Please review {kind}:\n\n{arguments['code']}")]
+
+
+def _show_picture(world: World, arguments: dict[str, str]) -> list[Obj]:
+    picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    return [
+        {"role": "user", "content": picture},
+        says("user", "Please describe this picture in one sentence."),
+    ]
+
+
 PROMPTS: tuple[Prompt, ...] = (
     Prompt(
         "greet",
         "Greet someone",
         "Asks for a friendly greeting for one person.",
         (Argument("name", "Name", "Whom to greet", True, _NAMES),),
+        messages=_greet,
     ),
     Prompt(
         "review",
@@ -96,8 +121,14 @@ PROMPTS: tuple[Prompt, ...] = (
             Argument("code", "Code", "The code to review", True),
             Argument("language", "Language", "The language it is written in", False, _LANGUAGES),
         ),
+        messages=_review,
     ),
-    Prompt("with_image", "Describe a picture", "Shows a picture and asks for its description."),
+    Prompt(
+        "with_image",
+        "Describe a picture",
+        "Shows a picture and asks for its description.",
+        messages=_show_picture,
+    ),
 )
 EXTRA = Prompt(
     "extra_prompt",
@@ -108,9 +139,9 @@ EXTRA = Prompt(
 
 
 def offered_prompts(call: Call) -> list[Prompt]:
-    more = [one for one in call.world.more.prompts if versions.since(call.version, one.since)]
+    offered = call.world.content.prompts
     extra = [EXTRA] if call.session is not None and call.session.extra_prompt else []
-    return [*PROMPTS, *more, *extra]
+    return [*(one for one in offered if versions.since(call.version, one.since)), *extra]
 
 
 def find_prompt(call: Call, name: str) -> Prompt:
@@ -130,34 +161,13 @@ def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj | Body:
             raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
     if prompt.asks is not None:
         return _asking(prompt, prompt.asks())
-    if prompt.messages is not None:
-        messages = prompt.messages(call.world, arguments)
-    else:
-        messages = _messages(name, arguments)
+    messages = prompt.messages(call.world, arguments)
     return {"description": prompt.description, "messages": messages}
 
 
 def _asking(prompt: Prompt, asking: Generator[Any, Any, str]) -> Body:
     words = yield from asking
     return {"description": prompt.description, "messages": [says("user", words)]}
-
-
-def _messages(name: str, arguments: dict[str, str]) -> list[Obj]:
-    if name == "greet":
-        return [says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
-    if name == "review":
-        language = arguments.get("language", "")
-        kind = f"this {language} code" if language else "this code"
-        return [says("user", f"Please review {kind}:\n\n{arguments['code']}")]
-    picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
-    return [
-        {"role": "user", "content": picture},
-        says("user", "Please describe this picture in one sentence."),
-    ]
-
-
-def says(role: str, words: str) -> Obj:
-    return {"role": role, "content": {"type": "text", "text": words}}
 
 
 def complete(call: Call, ref: Obj, name: str, value: str) -> Obj:
@@ -184,11 +194,10 @@ def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
         if name in arguments:
             return arguments[name].values
         raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")
-    more = [template.uri for template in call.world.more.templates]
-    if ref.get("uri") not in (NOTE_TEMPLATE, *more):
+    templates = (one for one in call.world.content.templates if one.uri == ref.get("uri"))
+    template = next(templates, None)
+    if template is None:
         raise Refusal(INVALID_PARAMS, "Invalid params: ref.uri names no template of this server")
-    if name != "id":
+    if name != template.variable:
         raise Refusal(INVALID_PARAMS, f"The template has no variable {name[:80]!r}")
-    if ref["uri"] in more:
-        return ()
-    return tuple(str(number) for number in range(1, NOTES + 1))
+    return template.values()

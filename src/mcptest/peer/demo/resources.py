@@ -8,17 +8,17 @@ from mcptest.peer.demo.protocol import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcptest.peer.demo.protocol import Obj
     from mcptest.peer.demo.world import World
 
 GREETING_URI = "demo://greeting"
 LOGO_URI = "demo://logo"
 COUNTER_URI = "demo://counter"
-NOTE_TEMPLATE = "demo://notes/{id}"
 NOTES = 150
 FACTS = 12
 
-_NOTE_PREFIX = "demo://notes/"
 _GREETING = "Hello from the mcptest demo server."
 
 
@@ -34,7 +34,8 @@ class Resource:
         kind: str,
         size: int | None = None,
         annotations: Obj | None = None,
-        contents: Obj | None = None,
+        contents: Obj | Callable[[World], Obj] | None = None,
+        volatile: bool = False,
     ) -> None:
         self.uri = uri
         self.name = name
@@ -44,7 +45,9 @@ class Resource:
         self.size = size
         self.annotations = annotations
         self.contents = contents
-        """What an additional resource holds: `text` or `blob`. None: it can't be read."""
+        """What it holds: `text` or `blob`, or what gives them. None: it can't be read."""
+        self.volatile = volatile
+        """Whether what was read is old at once."""
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"uri": self.uri, "name": self.name}
@@ -58,32 +61,54 @@ class Resource:
         return shown
 
 
-class Template:
-    """One additional template: a URI with one variable, and what it gives."""
+def _shows_the_id(value: str) -> str | None:
+    return f"This is the resource with the id {value}."
 
-    def __init__(self, before: str, after: str, name: str, title: str, description: str) -> None:
+
+class Template:
+    """A URI with one variable, and what it gives for a value: a text, or None where there is none.
+
+    `values` are those that are suggested for the variable.
+    """
+
+    def __init__(
+        self,
+        before: str,
+        after: str,
+        name: str,
+        title: str,
+        description: str,
+        text_of: Callable[[str], str | None] = _shows_the_id,
+        values: Callable[[], tuple[str, ...]] = tuple,
+        variable: str = "id",
+        kind: str = "text/plain",
+    ) -> None:
         self.before = before
         self.after = after
         self.name = name
         self.title = title
         self.description = description
+        self.text_of = text_of
+        self.values = values
+        self.variable = variable
+        self.kind = kind
 
     @property
     def uri(self) -> str:
-        return f"{self.before}{{id}}{self.after}"
+        return f"{self.before}{{{self.variable}}}{self.after}"
 
-    def value_in(self, uri: str) -> str | None:
-        """What stands in place of the variable, where the URI is of this template."""
-        rest = uri.removeprefix(self.before)
-        value = rest.removesuffix(self.after)
-        fits = rest != uri and value != rest and value and "/" not in value
-        return value if fits else None
+    def text_at(self, uri: str) -> str | None:
+        """The text of this URI, where it is one of this template."""
+        if not (uri.startswith(self.before) and uri.endswith(self.after)):
+            return None
+        value = uri[len(self.before) : len(uri) - len(self.after)]
+        return self.text_of(value) if value and "/" not in value else None
 
     def describe(self, version: str) -> Obj:
         shown: Obj = {"uriTemplate": self.uri, "name": self.name}
         if versions.since(version, versions.V2025_06_18):
             shown["title"] = self.title
-        return {**shown, "description": self.description, "mimeType": "text/plain"}
+        return {**shown, "description": self.description, "mimeType": self.kind}
 
 
 def _fact(number: int) -> str:
@@ -99,14 +124,25 @@ RESOURCES: tuple[Resource, ...] = (
         "text/plain",
         len(_GREETING),
         {"audience": ["user"], "priority": 0.5},
+        {"text": _GREETING},
     ),
-    Resource(LOGO_URI, "logo", "Logo", "A small red square as a picture.", "image/png", PNG_BYTES),
+    Resource(
+        LOGO_URI,
+        "logo",
+        "Logo",
+        "A small red square as a picture.",
+        "image/png",
+        PNG_BYTES,
+        contents={"blob": PNG_BASE64},
+    ),
     Resource(
         COUNTER_URI,
         "counter",
         "Counter",
         "How often the tool bump was called. It can be subscribed to.",
         "text/plain",
+        contents=lambda world: {"text": str(world.counter)},
+        volatile=True,
     ),
     *(
         Resource(
@@ -116,6 +152,7 @@ RESOURCES: tuple[Resource, ...] = (
             f"A fact about the number {number}.",
             "text/plain",
             len(_fact(number)),
+            contents={"text": _fact(number)},
         )
         for number in range(1, FACTS + 1)
     ),
@@ -127,28 +164,41 @@ def describe_resource(uri: str, version: str) -> Obj:
     return _BY_URI[uri].describe(version)
 
 
-def describe_template(version: str) -> Obj:
-    shown: Obj = {"uriTemplate": NOTE_TEMPLATE, "name": "note"}
-    if versions.since(version, versions.V2025_06_18):
-        shown["title"] = "Note"
-    description = f"The note with this number, from 1 to {NOTES}."
-    return {**shown, "description": description, "mimeType": "text/plain"}
+def _note(digits: str) -> str | None:
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 3:
+        return None
+    number = int(digits)
+    known = 1 <= number <= NOTES and str(number) == digits
+    return f"This is note {number}." if known else None
+
+
+NOTE = Template(
+    "demo://notes/",
+    "",
+    "note",
+    "Note",
+    f"The note with this number, from 1 to {NOTES}.",
+    _note,
+    lambda: tuple(str(number) for number in range(1, NOTES + 1)),
+)
 
 
 def exists(uri: str, world: World) -> bool:
-    known = uri in _BY_URI or _note_number(uri) is not None
-    return known or _more(uri, world) is not None or _from_template(uri, world) is not None
+    return world.content.resource_at(uri) is not None or _from_template(uri, world) is not None
 
 
-def _more(uri: str, world: World) -> Resource | None:
-    return next((one for one in world.more.resources if one.uri == uri), None)
+def is_volatile(uri: object, world: World) -> bool:
+    resource = world.content.resource_at(uri) if isinstance(uri, str) else None
+    return resource is not None and resource.volatile
 
 
-def _from_template(uri: str, world: World) -> str | None:
-    """The text of a resource that an additional template gives."""
-    values = (template.value_in(uri) for template in world.more.templates)
-    value = next((value for value in values if value is not None), None)
-    return None if value is None else f"This is the resource with the id {value}."
+def _from_template(uri: str, world: World) -> Obj | None:
+    """The contents of a resource that a template gives."""
+    for template in world.content.templates:
+        text = template.text_at(uri)
+        if text is not None:
+            return {"uri": uri, "mimeType": template.kind, "text": text}
+    return None
 
 
 def require_resource(uri: str, world: World, version: str) -> None:
@@ -164,36 +214,13 @@ def require_resource(uri: str, world: World, version: str) -> None:
 
 def read_resource(uri: str, world: World) -> Obj:
     """The contents of a resource that exists."""
-    if uri == LOGO_URI:
-        return {"uri": uri, "mimeType": "image/png", "blob": PNG_BASE64}
-    more = _more(uri, world)
-    if more is not None:
-        if more.contents is None:
-            raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
-        return {"uri": uri, "mimeType": more.kind, **more.contents}
-    return {"uri": uri, "mimeType": "text/plain", "text": _text_of(uri, world)}
-
-
-def _text_of(uri: str, world: World) -> str:
-    if uri == GREETING_URI:
-        return _GREETING
-    if uri == COUNTER_URI:
-        return str(world.counter)
-    made = _from_template(uri, world)
-    if made is not None:
-        return made
-    number = _note_number(uri)
-    if number is not None:
-        return f"This is note {number}."
-    return _fact(int(uri.rpartition("/")[2]))
-
-
-def _note_number(uri: str) -> int | None:
-    digits = uri.removeprefix(_NOTE_PREFIX)
-    if digits == uri or not (digits.isascii() and digits.isdigit()) or len(digits) > 3:
-        return None
-    number = int(digits)
-    return number if 1 <= number <= NOTES and str(number) == digits else None
+    resource = world.content.resource_at(uri)
+    if resource is None:
+        return _from_template(uri, world) or {}
+    if resource.contents is None:
+        raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
+    held = resource.contents(world) if callable(resource.contents) else resource.contents
+    return {"uri": uri, "mimeType": resource.kind, **held}
 
 
 def _is_a_uri(uri: str) -> bool:

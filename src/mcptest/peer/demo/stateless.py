@@ -21,8 +21,8 @@ from mcptest.peer.demo.protocol import (
     notification,
 )
 from mcptest.peer.demo.request_state import new_state, read_state
-from mcptest.peer.demo.resources import COUNTER_URI, exists
-from mcptest.peer.demo.world import INSTRUCTIONS, LEVELS, server_info
+from mcptest.peer.demo.resources import exists, is_volatile
+from mcptest.peer.demo.world import LEVELS
 
 TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def serve(message: Obj, world: World, exchange: Exchange) -> None:
         _answer_or_ask(job, question, call, _Questions(method, answers))
 
     def finish(result: Obj) -> Obj:
-        return _complete(result, method, params, version)
+        return _complete(result, method, call)
 
     perform(handler, call, exchange, ask, finish)
 
@@ -174,13 +174,14 @@ def _unsupported(requested: str, spoken: list[str]) -> Refusal:
     )
 
 
-def _complete(result: Obj, method: str, params: Obj, version: str) -> Obj:
+def _complete(result: Obj, method: str, call: Call) -> Obj:
     whole: Obj = {"resultType": "complete", **result}
     ttl = _TTL_MS.get(method)
     if ttl is not None:
-        whole["ttlMs"] = 0 if params.get("uri") == COUNTER_URI else ttl
+        whole["ttlMs"] = 0 if is_volatile(call.params.get("uri"), call.world) else ttl
         whole["cacheScope"] = "public"
-    whole["_meta"] = {SERVER_INFO: server_info(version), **result.get("_meta", {})}
+    who = call.world.content.server_info(call.version)
+    whole["_meta"] = {SERVER_INFO: who, **result.get("_meta", {})}
     return whole
 
 
@@ -188,7 +189,7 @@ def _discover(call: Call) -> Obj:
     found: Obj = {
         "supportedVersions": list(call.world.stateless),
         "capabilities": call.world.declared(call.version),
-        "instructions": INSTRUCTIONS,
+        "instructions": call.world.content.instructions,
     }
     if "fixtures" in call.world.options.offer:
         found["_meta"] = {"traceparent": TRACE}
@@ -259,7 +260,7 @@ def _input_required(asks: list[Ask], call: Call, questions: _Questions) -> Obj:
         "resultType": "input_required",
         "inputRequests": requests,
         "requestState": state,
-        "_meta": {SERVER_INFO: server_info(call.version)},
+        "_meta": {SERVER_INFO: call.world.content.server_info(call.version)},
     }
 
 
@@ -303,7 +304,7 @@ class Listening:
     def end(self) -> None:
         """The server ends it, with the result that says so."""
         self.cancel()
-        meta = {**self._meta, SERVER_INFO: server_info(self._version)}
+        meta = {**self._meta, SERVER_INFO: self._world.content.server_info(self._version)}
         self._exchange.succeed({"resultType": "complete", "_meta": meta})
 
     def changed(self, what: str) -> None:
@@ -324,7 +325,7 @@ def _listen(call: Call, exchange: Exchange) -> None:
     accepted = _agreed(call.params["notifications"], call)
     listening = Listening(exchange, call.world, call.version, accepted)
     listening.acknowledge(accepted)
-    if "resourceSubscriptions" in accepted and call.world.more.resources:
+    if "resourceSubscriptions" in accepted and "fixtures" in call.world.options.offer:
         # So that whoever tests subscriptions sees a change without having to make one.
         listening.updated(accepted["resourceSubscriptions"][0])
 

@@ -39,6 +39,7 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.peer.demo.content import Content
     from mcptest.peer.demo.exchange import InFlight
     from mcptest.peer.demo.options import Options
     from mcptest.peer.demo.protocol import Obj
@@ -261,11 +262,11 @@ class Output:
         self._waiting = wanted
 
 
-def run_stdio(options: Options) -> None:
+def run_stdio(options: Options, content: Content | None = None) -> None:
     """Serve until standard input ends or a signal comes."""
     loop = Loop()
     loop.stop_on_signals()
-    world = World(options, loop)
+    world = World(options, loop, content)
     try:
         Connection(world).run()
     finally:

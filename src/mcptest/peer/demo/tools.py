@@ -47,8 +47,11 @@ class Tool:
         icon: str | None = None,
         tasks: str | None = None,
         schema: Obj | None = None,
+        name: str | None = None,
+        input_schema: Obj | None = None,
+        problem: Callable[[Obj], str | None] | None = None,
     ) -> None:
-        self.name = run.__name__
+        self.name = name or run.__name__
         self.run = run
         self.title = title
         self.description = description
@@ -56,6 +59,10 @@ class Tool:
         if required:
             self.input["required"] = list(required)
         self.input["additionalProperties"] = False
+        if input_schema is not None:
+            self.input = input_schema
+        self._problem = problem
+        """What is wrong with arguments, where the schema is beyond our own validator."""
         self.hints = hints
         self.output = output
         self.since = since
@@ -66,6 +73,12 @@ class Tool:
         """`optional` or `required`, where a call may or must become a task."""
         self.more_schema = schema or {}
         """Keywords of the listed schema that no argument needs."""
+
+    def problem_with(self, arguments: Obj) -> str | None:
+        """The first thing that is wrong with the arguments, in words."""
+        if self._problem is not None:
+            return self._problem(arguments)
+        return problem_with(arguments, self.input, "arguments")
 
     def offered_in(self, version: str) -> bool:
         return versions.since(version, self.since) and not (
@@ -350,23 +363,21 @@ EXTRA = Tool(
 
 
 def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
-    tools = [tool for tool in (*TOOLS, *world.more.tools) if tool.offered_in(version)]
+    tools = [tool for tool in world.content.tools if tool.offered_in(version)]
     return [*tools, EXTRA] if with_extra else tools
 
 
 def find_tool(name: str, world: World, version: str, with_extra: bool) -> Tool:
-    tool = _BY_NAME.get(name) or next((t for t in world.more.tools if t.name == name), None)
-    if tool is None or not tool.offered_in(version) or (tool is EXTRA and not with_extra):
+    extra = EXTRA if with_extra and name == EXTRA.name else None
+    tool = world.content.tool_named(name) or extra
+    if tool is None or not tool.offered_in(version):
         raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
     return tool
 
 
-_BY_NAME = {tool.name: tool for tool in (*TOOLS, EXTRA)}
-
-
 def call_tool(tool: Tool, arguments: Obj, call: Call) -> Obj | Body:
     """Run a tool. Bad arguments are a protocol error up to 2025-06-18, and for the model after."""
-    problem = problem_with(arguments, tool.input, "arguments")
+    problem = tool.problem_with(arguments)
     if problem is not None:
         if call.knows(versions.V2025_11_25):
             return failure(f"Invalid arguments for tool {tool.name}: {problem}")

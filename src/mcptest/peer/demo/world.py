@@ -1,10 +1,9 @@
-"""What all connections to one demo server share: its options, its counter and its folder."""
+"""What all connections to one server share: content, options, counter and folder."""
 
 from __future__ import annotations
 
 import os
 
-from mcptest import __version__
 from mcptest.peer.demo import versions
 from mcptest.peer.demo.files import Folder
 
@@ -12,14 +11,12 @@ TYPE_CHECKING = False  # see protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcptest.peer.demo.content import Content
     from mcptest.peer.demo.loop import Loop
     from mcptest.peer.demo.options import Options
-    from mcptest.peer.demo.prompts import Prompt
     from mcptest.peer.demo.protocol import Obj
-    from mcptest.peer.demo.resources import Resource, Template
     from mcptest.peer.demo.stateless import Listening
     from mcptest.peer.demo.tasks import Task
-    from mcptest.peer.demo.tools import Tool
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -36,27 +33,6 @@ _METHODS_OF = {
     "subscribe": _SUBSCRIPTIONS,
 }
 
-INSTRUCTIONS = (
-    "This server demonstrates every feature of MCP. Start with the tools add and echo; "
-    "bump changes the resource demo://counter, which can be subscribed to."
-)
-
-
-class Offer:
-    """What there is beyond the usual."""
-
-    def __init__(
-        self,
-        tools: tuple[Tool, ...] = (),
-        prompts: tuple[Prompt, ...] = (),
-        resources: tuple[Resource, ...] = (),
-        templates: tuple[Template, ...] = (),
-    ) -> None:
-        self.tools = tools
-        self.prompts = prompts
-        self.resources = resources
-        self.templates = templates
-
 
 def hidden_methods(parts: frozenset[str]) -> frozenset[str]:
     """The methods of the parts that the server does without."""
@@ -66,25 +42,25 @@ def hidden_methods(parts: frozenset[str]) -> frozenset[str]:
 class World:
     """Made once per process. Sessions and subscriptions register to hear of changed resources."""
 
-    def __init__(self, options: Options, loop: Loop) -> None:
+    def __init__(self, options: Options, loop: Loop, content: Content | None = None) -> None:
         self.options = options
         self.handshake = options.handshake
         self.stateless = options.stateless
         """The revisions of each era that are spoken."""
         self.loop = loop
         self.folder = Folder(options.root)
-        self.counter = 0
+        self.counter: int = 0
         self._last_number = 0
         self.secret = os.urandom(32)
         """Signs `requestState`; a state of another process is refused like a forged one."""
         self.tasks: dict[str, Task] = {}
         """Those of the stateless era, which belong to nobody's session."""
         self.hidden = hidden_methods(options.hide)
-        self.more = Offer()
-        if options.offer:
-            from mcptest.peer.demo.offers import offer_of
+        if content is None:
+            from mcptest.peer.demo.offers import demo_content
 
-            self.more = offer_of(options.offer)
+            content = demo_content(options.offer)
+        self.content = content
         self.listening: dict[Listening, None] = {}
         self._watchers: dict[object, Callable[[str], None]] = {}
 
@@ -103,9 +79,9 @@ class World:
         some: Obj = {
             "completions": {} if versions.since(version, versions.V2025_03_26) else None,
             "logging": {},
-            "prompts": changes if self.more.prompts else {},
+            "prompts": changes if "prompts" in self.content.changing else {},
             "resources": {} if "subscribe" in self.options.hide else {"subscribe": True},
-            "tools": changes,
+            "tools": changes if "tools" in self.content.changing else {},
         }
         if "tasks" in self.options.offer:
             some["tasks"] = CORE_TASKS if version == versions.V2025_11_25 else None
@@ -138,14 +114,5 @@ class World:
             listening.end()
 
     def close(self) -> None:
+        self.content.close()
         self.folder.close()
-
-
-def server_info(version: str) -> Obj:
-    """The demo's name, with the members that this revision knows."""
-    info: Obj = {"name": "mcptest-demo", "version": __version__}
-    if versions.since(version, versions.V2025_06_18):
-        info["title"] = "mcptest demo server"
-    if versions.since(version, versions.V2025_11_25):
-        info["description"] = "A small server that conforms to every revision of MCP."
-    return info

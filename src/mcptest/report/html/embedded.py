@@ -6,6 +6,7 @@ or `&` is ever written: JSON has escapes for them, and the reader gets back what
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -31,8 +32,8 @@ def as_embedded_json(value: Any) -> bytes:
     """JSON that may stand in a script element of any page."""
     try:
         raw = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 can't hold
-        raw = msgspec.json.encode(_without_halves(msgspec.to_builtins(value)))
+    except UnicodeEncodeError:  # half a surrogate pair: UTF-8 can't hold it, an escape can
+        raw = json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")
     for character, escape in _MARKUP:
         if character in raw:
             raw = raw.replace(character, escape)
@@ -45,16 +46,6 @@ def _as_escape(match: re.Match[str]) -> str:
     units = match.group().encode("utf-16-be")
     pairs = (units[i : i + 2] for i in range(0, len(units), 2))
     return "".join(f"\\u{int.from_bytes(pair):04x}" for pair in pairs)
-
-
-def _without_halves(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_without_halves(key): _without_halves(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_halves(item) for item in value]
-    return value
 
 
 class Chunks:
@@ -83,10 +74,7 @@ class Chunks:
         self._count += 1
         self.written += len(raw)
         if self.written > PAGE_LIMIT:
-            raise UsageError(
-                f"the report would be larger than {PAGE_LIMIT // MEBIBYTE} MiB",
-                hint="name fewer captures with --capture",
-            )
+            raise page_too_large()
         if len(self._waiting) >= CHUNK_ITEMS:
             self._close_block()
         return self._count - 1
@@ -100,6 +88,13 @@ class Chunks:
         """The blocks as elements of the page."""
         self._close_block()
         return [data_element(f"{self.name}-{i}", block) for i, block in enumerate(self.blocks)]
+
+
+def page_too_large() -> UsageError:
+    return UsageError(
+        f"the report would be larger than {PAGE_LIMIT // MEBIBYTE} MiB",
+        hint="name fewer captures with --capture",
+    )
 
 
 def data_element(name: str, content: bytes) -> bytes:

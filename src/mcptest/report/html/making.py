@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mcptest import __version__
 from mcptest.model.compliance import ComplianceReport
-from mcptest.model.conformance import ConformanceReport
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.report.html.embedded import Chunks
-from mcptest.report.html.facts import Entry, Pin, Source, brief
-from mcptest.report.html.of_compliance import source_of_compliance
-from mcptest.report.html.of_conformance import source_of_conformance
-from mcptest.report.html.of_run import source_of_run
-from mcptest.report.html.of_session import SESSION_RULES, pins_of, source_of_sessions
+from mcptest.report.html.facts import Entry, Pin, Source, brief, shortened
+from mcptest.report.html.latency import Latencies
+from mcptest.report.html.of_any import source_of
+from mcptest.report.html.of_session import pins_of
 from mcptest.report.html.page import Page, render
 from mcptest.report.html.places import Places
 from mcptest.report.html.wire_rows import WireSession
-from mcptest.report.stored import Stored
+from mcptest.report.stored import AnyReport, Stored, code_of
 from mcptest.report.verdicts_json import Report, build_report, exit_code_for
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
@@ -28,6 +26,7 @@ from mcptest.transport.capture_file import open_capture
 from mcptest.wire.session_source import SessionSource
 
 CAPTURES = "captures"
+LONGEST_PIN = 60
 
 
 class Pictures:
@@ -36,59 +35,85 @@ class Pictures:
     def __init__(self) -> None:
         self.chunks = Chunks("wire")
         self.sessions: list[WireSession] = []
-        self._judged: list[JudgedSession] = []
+        self.latencies = Latencies()
+        self._judged: dict[int, JudgedSession] = {}
 
-    def add(self, source: SessionSource) -> None:
-        session = WireSession(source.label, source.file, source.transport, source.form, self.chunks)
-        passing_by = dataclasses.replace(source, records=session.watching(source.records))
-        judged = judge(passing_by, all_rules())  # UsageError for a record that can't be read
+    def add(self, source: SessionSource, *, by_rules: bool = True) -> None:
+        """`by_rules`: hold the session rules against it as well. UsageError for what is none."""
+        session = WireSession(
+            source.label, source.file, source.transport, source.form, self.chunks, self.latencies
+        )
+        records = session.watching(source.records)
+        if by_rules:
+            judged = judge(dataclasses.replace(source, records=records), all_rules())
+            self._judged[len(self.sessions)] = judged
+        else:
+            for _ in records:
+                pass
         self.sessions.append(session)
-        self._judged.append(judged)
 
     def judged(self) -> Stored | None:
         """The session rules as a report of its own; each session stands for itself."""
-        if not self._judged:
+        found = list(self._judged.values())
+        if not found:
             return None
-        code = exit_code_for(self._judged, ())
-        return Stored(CAPTURES, build_report(self._judged, (), "report", code), code)
+        code = exit_code_for(found, ())
+        return Stored(CAPTURES, build_report(found, (), "report", code), code)
 
     def page(self, stored: Sequence[Stored], code: ExitCode, notes: Sequence[str] = ()) -> bytes:
         """The whole file."""
         places = Places(self.sessions)
-        sources = tuple(_source(one, places) for one in stored)
+        sources = tuple(source_of(one, places) for one in stored)
         page = Page(
             title=_title(sources, self.sessions),
-            verdict=verdict_in_words(sources, code),
+            verdict=verdict_in_words(sources, code, _why_good_enough(stored)),
             exit_code=int(code),
             sources=sources,
             notes=tuple(notes),
             made_by=f"mcptest {__version__}",
+            latencies=self.latencies.measured(),
         )
-        return render(page, self.sessions, self._pins(sources), self.chunks)
+        return render(page, self.sessions, self._pins(stored, sources, places), self.chunks)
 
-    def _pins(self, sources: Sequence[Source]) -> list[list[Pin]]:
+    def _pins(
+        self, stored: Sequence[Stored], sources: Sequence[Source], places: Places
+    ) -> list[list[Pin]]:
         """What the session rules found, and every failure whose message is known."""
+        pins: list[list[Pin]] = [[] for _ in self.sessions]
+        for number, entry in enumerate(one for source in sources for one in source.entries):
+            for session, pin in _pins_of_entry(entry, number):
+                pins[session].append(pin)
         judged = self.judged()
         reports = judged.report.sessions if judged and isinstance(judged.report, Report) else ()
-        pins = [list(pins_of(*pair)) for pair in zip(reports, self.sessions, strict=True)]
-        for source in sources:
-            if source.kind == SESSION_RULES:
-                continue
-            for entry in source.entries:
-                for session, pin in _pins_of_entry(entry):
-                    pins[session].append(pin)
+        rude = _sessions_of_judgements(stored, places)
+        for number, report in zip(self._judged, reports, strict=True):
+            if number not in rude:
+                pins[number] += pins_of(report, self.sessions[number])
         return pins
 
 
-def _pins_of_entry(entry: Entry) -> Iterator[tuple[int, Pin]]:
+def _sessions_of_judgements(stored: Sequence[Stored], places: Places) -> set[int]:
+    """Where we were rude on purpose: the judgement itself says what of it was wrong."""
+    reports = (one.report for one in stored)
+    return {
+        number
+        for report in reports
+        if isinstance(report, ComplianceReport)
+        for judgement in report.judgements
+        for file in judgement.captures
+        for number in places.sessions_in(file)
+    }
+
+
+def _pins_of_entry(entry: Entry, number: int) -> Iterator[tuple[int, Pin]]:
     """A link to the first row is one to the session as a whole."""
     if entry.outcome not in ("fail", "warn"):
         return
     for fact in entry.facts:
         if fact.form == "wire" and fact.row:
             said = fact.text or entry.brief or entry.name
-            rule = entry.id or brief(entry.name)[:40]
-            yield fact.session, Pin(fact.row, rule, said, entry.outcome == "fail")
+            rule = entry.id or shortened(brief(entry.name), LONGEST_PIN)
+            yield fact.session, Pin(fact.row, rule, said, entry.outcome == "fail", number)
 
 
 def pictured(captures: Sequence[str]) -> Pictures:
@@ -100,29 +125,36 @@ def pictured(captures: Sequence[str]) -> Pictures:
     return pictures
 
 
-def page_of_run(report: RunReport, code: ExitCode, name: str = "this run") -> bytes:
-    """The page of a run that has just ended, with the captures that it wrote of its failures."""
+def page_of(
+    report: AnyReport,
+    captures: Iterable[str] = (),
+    *,
+    code: int | None = None,
+    name: str = "this run",
+    by_rules: bool = True,
+) -> bytes:
+    """The page of what has just been found, with the captures that were kept of it.
+
+    One that can't be read costs itself: the page says so, and is worth having without it.
+    `code` is the exit code where the command knows better than the report.
+    """
     pictures = Pictures()
     notes = []
-    proofs = (one.proof for one in report.results if one.proof is not None)
-    for path in dict.fromkeys(proof.capture for proof in proofs if proof.capture):
+    for path in dict.fromkeys(captures):
         try:
             for source in open_capture(path):
-                pictures.add(source)
-        except UsageError as error:  # the page is worth having without it
+                pictures.add(source, by_rules=by_rules)
+        except UsageError as error:
             notes.append(f"not shown: {error.message}")
-    return pictures.page([Stored(name, report, code)], code, notes)
+    ended = code_of(report) if code is None else ExitCode(code)
+    return pictures.page([Stored(name, report, ended)], ended, notes)
 
 
-def _source(stored: Stored, places: Places) -> Source:
-    report, code = stored.report, int(stored.exit_code)
-    if isinstance(report, RunReport):
-        return source_of_run(report, stored.file, code, places)
-    if isinstance(report, ComplianceReport):
-        return source_of_compliance(report, stored.file, code, places)
-    if isinstance(report, ConformanceReport):
-        return source_of_conformance(report, stored.file, code, places)
-    return source_of_sessions(report, stored.file, places)
+def page_of_run(report: RunReport, code: ExitCode, name: str = "this run") -> bytes:
+    """The page of a run that has just ended, with the captures that it wrote of its failures."""
+    proofs = (one.proof for one in report.results if one.proof is not None)
+    kept = (proof.capture for proof in proofs if proof.capture)
+    return page_of(report, kept, code=code, name=name)
 
 
 def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
@@ -131,7 +163,15 @@ def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
     return f"mcptest: {about[:200]}" if about else "mcptest report"
 
 
-def verdict_in_words(sources: Sequence[Source], code: ExitCode) -> str:
+def _why_good_enough(stored: Sequence[Stored]) -> str:
+    demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
+    said = {f"{one.threshold}%" for one in demands if one is not None and one.threshold < 100}
+    return f"failed, where {' or '.join(sorted(said))} is enough" if said else "known to fail"
+
+
+def verdict_in_words(
+    sources: Sequence[Source], code: ExitCode, excuse: str = "known to fail"
+) -> str:
     """One line. The exit code decides, the numbers explain it."""
     counts = Counter(entry.outcome for source in sources for entry in source.entries)
     total = sum(counts.values())
@@ -142,7 +182,7 @@ def verdict_in_words(sources: Sequence[Source], code: ExitCode) -> str:
     if code is ExitCode.UNREACHABLE:
         return "The peer could not be reached"
     if code is ExitCode.OK:
-        known = f", {counts['fail']} known to fail" if counts["fail"] else ""
+        known = f", {counts['fail']} {excuse}" if counts["fail"] else ""
         return f"Passed: {counts['pass']} of {total}{known}"
     if counts["fail"]:
         return f"Failed: {counts['fail']} of {total}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from mcptest.model.compliance import (
     ComplianceReport,
@@ -14,14 +15,15 @@ from mcptest.model.compliance import (
 )
 from mcptest.model.verdict import Finding, Severity
 from mcptest.report.compliance_facts import coverage_in_words, letter_of, score_in_words
-from mcptest.report.html.facts import Entry, Fact, Outcome, Source, brief, told
+from mcptest.report.html.facts import Change, Entry, Fact, Outcome, Source, brief, paragraphs, told
+from mcptest.report.html.grades import column_of, name_of_column
 from mcptest.report.html.places import Places
 
 
 def source_of_compliance(report: ComplianceReport, file: str, code: int, places: Places) -> Source:
     entries = [_gate(gate) for gate in report.gates]
     for judgement in report.judgements:
-        column = _column(report, judgement)
+        column = name_of_column(report, judgement)
         entries += [_cause(one, judgement, column) for one in judgement.causes]
         entries += [_rule(one, judgement, column, places) for one in judgement.results]
     return Source(
@@ -32,19 +34,31 @@ def source_of_compliance(report: ComplianceReport, file: str, code: int, places:
         tool=report.tool,
         ms=report.duration_ms,
         exit_code=code,
-        grade=" ".join(filter(None, (letter_of(one.grade) for one in report.judgements))),
-        summary="; ".join(map(_summary, report.judgements)),
+        grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
+        summary=_summary(report),
         notes=(*report.notes, *(note for one in report.judgements for note in one.notes)),
-        changes=tuple(line for gate in report.gates if not gate.passed for line in gate.lines),
+        changes=tuple(_changes(report.gates)),
+        columns=tuple(column_of(report, one) for one in report.judgements),
         entries=tuple(entries),
     )
 
 
-def _column(report: ComplianceReport, judgement: Judgement) -> str:
-    return f"{judgement.server_name or report.server} {judgement.revision.value}"
+def _changes(gates: Sequence[GateResult]) -> Iterator[Change]:
+    """What the gates say that compare with something earlier."""
+    for gate in gates:
+        outcome: Outcome = "pass" if gate.passed else "fail"
+        lines = gate.lines or ((gate.detail,) if gate.detail else ())
+        yield from (Change(f"{gate.name}: {line}", outcome) for line in lines)
 
 
-def _summary(judgement: Judgement) -> str:
+def _summary(report: ComplianceReport) -> str:
+    if len(report.judgements) == 1:
+        return _in_full(report.judgements[0])
+    grades = (f"{one.revision.value} {letter_of(one.grade)}" for one in report.judgements)
+    return ", ".join(map(str.strip, grades))
+
+
+def _in_full(judgement: Judgement) -> str:
     parts = [f"{judgement.revision.value} over {judgement.transport}"]
     if judgement.grade is not None and letter_of(judgement.grade):
         parts.append(f"{letter_of(judgement.grade)}, {score_in_words(judgement.grade)}")
@@ -66,7 +80,7 @@ def _cause(cause: RootCause, judgement: Judgement, column: str) -> Entry:
     kept = f"{cause.kept_from_judging} rules could not be judged because of it"
     facts = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
     return Entry(
-        name=cause.message,
+        name=brief(cause.message),
         id=cause.id,
         outcome="fail" if cause.kept_from_judging else "warn",
         group="root causes",
@@ -105,12 +119,12 @@ def outcome_of(outcome: str, severity: Severity) -> Outcome:
 
 
 def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
-    yield from told("Requirement", result.requirement)
+    yield from told("Requirement", paragraphs(result.requirement))
     yield from told("Specification", result.url, "link")
     yield from told("Why", result.reason)
-    for finding in result.findings:
-        yield finding_fact(finding)
+    yield from map(finding_fact, result.findings[:1])
     yield from _on_the_wire(result, judgement, places)
+    yield from map(finding_fact, result.findings[1:])
     yield from _evidence(result.evidence)
     yield from told("Unlocked by", result.unlocked_by)
     yield from told("What to do", result.fix if result.failed else "")
@@ -134,8 +148,6 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Fact]:
 
 def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
     """The proof was shortened and made safe; its beginning finds the message again."""
-    if not result.failed:
-        return
     shown = [one.excerpt for one in result.findings if one.excerpt]
     shown += [text for one in result.evidence for text in (one.received, one.sent) if text]
     for excerpt in shown:
@@ -143,3 +155,6 @@ def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> It
         if found is not None:
             yield Fact("On the wire", "wire", session=found[0], row=found[1])
             return
+    if result.observed:
+        sessions = (number for file in judgement.captures for number in places.sessions_in(file))
+        yield from (Fact("In the session", "wire", session=one) for one in islice(sessions, 1))

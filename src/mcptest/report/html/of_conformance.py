@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import msgspec
 
 from mcptest.model.conformance import CheckResult, ConformanceReport, ScenarioResult, Status
-from mcptest.report.html.facts import Entry, Fact, Outcome, Source, brief, told
+from mcptest.report.html.facts import (
+    Change,
+    Column,
+    Entry,
+    Fact,
+    Outcome,
+    Source,
+    brief,
+    interrupted,
+    told,
+)
 from mcptest.report.html.places import Places
 
 _SIGNS = {
@@ -32,16 +42,30 @@ def source_of_conformance(
         ms=report.duration_ms,
         exit_code=code,
         summary=f"{len(report.results)} scenarios",
-        notes=(*(("interrupted before its end",) if report.interrupted else ()), *report.notes),
+        notes=(*interrupted(report.interrupted), *report.notes),
         changes=tuple(_changes(report)),
+        columns=tuple(_columns(report)),
         entries=tuple(_entry(one, report, places) for one in report.results),
     )
 
 
-def _changes(report: ConformanceReport) -> Iterator[str]:
-    if report.compared is not None:
-        yield from (f"new failure: {name}" for name in report.compared.new)
-        yield from (f"expected to fail, and passes: {name}" for name in report.compared.stale)
+def _changes(report: ConformanceReport) -> Iterator[Change]:
+    if report.compared is None:
+        return
+    for name in report.compared.new:
+        yield Change(f"new failure: {name}", "fail", name.partition(":")[0])
+    for name in report.compared.stale:
+        yield Change(f"expected to fail, and passes: {name}", "warn", name.partition(":")[0])
+
+
+def _columns(report: ConformanceReport) -> Iterator[Column]:
+    found = {_column(one, report): one for one in report.results}
+    for name, one in found.items():
+        yield Column(name, report.subject, f"{one.revision.value} {one.transport}")
+
+
+def _column(result: ScenarioResult, report: ConformanceReport) -> str:
+    return f"{report.subject} {result.revision.value} {result.transport}"
 
 
 def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) -> Entry:
@@ -53,7 +77,7 @@ def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) ->
         group=f"{result.revision.value} over {result.transport}",
         brief=brief(why or _unlocks(result)),
         ms=result.duration_ms,
-        column=f"{report.subject} {result.revision.value} {result.transport}",
+        column=_column(result, report),
         id=result.scenario,
         facts=tuple(_facts(result, places)),
     )

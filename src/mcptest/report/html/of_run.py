@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from mcptest.model.results import FailedCheck, Proof, Regression, RunReport, Status, TestResult
-from mcptest.report.html.facts import Entry, Fact, Outcome, Source, Trials, brief, told
+from mcptest.model.results import FailedCheck, Proof, Regression, RunReport, TestResult
+from mcptest.report.html.facts import Change, Column, Entry, Fact, Source, brief, interrupted, told
 from mcptest.report.html.places import Places
-from mcptest.report.reliability import reliability, trials_of_each_test
-
-TRIALS_SHOWN = 100
-_OUTCOMES: dict[Status, Outcome] = {
-    Status.PASS: "pass",
-    Status.FAIL: "fail",
-    Status.SKIP: "skip",
-}
+from mcptest.report.html.trials import OUTCOMES, reliability_of, trials_of
+from mcptest.report.reliability import reliability
 
 
 def source_of_run(report: RunReport, file: str, exit_code: int, places: Places) -> Source:
+    servers = _Servers(report.results)
     return Source(
         file=file,
         kind="run",
@@ -27,47 +22,69 @@ def source_of_run(report: RunReport, file: str, exit_code: int, places: Places) 
         ms=report.duration_ms,
         exit_code=exit_code,
         summary=_summary(report),
-        notes=(*(("interrupted before its end",) if report.interrupted else ()), *report.notes),
+        notes=(*interrupted(report.interrupted), *report.notes),
         changes=tuple(map(_change, report.regressions)),
-        trials=tuple(_trials(report)) if report.trials > 1 else (),
-        entries=tuple(_entry(one, report, places) for one in report.results),
+        trials=trials_of(report),
+        reliability=reliability_of(report),
+        columns=tuple(servers.columns()),
+        entries=tuple(_entry(one, report, places, servers) for one in report.results),
     )
 
 
 def _summary(report: RunReport) -> str:
     counts = f"{report.passed} passed, {report.failed} failed, {report.skipped} skipped"
+    if report.shard is not None:
+        counts = f"shard {report.shard.index} of {report.shard.count}: {counts}"
+    if report.demand is not None and report.demand.threshold < 100:
+        counts += f"; {report.demand.threshold}% is enough"
     return f"{counts}; {reliability(report)}" if report.trials > 1 else counts
 
 
-def _change(regression: Regression) -> str:
-    language = f" [{regression.language}]" if regression.language else ""
-    return f"{regression.name}{language}: was {regression.was}, now {regression.now}"
+def _change(regression: Regression) -> Change:
+    name = _titled(regression.name, regression.language)
+    return Change(f"{name}: was {regression.was}, now {regression.now}", "fail", name)
 
 
-def _trials(report: RunReport) -> list[Trials]:
-    """What was flaky or failed first, then what took longest."""
-    found = [
-        Trials(
-            name=trials[0].name,
-            outcomes=tuple(_OUTCOMES[one.status] for one in trials),
-            ms=tuple(one.duration_ms for one in trials),
-        )
-        for trials in trials_of_each_test(report.results).values()
-    ]
-    found.sort(key=lambda one: (one.outcomes.count("fail") == 0, -max(one.ms)))
-    return found[:TRIALS_SHOWN]
+def _titled(name: str, language: str) -> str:
+    return f"{name} [{language}]" if language else name
 
 
-def _entry(result: TestResult, report: RunReport, places: Places) -> Entry:
-    name = f"{result.name} [{result.language}]" if result.language else result.name
+class _Servers:
+    """On which servers, and in which revisions, the tests ran: where there are several, a matrix.
+
+    A server that could not be started has named no revision; it is the same server all the same.
+    """
+
+    def __init__(self, results: Sequence[TestResult]) -> None:
+        self._spoken: dict[str, dict[str, None]] = {}
+        for one in results:
+            spoken = self._spoken.setdefault(one.language or one.server, {})
+            if one.revision:
+                spoken[one.revision] = None
+
+    def columns(self) -> Iterator[Column]:
+        for server, spoken in self._spoken.items():
+            for revision in spoken or ("",):
+                yield Column(f"{server} {revision}".strip(), server, revision)
+
+    def column(self, result: TestResult) -> str:
+        server = result.language or result.server
+        revision = result.revision or next(iter(self._spoken[server]), "")
+        return f"{server} {revision}".strip()
+
+
+def _entry(result: TestResult, report: RunReport, places: Places, servers: _Servers) -> Entry:
+    name = _titled(result.name, result.language)
     if report.trials > 1:
         name += f" (trial {result.trial})"
     return Entry(
         name=name,
-        outcome=_OUTCOMES[result.status],
+        outcome=OUTCOMES[result.status],
         group=result.file,
         brief=brief(result.detail),
         ms=result.duration_ms,
+        column=servers.column(result),
+        row=result.name if name != result.name else "",
         facts=tuple(_facts(result, places)),
     )
 
@@ -89,8 +106,9 @@ def _facts(result: TestResult, places: Places) -> Iterator[Fact]:
 
 def _check(check: FailedCheck) -> Iterator[Fact]:
     at = f"\nat {check.pointer}" if check.pointer else ""
+    compared = check.expected is not None or check.actual is not None
     yield Fact(
-        f"Expected {check.check}",
+        f"Expected {check.check}" if compared else "Why",
         "diff",
         check.message + at,
         expected=check.expected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mcptest.model.verdict import Severity
-from mcptest.report.html.facts import Entry, Fact, Pin, Source, brief, told
+from mcptest.report.html.facts import Column, Entry, Fact, Pin, Source, brief, paragraphs, told
 from mcptest.report.html.of_compliance import finding_fact, outcome_of
 from mcptest.report.html.places import Places
 from mcptest.report.html.wire_rows import WireSession
@@ -16,7 +16,7 @@ from mcptest.rules.declare import RULES
 SESSION_RULES = "session rules"
 
 
-def source_of_sessions(report: Report, file: str, places: Places) -> Source:
+def source_of_sessions(report: Report, file: str, code: int, places: Places) -> Source:
     entries = [
         _entry(verdict, session, places)
         for session in report.sessions
@@ -27,10 +27,13 @@ def source_of_sessions(report: Report, file: str, places: Places) -> Source:
         kind=SESSION_RULES,
         subject=", ".join(dict.fromkeys(one.label for one in report.sessions)),
         tool=report.tool,
-        exit_code=report.exit_code,
+        exit_code=code,
         summary=f"{report.summary.passed} passed, {report.summary.fail} failed",
         notes=tuple(
             f"{one.label}: the capture was cut short" for one in report.sessions if not one.complete
+        ),
+        columns=tuple(
+            Column(_column(one), one.label, one.revision or "") for one in report.sessions
         ),
         entries=(*map(_hazard, report.composition), *entries),
     )
@@ -52,6 +55,10 @@ def _hazard(hazard: Hazard) -> Entry:
     )
 
 
+def _column(session: SessionReport) -> str:
+    return f"{session.label} {session.revision or ''}".strip()
+
+
 def _entry(verdict: RuleVerdict, session: SessionReport, places: Places) -> Entry:
     why = verdict.findings[0].message if verdict.findings else verdict.reason
     return Entry(
@@ -61,14 +68,14 @@ def _entry(verdict: RuleVerdict, session: SessionReport, places: Places) -> Entr
         group=verdict.category,
         severity=verdict.severity.value,
         brief=brief(why),
-        column=f"{session.label} {session.revision or ''}".strip(),
+        column=_column(session),
         facts=tuple(_facts(verdict, session, places)),
     )
 
 
 def _facts(verdict: RuleVerdict, session: SessionReport, places: Places) -> Iterator[Fact]:
     rule = RULES.get(verdict.rule)
-    yield from told("Requirement", rule.explanation if rule is not None else "")
+    yield from told("Requirement", paragraphs(rule.explanation) if rule is not None else "")
     yield from told("Specification", verdict.specification, "link")
     yield from told("Why", verdict.reason)
     for finding in verdict.findings:

@@ -17,11 +17,21 @@ from typing import Any
 import msgspec
 
 from mcptest.model.show import show
-from mcptest.report.html.embedded import Chunks, as_embedded_json, data_element
+from mcptest.report.html.embedded import (
+    PAGE_LIMIT,
+    Chunks,
+    as_embedded_json,
+    data_element,
+    page_too_large,
+)
 from mcptest.report.html.facts import Pin, Source
+from mcptest.report.html.latency import Latency
 from mcptest.report.html.wire_rows import WireSession
 
-SCRIPTS = ("text.js", "data.js", "lists.js", "details.js", "results.js", "wire.js", "overview.js")
+SCRIPTS = (
+    *("text.js", "diff.js", "data.js", "lists.js", "details.js", "results.js", "wire.js"),
+    *("matrix.js", "charts.js", "overview.js", "keys.js", "start.js"),
+)
 FAILURES_WITHOUT_SCRIPT = 200
 
 
@@ -34,13 +44,17 @@ class Page(msgspec.Struct, frozen=True):
     sources: tuple[Source, ...] = ()
     notes: tuple[str, ...] = ()
     made_by: str = ""
+    latencies: tuple[Latency, ...] = ()
 
 
 def render(
     page: Page, sessions: Sequence[WireSession], pins: Sequence[Sequence[Pin]], wire: Chunks
 ) -> bytes:
     """The whole file. `wire` holds the records of the sessions."""
-    return b"".join(_parts(page, sessions, pins, wire))
+    parts = list(_parts(page, sessions, pins, wire))
+    if sum(map(len, parts)) > PAGE_LIMIT:
+        raise page_too_large()
+    return b"".join(parts)
 
 
 def _parts(
@@ -114,6 +128,7 @@ def _index(page: Page, facts: Chunks) -> dict[str, Any]:
         "exit_code": page.exit_code,
         "notes": page.notes,
         "made_by": page.made_by,
+        "latencies": msgspec.to_builtins(page.latencies),
         "sources": sources,
         "entries": entries,
     }

@@ -29,6 +29,14 @@ class Places:
         files = self._by_name.get(PurePath(file).name, set()) if file else set()
         return self._by_file[next(iter(files))] if len(files) == 1 else []
 
+    def of_exchange(self, sent: str, received: str) -> Iterator[Fact]:
+        """Where the captures show it, whichever of them does: for reports that name none."""
+        for excerpt in filter(None, (received, sent)):
+            found = self.showing(list(self._by_file), excerpt)
+            if found is not None:
+                yield Fact("On the wire", "wire", session=found[0], row=found[1])
+                return
+
     def of_capture(
         self, file: str, record: int | None = None, excerpt: str = "", said: str = ""
     ) -> Iterator[Fact]:

@@ -29,6 +29,7 @@ from mcptest.model.capture import (
 from mcptest.model.message import ABSENT, Kind, Message, id_key
 from mcptest.model.show import show
 from mcptest.report.html.embedded import Chunks
+from mcptest.report.html.latency import Latencies
 from mcptest.wire.envelope import decode
 
 LABEL = 140
@@ -37,13 +38,21 @@ NOBODY, CLIENT, SERVER = 0, 1, 2
 SERVER_WORKS, CLIENT_WORKS = 1, 2
 _SENDERS = {"client": CLIENT, "server": SERVER}
 _NAMED_BY = ("name", "uri", "level", "requestId", "progressToken")
+_TOLD_APART = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Requests of which each name has a time of its own."""
 
 
 class WireSession:
     """The rows of one session, filled while its records pass by."""
 
     def __init__(
-        self, label: str, file: str, transport: str | None, form: str, chunks: Chunks
+        self,
+        label: str,
+        file: str,
+        transport: str | None,
+        form: str,
+        chunks: Chunks,
+        latencies: Latencies | None = None,
     ) -> None:
         self.label = label
         self.file = file
@@ -58,10 +67,13 @@ class WireSession:
         self.first = -1
         """The number of the first record in the chunks."""
         self._chunks = chunks
+        # The public form has no times.
+        self._latencies = latencies if form == "full" else None
         self._rows_of_place: dict[int, int] = {}
         self._beginnings: dict[str, int] = {}
-        self._open: dict[tuple[int, Any], tuple[int, str]] = {}
+        self._open: dict[tuple[int, Any], tuple[int, str, str]] = {}
         self._pending = {CLIENT: 0, SERVER: 0}
+        self._now = 0.0
 
     def watching(self, records: Iterator[tuple[int, AnyRecord]]) -> Iterator[tuple[int, AnyRecord]]:
         """The same records, each noted on its way."""
@@ -74,6 +86,7 @@ class WireSession:
         number = self._chunks.add(_kept(record))
         if self.first < 0:
             self.first = number
+        self._now = record.t * 1000
         self._rows_of_place.setdefault(place, row)
         kind, sender, label = self._frame(row, record) if type(record) is Frame else _other(record)
         self.kinds.append(kind)
@@ -116,16 +129,18 @@ class WireSession:
             key = (sender, id_key(message.id))
             if key not in self._open:
                 self._pending[sender] += 1
-            self._open[key] = (row, message.method or "?")
-            return f"{message.method or '?'}{_subject(message)} #{_short(message.id)}"
+            about = f"{message.method or '?'}{_subject(message)}"
+            self._open[key] = (row, message.method or "?", about)
+            return f"{about} #{_short(message.id)}"
         if message.is_answer:
             return self._answer(row, sender, message)
         return f"{message.method or '?'}{_subject(message)}"
 
     def _answer(self, row: int, sender: int, message: Message) -> str:
         other = SERVER if sender == CLIENT else CLIENT
-        asked, method = self._open.pop((other, id_key(message.id)), (-1, ""))
+        asked, method, about = self._open.pop((other, id_key(message.id)), (-1, "", ""))
         if asked >= 0:
+            self._took(asked, sender, about, failed=message.kind is Kind.ERROR)
             self._pending[other] -= 1
             self.mates[asked] = row
             self.mates[row] = asked
@@ -136,6 +151,14 @@ class WireSession:
         error = message.error if isinstance(message.error, dict) else {}
         said = " ".join(_short(error[key]) for key in ("code", "message") if key in error)
         return f"{name} error {said}"
+
+    def _took(self, asked: int, sender: int, about: str, *, failed: bool) -> None:
+        if self._latencies is None or sender != SERVER:
+            return
+        method, _, subject = about.partition(" ")
+        name = about if subject and method in _TOLD_APART else method
+        ms = max(0.0, self._now - self.times[asked])
+        self._latencies.note(self.label, name, ms, failed=failed)
 
 
 def _subject(message: Message) -> str:

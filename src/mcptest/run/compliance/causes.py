@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mcptest.model.compliance import Evidence, RootCause, RuleResult
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.masking import Masker
-from mcptest.model.show import show
+from mcptest.model.show import show, show_lines
 
 SHOWN = 2_000
 UNAUTHORIZED = frozenset({401, 403})
@@ -30,7 +30,7 @@ class Causes:
     def note(self, name: str, message: str, evidence: tuple[Evidence, ...] = ()) -> str:
         """Tell of a cause; the first of its kind is the one that is kept. Returns its id."""
         if name not in self._found:
-            safe = show(self._masker.text(message), 600)
+            safe = show_lines(self._masker.text(message), 600)
             self._found[name] = RootCause(name, safe, _HINTS.get(name, ""), evidence)
         return name
 

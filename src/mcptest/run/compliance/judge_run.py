@@ -296,7 +296,7 @@ class Judging:
 
     def _no_answer_from_tools(self) -> str:
         names = ", ".join(show(name, 60) for name in sorted(self.site.hung_tools)[:_NAMED])
-        return self.causes.note("silence", f"no answer to tools/call, within the timeout: {names}")
+        return self.causes.note("silence", f"no answer to tools/call: {names}")
 
     def _behind_the_refusal(self, rule: CorpusRule) -> RuleResult:
         """Who is not let in does not know what is declared either."""
@@ -360,8 +360,9 @@ class Judging:
             self.done[result.id] = result
             if result.id in self._wanted:
                 self._told += 1
-                told = RuleJudged(self._told, len(self.rules), result.id, result.outcome)
-                self.tell(told)
+                broken = result.failed and result.severity is Severity.MUST
+                at, of = self._told, len(self.rules)
+                self.tell(RuleJudged(at, of, result.id, result.outcome, result.title, broken))
 
     def _judge_rows(self, jobs: Mapping[str, Job]) -> None:
         told: set[int] = set()

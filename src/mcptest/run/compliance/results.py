@@ -10,7 +10,7 @@ import msgspec
 
 from mcptest.model.compliance import Evidence, RuleResult
 from mcptest.model.errors import PeerError
-from mcptest.model.show import show
+from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.rules.corpus.rows import CorpusRule, unmet
 from mcptest.run.compliance.causes import evidence_of
@@ -43,7 +43,7 @@ class Results:
 
     def killed(self, rule: CorpusRule, error: PeerError, asked: Asked | None) -> RuleResult:
         """The server did not survive the question."""
-        message = show(self._site.masker.text(error.message), _SHOWN)
+        message = in_one_line(self._site.masker.text(error.message), _SHOWN)
         finding = Finding(message=message, expected="an answer, and a server that lives on")
         proof = () if asked is None else (asked,)
         return self._result(

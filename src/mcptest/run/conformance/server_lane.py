@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from mcptest.clients.scenario import Row
 from mcptest.model.conformance import CheckResult, ScenarioResult, Status
 from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.show import show
+from mcptest.model.show import show, show_lines
 from mcptest.model.verdict import Side
 from mcptest.run.compliance.conversation import Conversation
 from mcptest.run.compliance.declared import EVERYTHING
@@ -178,7 +178,7 @@ class Lane:
         """What a server that died had to say."""
         if main is None or main.tape.exited is None:
             return ""
-        return show(self._site.masker.text("\n".join(main.tape.stderr)), _STDERR)
+        return show_lines(self._site.masker.text("\n".join(main.tape.stderr)), _STDERR)
 
 
 def unmet(

@@ -14,7 +14,8 @@ from mcptest.run.properties.sends import Send
 from mcptest.run.properties.stage import Stage
 
 _VAIN_STARTS = 3
-_SLOW_START = 0.5
+_PATIENCE = 4
+"""So many times longer a server may take that fell silent, before that is believed."""
 _SLOW = 1.0
 """Seconds that a call may take before its tool is called no more."""
 
@@ -35,18 +36,15 @@ class PlayBench:
     def is_fresh(self) -> bool:
         return self._fresh
 
-    @property
-    def starts_slowly(self) -> bool:
-        return self.stage.slowest_start > _SLOW_START
-
     def learn(self, steps: Steps, found: Violation) -> None:
         """This is known now: it need not cost time again."""
         self.judge.tell(found.rule)
         if found.way is not Way.RULE:
             self._avoided |= {one.mutation for one in steps if isinstance(one, Send)} - {""}
 
-    def renew(self) -> None:
+    def renew(self, *, patient: bool = False) -> None:
         self.stage.drop()
+        self.stage.patience = _PATIENCE if patient else 1
         self._fresh = True
 
     def skips(self, steps: Steps) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,7 +19,10 @@ from mcptest.run.properties.playing import AnyStep, Steps
 from mcptest.run.properties.trial import Trial
 
 T = TypeVar("T")
+Plain: TypeAlias = Callable[[Ask], Ask]
+"""The plainest request of the same kind."""
 _TRIES = 200
+_encode = msgspec.json.Encoder().encode
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -28,28 +31,32 @@ class Carried(msgspec.Struct, frozen=True):
     steps: Steps
     found: Violation
     after: int
-    """How many of the steps are of earlier examples."""
+    """How many of the steps only lead up to it."""
     tries: int
 
 
 def what_it_takes(
-    trial: Trial, before: list[Steps], steps: Steps, wanted: tuple[str, ...]
+    trial: Trial, before: list[Steps], steps: Steps, wanted: tuple[str, ...], plain: Plain
 ) -> Carried | None:
     """None when it does not happen again even after everything that came before."""
-    return _Shortening(trial, wanted).of_examples(before, steps)
+    return _Shortening(trial, wanted, plain).of_examples(before, steps)
 
 
-def plainest(trial: Trial, steps: Steps, wanted: tuple[str, ...]) -> tuple[Steps, int]:
+def plainest(
+    trial: Trial, steps: Steps, wanted: tuple[str, ...], plain: Plain
+) -> tuple[Steps, int]:
     """The same with plainer steps, as far as it still fails; and how many tries that took."""
-    short = _Shortening(trial, wanted)
+    short = _Shortening(trial, wanted, plain)
     return short.plainer(steps), short.tries
 
 
 class _Shortening:
-    def __init__(self, trial: Trial, wanted: tuple[str, ...]) -> None:
+    def __init__(self, trial: Trial, wanted: tuple[str, ...], plain: Plain) -> None:
         self.trial = trial
         self.wanted = wanted
+        self.plain = plain
         self.tries = 0
+        self._seen: dict[bytes, Violation | None] = {}
 
     def of_examples(self, before: list[Steps], last: Steps) -> Carried | None:
         before = [one for one in before if not self.trial.bench.skips(one)]
@@ -59,10 +66,9 @@ class _Shortening:
         before, found = near
         examples = self._without_needless(before, lambda kept: _joined([*kept, last]))
         short = self.plainer(_joined([*examples, last]))
-        mine = sum(not isinstance(one, Connect) for one in last)
         sent = sum(not isinstance(one, Connect) for one in short)
-        found = self._fails(short) or found
-        return Carried(short, found, max(1, sent - mine), self.tries)
+        found = self._played(short) or found  # once more: what was played last is what is told
+        return Carried(short, found, max(1, sent - 1), self.tries)
 
     def _near(self, before: list[Steps], last: Steps) -> tuple[list[Steps], Violation] | None:
         """The trouble is mostly near: the shortest run of neighbours that does it."""
@@ -77,7 +83,11 @@ class _Shortening:
 
     def plainer(self, steps: Steps) -> Steps:
         """Without needless steps, and with plainer ones in place of what is left."""
+        flat = _clean(list(chain.from_iterable(map(_one_by_one, steps))))
+        if self._fails(flat) is not None:  # as mostly: what was done at once needs no looking at
+            steps = flat
         short = list(_clean(self._without_needless(list(steps), _clean)))
+        short = self._alike(self._asking_plainly(short))
         changed = True
         while changed:
             changed = False
@@ -92,27 +102,64 @@ class _Shortening:
                     break
         return tuple(short)
 
+    def _asking_plainly(self, steps: list[AnyStep]) -> list[AnyStep]:
+        """With the plainest that can be asked of the same method and tool; all at once, or each."""
+        places = [place for place, one in enumerate(steps) if isinstance(one, Ask) and one.params]
+        for some in (places, *([place] for place in places)):
+            plain = [self._plain(one) if place in some else one for place, one in enumerate(steps)]
+            if plain != steps and self._fails(_clean(plain)) is not None:
+                steps = plain
+        return steps
+
+    def _plain(self, step: AnyStep) -> AnyStep:
+        return self.plain(step) if isinstance(step, Ask) else step
+
+    def _alike(self, steps: list[AnyStep]) -> list[AnyStep]:
+        """Where a request is made many times, the shortest of them each time."""
+        for method in dict.fromkeys(one.method for one in steps if isinstance(one, Ask)):
+            asked = [one for one in steps if isinstance(one, Ask) and one.method == method]
+            least = min(asked, key=lambda one: len(_encode(one)))
+            alike = [least if one in asked else one for one in steps]
+            if alike != steps and self._fails(_clean(alike)) is not None:
+                steps = list(_clean(alike))
+        return steps
+
     def _without_needless(self, parts: list[T], made: Callable[[list[T]], Steps]) -> list[T]:
         """Leave out ever smaller runs, as long as it still fails. Steps and examples alike."""
         size = max(1, len(parts) // 2)
         while True:
-            place = 0
+            place, before = 0, len(parts)
             while place < len(parts):
                 less = parts[:place] + parts[place + size :]
                 if self._fails(made(less)) is not None:
                     parts = less
                 else:
                     place += size
-            if size == 1:
+            if size == 1 and len(parts) == before:  # each alone is needed
                 return parts
-            size //= 2
+            size = max(1, size // 2)
 
     def _fails(self, steps: Steps) -> Violation | None:
-        if not steps or self.tries >= _TRIES or time.monotonic() >= self.trial.until:
-            return None
-        self.tries += 1
+        mark = _encode(steps)
+        if mark not in self._seen:
+            if not steps or self.tries >= _TRIES or time.monotonic() >= self.trial.until:
+                return None
+            self.tries += 1
+            self._seen[mark] = self._played(steps)
+        return self._seen[mark]
+
+    def _played(self, steps: Steps) -> Violation | None:
         self.trial.renew()
         return self.trial.tried(steps, self.wanted)
+
+
+def _one_by_one(step: AnyStep) -> tuple[AnyStep, ...]:
+    """The same requests, bare, each when the one before is answered."""
+    if isinstance(step, AskAtOnce):
+        return tuple(Ask(one.method, one.params) for one in step.many)
+    if isinstance(step, Page):
+        return (Ask(step.method),)
+    return (Ask(step.method, step.params),) if isinstance(step, Ask) else (step,)
 
 
 def _plainer_than(step: AnyStep) -> Iterator[tuple[AnyStep, ...]]:

@@ -1,37 +1,35 @@
-"""A run of property tests: one property after the other, each counterexample made small."""
+"""A run of property tests: every property that was asked for, and one report of them all."""
 
 from __future__ import annotations
 
 import datetime
+import os
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from mcptest import __version__
-from mcptest.model.errors import PeerError, UsageError
+from mcptest.model.errors import UsageError
 from mcptest.model.masking import Masker
-from mcptest.model.property import PropertyReport, PropertyResult
+from mcptest.model.property import PropertyReport
 from mcptest.model.revision import revision_of_wire
 from mcptest.model.show import show
-from mcptest.peer.connection import Stopped
-from mcptest.run.properties.catalogue import PROPERTIES, Ground, Property, ground_of
-from mcptest.run.properties.examples import Example, Examples
+from mcptest.run.properties.catalogue import PROPERTIES, ground_of
+from mcptest.run.properties.examples import Example
+from mcptest.run.properties.one_after_the_other import Done, OneAfterTheOther, Tell
 from mcptest.run.properties.order import PropertyOrder
-from mcptest.run.properties.property_run import PropertyRun
 from mcptest.run.properties.stage import Stage, Whom
 
-Tell = Callable[[str], None]
-_LARGEST_SEED = 2**63
 
-
-def run_properties(order: PropertyOrder, tell: Tell = lambda name: None) -> PropertyReport:
+def run_properties(
+    order: PropertyOrder, begins: Tell = lambda name: None, ends: Tell = lambda name: None
+) -> PropertyReport:
     """Try every property that was asked for. Raises PeerError when the server can't be reached.
 
-    `tell` hears the name of each property before it is tried.
+    `begins` hears the name of each property before it is tried, `ends` afterwards.
     """
-    return _Run(order, tell).report()
+    return _Run(order, begins, ends).report()
 
 
 def replay_example(order: PropertyOrder, example: Example) -> PropertyReport:
@@ -39,17 +37,22 @@ def replay_example(order: PropertyOrder, example: Example) -> PropertyReport:
     if example.of_property not in PROPERTIES:
         raise UsageError(f"there is no property {example.of_property!r}")
     asked = order.revision or revision_of_wire(example.revision)
-    return _Run(msgspec.structs.replace(order, revision=asked), lambda name: None, example).report()
+    return _Run(msgspec.structs.replace(order, revision=asked), only=example).report()
 
 
 class _Run:
-    def __init__(self, order: PropertyOrder, tell: Tell, only: Example | None = None) -> None:
+    def __init__(
+        self,
+        order: PropertyOrder,
+        begins: Tell = lambda name: None,
+        ends: Tell = lambda name: None,
+        only: Example | None = None,
+    ) -> None:
         self.order = order
         self.only = only
-        self.tell = tell
+        self.begins = begins
+        self.ends = ends
         self.begun = time.monotonic()
-        self.left = order.max_time
-        """Seconds for the properties that are still to be tried."""
         self.started = datetime.datetime.now(datetime.UTC)
         self.stage = Stage(
             Whom(
@@ -60,19 +63,18 @@ class _Run:
                 should_stop=order.should_stop,
             )
         )
-        self.examples = Examples(order.database, order.target)
-        self.results: list[PropertyResult] = []
-        self.interrupted = False
+        self.done = Done()
 
     def report(self) -> PropertyReport:
         try:
             self.stage.open()
-            self._run_all()
+            self.done = self._run_all()
         finally:
             self.stage.close()
         facts = self.stage.facts
         assert facts is not None  # the server was met
-        order, mask = self.order, Masker(self.order.target.secrets).text
+        order, done = self.order, self.done
+        mask = Masker(order.target.secrets).text
         return PropertyReport(
             server=mask(order.target.label),
             server_name=show(str(facts.info.get("name") or ""), 120),
@@ -81,54 +83,33 @@ class _Run:
             revision=self.stage.revision.value,
             seed=order.seed,
             wanted=order.examples,
-            properties=tuple(self.results),
-            notes=(*self._slow_tools(), *self.examples.troubles),
-            restarts=max(0, self.stage.starts - 1),
+            properties=done.results,
+            notes=(*_slow_tools(done.slow_tools), *done.troubles),
+            restarts=max(0, done.starts - 1),
             strict=order.strict,
             started=self.started.isoformat(timespec="seconds"),
             duration_ms=round((time.monotonic() - self.begun) * 1000),
-            interrupted=self.interrupted,
+            interrupted=done.interrupted,
             tool=f"mcptest {__version__}",
         )
 
-    def _slow_tools(self) -> Iterator[str]:
-        for tool, how in self.stage.slow_tools.items():
-            yield f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"
-
-    def _run_all(self) -> None:
+    def _run_all(self) -> Done:
         facts = self.stage.facts
         assert facts is not None  # the server was met
-        ground = ground_of(
-            self.stage.revision, facts.transport, facts.offer, self.order.allow_tools
-        )
+        order = self.order
+        ground = ground_of(self.stage.revision, facts.transport, facts.offer, order.allow_tools)
         if self.only is not None:
-            one = PROPERTIES[self.only.of_property]
-            run = PropertyRun(one, ground, self.stage, self.examples, self.order)
-            self.results.append(run.replayed(self.only))
-            return
-        names = self.order.properties or tuple(PROPERTIES)
-        for place, name in enumerate(names):
-            self.tell(name)
-            left = len(names) - place
-            try:
-                self.results.append(self._run_one(PROPERTIES[name], ground, left))
-            except Stopped:
-                self.interrupted = True
-                return
+            return OneAfterTheOther(order, self.stage, ground).replayed(self.only)
+        names = order.properties or tuple(PROPERTIES)
+        workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
+        if workers > 1 and hasattr(os, "fork"):
+            from mcptest.run.properties.side_by_side import Team
 
-    def _run_one(self, one: Property, ground: Ground, left: int) -> PropertyResult:
-        """A property has half of the time that is left: most of them need far less.
+            team = Team(order, self.stage, ground, names, self.begins, self.ends)
+            return team.done(workers)
+        return OneAfterTheOther(order, self.stage, ground).all_of(names, self.begins, self.ends)
 
-        What it takes beyond, to make finds small, is not taken from the others.
-        """
-        begun, share = time.monotonic(), self.left / 2 if left > 1 else self.left
-        seed = zlib.crc32(one.name.encode()) * _LARGEST_SEED // 2**32 ^ self.order.seed
-        run = PropertyRun(one, ground, self.stage, self.examples, self.order)
-        try:
-            return run.result(seed % _LARGEST_SEED, share)
-        except PeerError as error:
-            mask = Masker(self.order.target.secrets).text
-            why = f"the server did not come back: {mask(error.message)}"
-            return msgspec.structs.replace(run.so_far(), ended_early=show(why, 300))
-        finally:
-            self.left -= min(share, time.monotonic() - begun)
+
+def _slow_tools(slow: Mapping[str, str]) -> Iterator[str]:
+    for tool, how in slow.items():
+        yield f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"

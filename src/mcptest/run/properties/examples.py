@@ -14,6 +14,7 @@ import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.run.properties.playing import AnyStep, Steps
+from mcptest.transport.files import replace_file
 from mcptest.transport.target import Target
 
 FORMAT = "mcptest.example/1"
@@ -75,19 +76,21 @@ class Examples:
     def keep(self, example: Example) -> None:
         if self.folder is None:
             return
+        written = msgspec.json.format(msgspec.json.encode(example), indent=2) + b"\n"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"{example.name}.json"
-            part = path.with_suffix(".part")
-            part.write_bytes(msgspec.json.format(msgspec.json.encode(example), indent=2) + b"\n")
-            part.replace(path)
-        except OSError as error:
-            self.troubles.append(f"the example could not be kept: {error.strerror}")
+            # Several workers, and several runs at once, may keep the same example.
+            replace_file(self.folder / f"{example.name}.json", written)
+        except UsageError as error:
+            self.troubles.append(f"the example could not be kept: {error.message}")
 
     def forget(self, example: Example) -> None:
         """It holds now."""
-        if self.folder is not None:
+        if self.folder is None:
+            return
+        try:
             (self.folder / f"{example.name}.json").unlink(missing_ok=True)
+        except OSError as error:
+            self.troubles.append(f"{example.name} could not be forgotten: {error.strerror}")
 
 
 def read_example(path: Path) -> Example:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -23,8 +24,17 @@ from mcptest.rules.corpus.rows import CorpusRule, Row, unmet
 from mcptest.rules.corpus.version_corpus import corpus_of
 from mcptest.rules.declare import RULES, Rule
 from mcptest.rules.judge import judge
-from mcptest.run.compliance.sessions import ABOUT_SILENCE, ALSO_WHEN_RUDE, ON_THE_TOUR_ONLY
+from mcptest.rules.ongoing import RuleTable
+from mcptest.run.compliance.sessions import (
+    ABOUT_SILENCE,
+    ALSO_WHEN_RUDE,
+    ON_THE_TOUR_ONLY,
+    POINTING_AT_THE_QUESTION,
+)
+from mcptest.run.properties.cancelled import RULE as CANCELLED
+from mcptest.run.properties.cancelled import could_have_known
 from mcptest.run.properties.playing import Played, Scene
+from mcptest.run.properties.reel import Reel
 from mcptest.run.properties.sending import EveryStep, Sent
 from mcptest.run.properties.sends import Send
 from mcptest.run.properties.stage import Stage
@@ -37,6 +47,11 @@ ALIVE = "PROTO-008"
 _TAKEN_FOR_NONE = frozenset({-32700, -32600, -32601})
 """Codes that say: this is no message, or none that I know."""
 _PLACEHOLDER = re.compile(r"\{[a-z][a-z_]*\}")
+_MOST_SAID = 1_000
+_LARGEST_MARK = 4_096
+_encode = msgspec.json.Encoder().encode
+_OF_ANY_TEXT = frozenset({"prompts/get", "completion/complete"})
+"""Their arguments have names and no schema: nothing says which texts a server takes."""
 _WEIGHT = {Severity.MUST: 0, Severity.SHOULD: 1, Severity.MAY: 2}
 
 
@@ -54,6 +69,13 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     """The place of the record at fault in the session that shows it."""
     carried_over: bool = False
     """It shows only with what was said before this example."""
+    reel: Reel | None = None
+    """The session that shows it; None: the last one."""
+
+    @property
+    def is_silence(self) -> bool:
+        """An answer did not come in time: on a busy machine that may be no fault of the server."""
+        return self.way is Way.HANG or self.rule in POINTING_AT_THE_QUESTION
 
     @property
     def key(self) -> tuple[str, str]:
@@ -69,10 +91,15 @@ class Judge:
         self.transport = transport
         corpus = corpus_of(revision)
         self._corpus = corpus.rules if corpus is not None else {}
-        self._rules = [one for one in all_rules() if self._can_judge(one, rude=rude)]
+        rules = [one for one in all_rules() if self._can_judge(one, rude=rude)]
+        self._rules = RuleTable(rules)
+        self._rules_of_the_dead = RuleTable(one for one in rules if one.id not in ABOUT_SILENCE)
+        """Who has ended owes nothing any more."""
         self._watching: Watching | None = None
         self._rows: dict[tuple[str, ...], list[tuple[CorpusRule, Row]]] = {}
         self._owed: dict[tuple[str, ...], bool] = {}
+        self._said: dict[tuple[Any, ...], tuple[Violation, ...]] = {}
+        """Servers answer the same to most of what is invalid, and rows say the same of that."""
         self.told: set[str] = set()
 
     def _can_judge(self, rule: Rule, *, rude: bool) -> bool:
@@ -124,6 +151,15 @@ class Judge:
         if sent.step.valid:
             yield from _refused(sent)
             return
+        mark = _mark_of(sent)
+        known = self._said.get(mark) if mark is not None else None
+        if known is None:
+            known = tuple(self._by_rows(sent))
+            if mark is not None and len(self._said) < _MOST_SAID:
+                self._said[mark] = known
+        yield from known
+
+    def _by_rows(self, sent: Sent) -> Iterator[Violation]:
         for rule, row in self._rows_of(sent.step):
             if unmet(row.when, sent.exchange) is not None:
                 continue
@@ -186,7 +222,7 @@ class Judge:
         return found + [
             _of_rule(rule, finding, self.revision, carried_over=True)
             for rule, finding in carried
-            if rule.id not in names
+            if rule.id not in names and rule.id != CANCELLED
         ]
 
     def _of_records(
@@ -194,14 +230,16 @@ class Judge:
     ) -> list[Violation]:
         last = records[-1].t if records else 0.0
         whole = [*records, Closed(t=last, records=len(records))]
-        rules = [one for one in self._rules if not (ended and one.id in ABOUT_SILENCE)]
+        rules = self._rules_of_the_dead if ended else self._rules
         source = scene.reel.source(whole, self.revision.wire_version)
         found = []
         for verdict in judge(source, rules, self.revision).verdicts:
             if verdict.outcome is Outcome.FAIL:
                 rule = RULES[verdict.rule]
                 theirs = of_the_server(rule, verdict.findings)
-                found += [_of_rule(rule, one, self.revision) for one in theirs[:1]]
+                if rule.id == CANCELLED:
+                    theirs = [one for one in theirs if could_have_known(whole, one.record)]
+                found += [_of_rule(rule, one, self.revision, scene.reel) for one in theirs[:1]]
         return found
 
 
@@ -216,7 +254,12 @@ def _without_placeholders(row: Row) -> Row:
 
 
 def _of_rule(
-    rule: Rule, finding: Finding, revision: Revision, *, carried_over: bool = False
+    rule: Rule,
+    finding: Finding,
+    revision: Revision,
+    reel: Reel | None = None,
+    *,
+    carried_over: bool = False,
 ) -> Violation:
     return Violation(
         way=Way.RULE,
@@ -228,7 +271,20 @@ def _of_rule(
         actual=finding.actual or "",
         record=None if carried_over else finding.record,
         carried_over=carried_over,
+        reel=reel,
     )
+
+
+def _mark_of(sent: Sent) -> tuple[Any, ...] | None:
+    """The same for messages and answers of which the rows say the same; None: it is too large."""
+    seen = sent.exchange
+    after = seen.steps.get("after", seen)
+    parts = (seen.result, seen.error, seen.http, seen.transport, after.result, after.error)
+    try:
+        mark = _encode([None if part is ABSENT else [part] for part in parts])
+    except (ValueError, TypeError, RecursionError, OverflowError):  # no JSON that can be written
+        return None
+    return (sent.step.rules, mark) if len(mark) <= _LARGEST_MARK else None
 
 
 def _refused(sent: Sent) -> Iterator[Violation]:
@@ -261,8 +317,11 @@ def _internal(played: Played) -> Violation:
     return Violation(
         way=Way.CRASH,
         title="a valid request is served",
+        severity=Severity.SHOULD if played.internal in _OF_ANY_TEXT else Severity.MUST,
         message=f"{played.internal} is answered with an internal error",
-        expected="a result; isError: true where the tool fails",
+        expected="a result, or -32602 for an argument that is not liked"
+        if played.internal in _OF_ANY_TEXT
+        else "a result; isError: true where the tool fails",
         actual="error -32603",
     )
 

@@ -33,6 +33,8 @@ class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     fail_fast: bool = False
     """One counterexample to a property is enough."""
+    jobs: int = 1
+    """So many properties at once, each on a server of its own; of a URL there is only one."""
     repeat: str = ""
     """The command that runs this again; ` --replay NAME` is added."""
     should_stop: Callable[[], bool] | None = None

@@ -210,6 +210,7 @@ class _Actor:
         except PeerError as error:
             self._without_answer(error, step, pending)
             return
+        self.stage.reel.has_read(reply.message)
         if reply.error_code == _INTERNAL:
             self.internal = self.internal or pending.method
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from mcptest.explore.property.steps import Ask
 from mcptest.model.masking import Masker
-from mcptest.model.property import Counterexample, PropertyResult, Way
+from mcptest.model.property import Counterexample, PropertyResult
 from mcptest.model.show import show
 from mcptest.model.verdict import Severity
 from mcptest.run.exploring.subject import Subject
@@ -18,6 +18,7 @@ from mcptest.run.properties.catalogue import Ground, NothingToTry, Property, Str
 from mcptest.run.properties.examples import Example, Examples
 from mcptest.run.properties.judging import Judge, Violation
 from mcptest.run.properties.order import PropertyOrder
+from mcptest.run.properties.plain import plain_ask
 from mcptest.run.properties.playing import Steps
 from mcptest.run.properties.relations import RelationBench
 from mcptest.run.properties.search import Enough, search
@@ -28,10 +29,15 @@ from mcptest.run.properties.trial import Bench, CarriedOver, Trial
 from mcptest.transport.recorder import Recorder
 
 _MOST_FOUND = 12
-_SHRINKING = 30.0
-"""Seconds that a counterexample may take to become small, whatever time is left."""
-_SHRINKING_ADVICE = 8.0
+_TRIES = 300
+"""With which a counterexample may become small: a number, so that the same comes of it again."""
+_TRIES_OF_ADVICE = 100
 """The same for one that only breaks advice."""
+_SHRINKING = 60.0
+"""Seconds after which that ends all the same, whatever time is left."""
+_SHRINKING_ADVICE = 20.0
+_ONE_MESSAGE = 2
+"""Steps: it is sent when we are connected."""
 _FEWEST = 5
 _ROUNDS = 50
 """Searches in one strand, at the most."""
@@ -74,6 +80,7 @@ class PropertyRun:
             )
         bench, leave = self._bench()
         self.stage.drop()
+        self.stage.begin_counting()
         if not self.property.relation:
             self.stage.open()  # how long that takes is no matter of the property
         until = time.monotonic() + seconds
@@ -170,6 +177,7 @@ class PropertyRun:
             wanted = 1
         until = trial.until
         weight = sum(one.weight for one in strands)
+        cut_short: list[tuple[Strand, int, int]] = []
         for place, one in enumerate(strands):
             if self._has_enough:
                 break
@@ -177,12 +185,19 @@ class PropertyRun:
             heavy = one.weight / sum(other.weight for other in strands[place:])
             left = max(0.0, until - time.monotonic()) * heavy
             trial.until = time.monotonic() + left
-            before = time.monotonic()
+            before, tried = time.monotonic(), trial.examples
             done = self._search(one, trial, seed + place * _ROUNDS, share)
             # What it takes to make a find small is not taken from the strands that are left.
             until += max(0.0, time.monotonic() - before - left)
             if not done:
+                cut_short.append((one, place, share - (trial.examples - tried)))
+        for one, place, share in cut_short:  # what the others did not need is theirs
+            if self._has_enough:
+                break
+            trial.until = until
+            if not self._search(one, trial, seed + (len(strands) + place) * _ROUNDS, share):
                 self._ended_early = f"the time was up after {trial.examples} examples"
+                break
 
     @property
     def _has_enough(self) -> bool:
@@ -224,10 +239,16 @@ class PropertyRun:
         return True
 
     def _with_patience(self, trial: Trial, steps: Steps, until: float) -> None:
-        if trial.wanted is not None and trial.until == until:
+        if trial.wanted is not None:
             found = trial.smallest[1] if trial.smallest is not None else None
             advice = found is not None and found.severity is not Severity.MUST
-            trial.until = time.monotonic() + (_SHRINKING_ADVICE if advice else _SHRINKING)
+            if trial.until == until:
+                trial.until = time.monotonic() + (_SHRINKING_ADVICE if advice else _SHRINKING)
+            # Of many steps most are needless, which leaving out finds in far fewer tries.
+            if len(trial.first) > _ONE_MESSAGE:
+                raise Enough
+            if trial.shrinking >= (_TRIES_OF_ADVICE if advice else _TRIES):
+                raise Enough
         trial(steps)
 
     def _note_smallest(self, trial: Trial) -> None:
@@ -235,31 +256,45 @@ class PropertyRun:
         assert trial.wanted is not None  # as above
         steps, found = trial.smallest
         tries = trial.shrinking
-        if len(steps) > 1:  # one message is as small as Hypothesis could make it
-            trial.until = max(trial.until, time.monotonic() + _SHRINKING_ADVICE)
-            steps, more = plainest(trial, steps, trial.wanted)
+        if len(steps) > _ONE_MESSAGE:  # one is as small as Hypothesis could make it
+            trial.until = time.monotonic() + _SHRINKING
+            steps, more = plainest(trial, steps, trial.wanted, self._plain)
             tries += more
         trial.known.add(trial.wanted)
         again = trial.tried_alone(steps, trial.wanted) if not self.property.relation else found
         if again is None and steps != trial.first:  # it was small only in a session that goes on
             steps = trial.first
             again = trial.tried_alone(steps, trial.wanted)
-        self._note(steps, again or found, again=again is not None, tries=tries)
+        if again is None and found.is_silence:
+            self._silent_once(trial, trial.wanted, found)
+        else:
+            self._note(steps, again or found, again=again is not None, tries=tries)
         trial.renew()
+
+    def _silent_once(self, trial: Trial, key: tuple[str, ...], found: Violation) -> None:
+        """What does not happen again may have been the machine: it may show for certain later."""
+        trial.known.discard(key)
+        self._notes.append(f"it once did not answer in time: {found.message}")
+
+    def _plain(self, ask: Ask) -> Ask:
+        return plain_ask(self.ground, ask)
 
     def _carried_over(self, trial: Trial, carried: CarriedOver) -> None:
         """It failed after others and not alone: which of them does it take?"""
+        if self.property.relation:  # a claim holds in every state: once is no proof
+            self._notes.append(f"it was so once, and not again: {carried.found.message}")
+            return
         key = trial.key(carried.found, carried.steps)
         trial.known.add(key)
         known, trial.known = trial.known, set()
         try:
-            takes = what_it_takes(trial, carried.before, carried.steps, key)
+            takes = what_it_takes(trial, carried.before, carried.steps, key, self._plain)
         finally:
             trial.known = known
         if takes is not None:
             self._note(takes.steps, takes.found, after=takes.after, tries=takes.tries)
-        elif carried.found.way is Way.HANG:
-            self._notes.append(f"it once did not answer in time: {carried.found.message}")
+        elif carried.found.is_silence:
+            self._silent_once(trial, key, carried.found)
         else:
             self._note(carried.steps, carried.found, again=False)
         trial.renew()
@@ -291,8 +326,8 @@ class PropertyRun:
         )
         self._examples.keep(example)
         trial.bench.learn(steps, found)
-        self._capture(example.name)
-        mask = self._masker.text
+        self._capture(example.name, found)
+        mask, reel = self._masker.text, found.reel or self.stage.reel
         self._found.append(
             Counterexample(
                 of_property=self.property.name,
@@ -311,17 +346,17 @@ class PropertyRun:
                 after=after,
                 again=again,
                 known=known,
-                stderr=tuple(show(mask(line), 300) for line in self.stage.reel.stderr),
+                stderr=tuple(show(mask(line), 300) for line in reel.stderr),
                 repeat=self._repeat(example.name),
                 example=example.name,
             )
         )
 
-    def _capture(self, name: str) -> None:
+    def _capture(self, name: str, found: Violation) -> None:
         """The session that shows it, as a file."""
         if self.order.captures is None or self.property.relation:
             return
-        reel, target = self.stage.reel, self.order.target
+        reel, target = found.reel or self.stage.reel, self.order.target
         recorder = Recorder(self.order.captures / f"{name}.jsonl", masker=self._masker)
         recorder.begin(
             label=target.label,

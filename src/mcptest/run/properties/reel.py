@@ -12,6 +12,8 @@ from itertools import chain
 from mcptest.model.capture import AnyRecord, Closed, Exited, Frame, Stderr, TransportName, Trouble
 from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import MEBIBYTE
+from mcptest.model.message import Message
+from mcptest.wire.envelope import decode
 from mcptest.wire.session_source import SessionSource
 
 _STDERR_KEPT = 20
@@ -35,6 +37,7 @@ class Reel:
         self.dropped = 0
         self._bytes = 0
         self._into = self.beginning
+        self._read: dict[int, Message] = {}
 
     def __call__(self, record: AnyRecord) -> None:
         kind = type(record)
@@ -57,7 +60,20 @@ class Reel:
 
     def next_example(self) -> None:
         self.example.clear()
+        self._read.clear()
         self._bytes = 0
+
+    def read(self, raw: bytes) -> Message:
+        """The message of a frame of this example. It is read once, however many ask for it."""
+        found = self._read.get(id(raw))
+        if found is None or found.raw is not raw:
+            found = self._read[id(raw)] = decode(raw)
+        return found
+
+    def has_read(self, message: Message) -> None:
+        """Somebody has read this frame already. A message of a batch is no frame by itself."""
+        if message.raw:
+            self._read[id(message.raw)] = message
 
     def of_example(self, spec_version: str, *, ended: bool) -> SessionSource:
         """The beginning and this example, as if nothing had been between them."""

@@ -35,7 +35,6 @@ class RelationBench:
 
     is_fresh = False
     began_anew = False
-    starts_slowly = False
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class RelationBench:
     def learn(self, steps: Steps, found: Violation) -> None:
         """Nothing is found faster by that."""
 
-    def renew(self) -> None:
+    def renew(self, *, patient: bool = False) -> None:
         """A claim holds in every state, so there is no need for a fresh server."""
 
     def judged(self, steps: Steps) -> Sequence[Violation]:

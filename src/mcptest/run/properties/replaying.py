@@ -10,6 +10,7 @@ from mcptest.run.naming import ServerWords, target_of
 from mcptest.run.properties.engine import replay_example
 from mcptest.run.properties.examples import example_of
 from mcptest.run.properties.order import PropertyOrder
+from mcptest.transport.target import Target
 
 _ANY = ("*",)
 
@@ -27,6 +28,7 @@ def assert_holds(
 
     `server` is what `--server` takes, or the words of a command.
     """
+    __tracebackhide__ = True
     command = [] if isinstance(server, str) else list(server)
     words = ServerWords(
         server=server if isinstance(server, str) else None,
@@ -37,7 +39,17 @@ def assert_holds(
         cwd=cwd,
         config=None,
     )
-    order = PropertyOrder(target=target_of(words), allow_tools=_ANY, timeout=timeout, strict=True)
+    assert_example_holds(example, target_of(words), timeout=timeout)
+
+
+def assert_example_holds(
+    example: Mapping[str, Any], target: Target, *, timeout: float = 5.0, startup: float = 30.0
+) -> None:
+    """The same for a server that is named already."""
+    __tracebackhide__ = True
+    order = PropertyOrder(
+        target=target, allow_tools=_ANY, timeout=timeout, startup=startup, strict=True
+    )
     report = replay_example(order, example_of(dict(example), "the example"))
     if report.counterexamples:
         raise AssertionError(_words(report.counterexamples[0]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -17,6 +18,7 @@ from mcptest.suite.written import SCHEMA_FILE, WrittenServer
 from mcptest.transport.target import Target
 
 _LONGEST_COMMENT = 200
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def save_counterexamples(
@@ -108,13 +110,18 @@ def pytest_text(
     return (
         f'"""Found by `mcptest property`: it fails until the server is mended."""\n\n'
         "from __future__ import annotations\n\n"
-        "from mcptest.run.properties.replaying import assert_holds\n\n"
+        f"{_imports(server)}"
         f"{_server_text(server, target)}\n"
         f"EXAMPLE = {body}\n\n\n"
         f"def test_{name}() -> None:\n"
         f'    r"""\n{told}\n    """\n'
-        f"    assert_holds(EXAMPLE, {_arguments(server)})\n"
+        f"    assert_holds(EXAMPLE, {_server_argument(server)})\n"
     )
+
+
+def _imports(server: WrittenServer) -> str:
+    first = "import os\n\n" if server.needs else ""
+    return f"{first}from mcptest.testing import {'Server, ' * _is_special(server)}assert_holds\n\n"
 
 
 def _server_text(server: WrittenServer, target: Target) -> str:
@@ -126,10 +133,31 @@ def _server_text(server: WrittenServer, target: Target) -> str:
     return f"SERVER = {server.block.get('url', target.url)!r}"
 
 
-def _arguments(server: WrittenServer) -> str:
-    given = ["server=SERVER"]
-    if server.block.get("cwd"):
-        given.append(f"cwd={server.block['cwd']!r}")
-    if server.block.get("env"):
-        given.append(f"env={dict(server.block['env'])!r}")
-    return ", ".join(given)
+def _is_special(server: WrittenServer) -> bool:
+    """Whether more is to be said of it than its name."""
+    return any(server.block.get(what) for what in ("cwd", "env", "headers")) or _is_sse(server)
+
+
+def _is_sse(server: WrittenServer) -> bool:
+    return bool(server.block.get("transport") == "sse")
+
+
+def _server_argument(server: WrittenServer) -> str:
+    if not _is_special(server):
+        return "SERVER"
+    block = server.block
+    given = ["tuple(SERVER)" if "command" in block else "SERVER"]
+    given += [f"cwd={block['cwd']!r}"] if block.get("cwd") else []
+    given += (f"{what}={_values(block[what])}" for what in ("env", "headers") if block.get(what))
+    given += ['transport="sse"'] if _is_sse(server) else []
+    return f"Server({', '.join(given)})"
+
+
+def _values(written: Mapping[str, str]) -> str:
+    """As a suite has them: a secret is a variable of the environment."""
+    members = []
+    for name, text in written.items():
+        variable = _VARIABLE.fullmatch(text)
+        value = f"os.environ[{variable[1]!r}]" if variable else repr(text.replace("$$", "$"))
+        members.append(f"{name!r}: {value}")
+    return "{" + ", ".join(members) + "}"

@@ -20,6 +20,7 @@ from hypothesis.strategies import SearchStrategy
 
 from mcptest.model.errors import PeerError
 from mcptest.peer.connection import Stopped
+from mcptest.run.properties.steady import steady_draws
 
 
 def keep_nothing_here() -> None:
@@ -74,7 +75,7 @@ def search(
             raise Ended(error) from None
 
     try:
-        with warnings.catch_warnings():
+        with steady_draws(), warnings.catch_warnings():
             warnings.simplefilter("ignore", HypothesisWarning)
             check()
     except Ended as ended:

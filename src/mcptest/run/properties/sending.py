@@ -13,7 +13,8 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.peer.connection import Connection
-from mcptest.peer.pending import Pending
+from mcptest.peer.pending import Pending, encode, request_of
+from mcptest.run.properties.reel import Reel
 from mcptest.run.properties.sends import Send, asked_ids, with_unused_ids
 from mcptest.run.properties.stage import Stage
 from mcptest.suite.exchange_targets import Exchange
@@ -63,23 +64,22 @@ class Sending:
     def take(self, step: Send) -> None:
         """Send it, ask something that is always answered, and note what came."""
         stage, connection = self.stage, self.stage.connection
-        raw = step.raw
+        reel = stage.reel
+        message = reel.read(step.raw)
         if step.valid:
-            raw = with_unused_ids(raw, stage.used_ids, stage.next_fence() + 1_000)
+            unused = stage.next_fence() + 1_000
+            message = reel.read(with_unused_ids(message, stage.used_ids, unused))
         self.rude = self.rude or not step.valid
-        message = decode(raw)
-        place = len(stage.reel.example)
-        troubled = stage.reel.troubled
+        place, troubled = len(reel.example), reel.troubled
         deadline = stage.deadline()
-        headers = stage.client.lifecycle.headers(_method_of(message), message.params or None)
-        stream = connection.raw(raw, deadline, headers)
+        stream, fence = self._sent_with_fence(message, deadline)
         own, unnamed = _expected(connection, message, stream, step)
         after = Exchange()
         alive = False
         try:
             if stream is not None:
                 _pump(connection, lambda: _all_done(own), deadline)
-            after = self.fence()
+            after = self.fence(fence)
             self._wait_for_what_is_owed(step, own, unnamed, deadline)
             alive = True
         finally:
@@ -88,16 +88,32 @@ class Sending:
             seen = _Seen(tuple(own), tuple(unnamed), stream, place, troubled)
             self._note(step, seen, after, alive=alive)
 
-    def fence(self) -> Exchange:
+    def _sent_with_fence(
+        self, message: Message, deadline: Deadline
+    ) -> tuple[int | None, Pending | None]:
+        """On a pipe the fence goes out with the message, in one piece; None: it is still to go."""
+        stage, connection = self.stage, self.stage.connection
+        send_many = getattr(connection.transport, "send_many", None)
+        if send_many is None:
+            headers = stage.client.lifecycle.headers(_method_of(message), message.params or None)
+            return connection.raw(message.raw, deadline, headers), None
+        fence = connection.expect(stage.next_fence(), stage.alive_method)
+        fence.params = stage.client.lifecycle.prepare(None)
+        send_many((message.raw, encode(request_of(fence))), deadline)
+        return None, fence
+
+    def fence(self, asked: Pending | None = None) -> Exchange:
         """Ask what every server answers. Raises PeerError when this one does not."""
         stage = self.stage
         connection, lifecycle = stage.connection, stage.client.lifecycle
-        params = lifecycle.prepare(None)
-        headers = lifecycle.headers(stage.alive_method, params)
-        pending = connection.request(
-            stage.alive_method, params, stage.deadline(), headers, stage.next_fence()
-        )
-        answer = connection.settle(pending, stage.deadline())
+        if asked is None:
+            params = lifecycle.prepare(None)
+            headers = lifecycle.headers(stage.alive_method, params)
+            asked = connection.request(
+                stage.alive_method, params, stage.deadline(), headers, stage.next_fence()
+            )
+        answer = connection.settle(asked, stage.deadline())
+        stage.reel.has_read(answer)
         self.fenced = connection
         return Exchange(result=answer.result, error=answer.error)
 
@@ -126,17 +142,20 @@ class Sending:
 
     def _note(self, step: Send, seen: _Seen, after: Exchange, *, alive: bool) -> None:
         stage = self.stage
-        records = stage.reel.example[seen.place :]
+        reel = stage.reel
+        records = reel.example[seen.place :]
         answer = _any_answer((*seen.own, *seen.unnamed))
-        unusable = sum(map(_is_no_message, records))
+        if answer is not None:
+            reel.has_read(answer)
+        unusable = sum(_is_no_message(one, reel) for one in records)
         exchange = Exchange(
             result=answer.result if answer is not None else ABSENT,
             error=answer.error if answer is not None else ABSENT,
             http=_http_facts(records, seen.stream),
             transport={
                 "transport": stage.transport,
-                "alive": alive and stage.reel.exited is None,
-                "unusable": stage.reel.troubled - seen.troubled + unusable,
+                "alive": alive and reel.exited is None,
+                "unusable": reel.troubled - seen.troubled + unusable,
             },
         )
         exchange = msgspec.structs.replace(exchange, steps=EveryStep(exchange, after))
@@ -196,10 +215,10 @@ def _any_answer(pending: Sequence[Pending]) -> Message | None:
     return next((one.answer for one in pending if one.answer is not None), None)
 
 
-def _is_no_message(record: AnyRecord) -> bool:
+def _is_no_message(record: AnyRecord, reel: Reel) -> bool:
     if type(record) is not Frame or record.sender != "server":
         return False
-    return decode(record.raw).kind is Kind.INVALID
+    return reel.read(record.raw).kind is Kind.INVALID
 
 
 def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, Any] | None:

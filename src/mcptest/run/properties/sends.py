@@ -13,7 +13,6 @@ import msgspec
 from mcptest.explore.property.crafted import Crafted, encode
 from mcptest.model.message import ABSENT, Message
 from mcptest.model.show import show
-from mcptest.wire.envelope import decode
 
 _LONG = 160
 
@@ -85,20 +84,23 @@ def asked_ids(message: Message) -> list[Any]:
     return [one.id for one in items if type(one.id) in (int, str)]
 
 
-def with_unused_ids(raw: bytes, used: set[Any], unused: int) -> bytes:
+def with_unused_ids(message: Message, used: set[Any], unused: int) -> bytes:
     """A valid message whose requests have ids that the session has not seen yet.
 
     Within one session a client uses each id once, and examples know nothing of each other.
     """
-    message = decode(raw)
     mine = asked_ids(message)
     if not mine or used.isdisjoint(mine):
         used.update(mine)
-        return raw
+        return message.raw
     value = message.value
     items = value if isinstance(value, list) else [value]
-    for number, item in enumerate(items):
-        if isinstance(item, dict) and item.get("id", ABSENT) in used:
-            item["id"] = unused + number
+    items = [_with_unused_id(one, used, unused + place) for place, one in enumerate(items)]
     used.update(one["id"] for one in items if isinstance(one, dict) and "id" in one)
-    return encode(value)
+    return encode(items if isinstance(value, list) else items[0])
+
+
+def _with_unused_id(item: Any, used: set[Any], unused: int) -> Any:
+    if isinstance(item, dict) and item.get("id", ABSENT) in used:
+        return {**item, "id": unused}
+    return item

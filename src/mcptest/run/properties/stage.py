@@ -6,7 +6,6 @@ A server that died or hangs is ended and started again; whoever plays says what 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -67,9 +66,10 @@ class Stage:
     def __init__(self, whom: Whom) -> None:
         self.whom = whom
         self.starts = 0
-        self.slowest_start = 0.0
         self.facts: Facts | None = None
         self.reel = Reel(whom.target.label)
+        self.patience = 1
+        """How many times longer an answer may take than it should."""
         self.slow_tools: dict[str, str] = {}
         """Tools that take their time, and how long: they are called no more."""
         self._slow_seconds: dict[str, float] = {}
@@ -79,6 +79,17 @@ class Stage:
         self._fences = _FIRST_FENCE
         self.used_ids: set[Any] = set()
         """Ids of raw requests of this session."""
+
+    def another(self, should_stop: Callable[[], bool] | None) -> Stage:
+        """One more for the same server, which need not be asked again what it is."""
+        other = Stage(msgspec.structs.replace(self.whom, should_stop=should_stop))
+        other.facts = self.facts
+        other._revision, other._way = self._revision, self._way
+        return other
+
+    def begin_counting(self) -> None:
+        """Ids of fences are the same whatever was done before."""
+        self._fences = _FIRST_FENCE
 
     # -- being there -----------------------------------------------------------------------
 
@@ -113,13 +124,12 @@ class Stage:
 
     def open(self) -> None:
         """Begin a session, in a process of its own where the server is one. Raises PeerError."""
-        begun = time.monotonic()
         reel = self.reel = Reel(self.whom.target.label)
         client = self._client = Client(
             transport_for(self.whom.target, reel, way=self._way),
             revision=self._revision,
             answers=Answers(),
-            timeout=self.whom.timeout,
+            timeout=self.whom.timeout * self.patience,
             reopen=self._start_over if self._way is None else None,
             should_stop=self.whom.should_stop,
             sink=reel,
@@ -135,7 +145,6 @@ class Stage:
             self.drop()
             raise
         self.reel.has_begun()
-        self.slowest_start = max(self.slowest_start, time.monotonic() - begun)
 
     def _start_over(self, way: TransportName) -> Transport:
         """What drove the server away is no session to be judged."""
@@ -186,7 +195,7 @@ class Stage:
     # -- for whoever plays -----------------------------------------------------------------
 
     def deadline(self) -> Deadline:
-        return Deadline.after(self.whom.timeout)
+        return Deadline.after(self.whom.timeout * self.patience)
 
     def note_slow(self, tool: str, seconds: float) -> None:
         """A call took long. A tool that did so too often is called no more."""

@@ -27,11 +27,12 @@ def steps_as_data(steps: Steps) -> tuple[dict[str, Any], ...]:
 
 def lines_of(stage: Stage, found: Violation, masker: Masker) -> tuple[Line, ...]:
     """The session that shows it. Its beginning is left out where the fault is not in it."""
-    reel = stage.reel
+    reel = found.reel or stage.reel
     first = len(reel.beginning)
     if found.record is not None and found.record < first:
         first = 0
-    records = _without_fences(reel.records[first:], stage, found)
+    placed = list(enumerate(reel.records))[first:]
+    records = _without_fences(placed, stage, found)
     lines = list(_lines(records, found.record, masker))
     if first:
         lines.insert(0, Line("", "(the session begins as usual)"))
@@ -42,11 +43,9 @@ def lines_of(stage: Stage, found: Violation, masker: Masker) -> tuple[Line, ...]
 
 
 def _without_fences(
-    records: Sequence[AnyRecord], stage: Stage, found: Violation
+    placed: list[tuple[int, AnyRecord]], stage: Stage, found: Violation
 ) -> list[tuple[int, AnyRecord]]:
     """Fences are ours, and say something only where they are not answered."""
-    first = len(stage.reel.records) - len(records)
-    placed = list(enumerate(records, first))
     if found.way is Way.HANG:
         return placed
     fences = set()

@@ -33,16 +33,15 @@ class Bench(Protocol):
     def learn(self, steps: Steps, found: Violation) -> None:
         """This is told: it need not be found again."""
 
-    def renew(self) -> None:
-        """A server that nothing was done to before, for whatever is tried next."""
+    def renew(self, *, patient: bool = False) -> None:
+        """A server that nothing was done to before, for whatever is tried next.
+
+        `patient`: it may take longer to answer, so that only silence is taken for silence.
+        """
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing was done to the server that is there: it is new, or there is none."""
-
-    @property
-    def starts_slowly(self) -> bool:
-        """Whether a fresh server costs more than what is done to it."""
 
     @property
     def began_anew(self) -> bool:
@@ -106,7 +105,7 @@ class Trial:
             self.before.append(steps)
             return None
         self.first = steps
-        again = self.tried_alone(steps, self.key(found, steps))
+        again = self.tried_alone(steps, self.key(found, steps), patient=found.is_silence)
         if again is None:
             raise CarriedOver(before, steps, found)
         self.wanted = self.key(again, steps)
@@ -118,10 +117,7 @@ class Trial:
         if mark not in self._seen:
             self.shrinking += 1
             assert self.wanted is not None  # whoever calls has looked
-            # One message to a server that starts slowly: its last form is tried alone again.
-            alone = len(steps) > 1 or not self.bench.starts_slowly
-            tried = self.tried_alone if alone else self.tried
-            self._seen[mark] = tried(steps, self.wanted)
+            self._seen[mark] = self.tried_alone(steps, self.wanted)
         found = self._seen[mark]
         if found is not None and (self.smallest is None or _size(steps) <= _size(self.smallest[0])):
             self.smallest = (steps, found)
@@ -143,15 +139,19 @@ class Trial:
                 return one
         return None
 
-    def tried_alone(self, steps: Steps, wanted: tuple[str, ...]) -> Violation | None:
+    def tried_alone(
+        self, steps: Steps, wanted: tuple[str, ...], *, patient: bool = False
+    ) -> Violation | None:
         """The same on a server that nothing was done to before."""
-        self.renew()
+        self.renew(patient=patient)
         found = self.tried(steps, wanted)
+        if patient:
+            self.renew()
         return None if found is None or found.carried_over else found
 
-    def renew(self) -> None:
+    def renew(self, *, patient: bool = False) -> None:
         self.before = []
-        self.bench.renew()
+        self.bench.renew(patient=patient)
 
 
 class CarriedOver(BaseException):

@@ -29,7 +29,7 @@ const OUTCOMES = {
 };
 const ORDER = Object.keys(OUTCOMES);
 const entries = page.entries;
-entries.forEach((entry, number) => { entry.number = number; });
+entries.forEach((entry, number) => { entry.number = number; entry.rank = ORDER.indexOf(entry.outcome); });
 const tally = {};
 for (const entry of entries) tally[entry.outcome] = (tally[entry.outcome] || 0) + 1;
 

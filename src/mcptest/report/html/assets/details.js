@@ -18,8 +18,7 @@ function factBody(fact) {
     return box;
   }
   if (fact.form === "wire") {
-    return h("button", { type: "button", class: "link", onclick: () => openWire(fact.session || 0, fact.row || 0) },
-      `Show message ${(fact.row || 0)} of ${plain(sessions[fact.session || 0].label).slice(0, 80)}`);
+    return wireExcerpt(fact.session || 0, fact.row || 0);
   }
   if (fact.form === "link" && KNOWN_PLACES.some((place) => text.startsWith(place))) {
     return h("a", { href: text, rel: "noopener noreferrer", target: "_blank" }, text);
@@ -27,8 +26,23 @@ function factBody(fact) {
   if (fact.form === "message") return longText(text, { json: true });
   if (fact.form === "code" || fact.form === "command" || text.length > 2000) return longText(text);
   const paragraph = h("p", { class: "peer prose" });
-  addText(paragraph, text, false);
+  // What stands between backticks is code, in our own words as in those of a peer.
+  for (const piece of text.split(/(`[^`\n]+`)/)) {
+    if (/^`[^`]+`$/.test(piece)) paragraph.append(h("code", {}, piece.slice(1, -1)));
+    else addText(paragraph, piece, false);
+  }
   return paragraph;
+}
+
+// Everything that the file holds of it, for whoever does not trust a rendering.
+function rawEntry(entry) {
+  const { number, hay, rank, ...kept } = entry;
+  const whole = () => JSON.stringify({ ...kept, facts: stored("facts", number) || [] });
+  const box = h("details", { class: "raw" }, h("summary", {}, "Raw JSON"));
+  box.addEventListener("toggle", () => {
+    if (box.open && box.children.length < 2) box.append(longText(whole(), { json: true, save: "result.json" }));
+  });
+  return box;
 }
 
 function showEntry(box, entry) {
@@ -45,6 +59,6 @@ function showEntry(box, entry) {
     list.append(h("dt", {}, fact.label), h("dd", {}, factBody(fact)));
   }
   if (!list.children.length) list.append(h("dt", {}, "Proof"), h("dd", { class: "soft" }, entry.outcome === "pass" ? "Of a test that passed only the verdict is stored." : "Nothing more is stored."));
-  box.append(list);
+  box.append(list, rawEntry(entry));
   box.scrollTop = 0;
 }

@@ -13,13 +13,18 @@ class LongList {
     new ResizeObserver(() => this.later()).observe(box);
   }
 
+  // What stands above the rows and stays there takes its part of the window.
+  get head() { return this.sheet.offsetTop; }
+
+  get window() { return Math.max(1, this.box.clientHeight - this.head); }
+
   // A browser lays out so many pixels and no more; beyond that the scroll bar is scaled.
   get height() { return Math.min(this.length * this.rowHeight, 8e6); }
 
   get first() {
-    const room = this.height - this.box.clientHeight;
+    const room = this.height - this.window;
     if (room <= 0) return 0;
-    const rows = this.length - this.box.clientHeight / this.rowHeight;
+    const rows = this.length - this.window / this.rowHeight;
     return (this.box.scrollTop / room) * rows;
   }
 
@@ -41,7 +46,7 @@ class LongList {
   paint() {
     const first = this.first;
     const from = Math.max(0, Math.floor(first) - 6);
-    const to = Math.min(this.length, Math.ceil(first + this.box.clientHeight / this.rowHeight) + 6);
+    const to = Math.min(this.length, Math.ceil(first + this.window / this.rowHeight) + 6);
     const rows = [];
     for (let i = from; i < to; i++) {
       const row = this.draw(i);
@@ -60,11 +65,11 @@ class LongList {
   }
 
   reveal(at) {
-    const seen = this.box.clientHeight / this.rowHeight;
+    const seen = this.window / this.rowHeight;
     if (at >= this.first + 1 && at < this.first + seen - 2) return;
     const rows = this.length - seen;
     const wanted = Math.max(0, Math.min(rows, at - seen / 3));
-    this.box.scrollTop = rows > 0 ? (wanted / rows) * (this.height - this.box.clientHeight) : 0;
+    this.box.scrollTop = rows > 0 ? (wanted / rows) * (this.height - this.window) : 0;
   }
 
   choose(at, quietly) {
@@ -77,7 +82,7 @@ class LongList {
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const leap = Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1);
+    const leap = Math.max(1, Math.floor(this.window / this.rowHeight) - 1);
     const moves = {
       ArrowDown: this.at + 1, j: this.at + 1, ArrowUp: this.at - 1, k: this.at - 1,
       PageDown: this.at + leap, PageUp: this.at - leap, Home: 0, End: this.length - 1,

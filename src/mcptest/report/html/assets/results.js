@@ -1,6 +1,6 @@
 // The list of results with its filters.
 const wanted = { text: "", outcomes: new Set(), source: "", group: "", sort: "outcome" };
-let chosenEntries = [];
+let chosenEntries = null;
 let resultList;
 const chips = {};
 
@@ -20,18 +20,22 @@ function fits(entry) {
   if (wanted.group !== "" && (entry.group || "") !== wanted.group.slice(1)) return false;
   if (!wanted.text) return true;
   entry.hay = entry.hay || [entry.name, entry.id, entry.group, entry.brief, entry.column, entry.severity, OUTCOMES[entry.outcome][1]].join("\n").toLowerCase();
-  return wanted.text.split(/\s+/).every((word) => entry.hay.includes(word));
+  return wanted.words.every((word) => entry.hay.includes(word));
 }
 
 const SORTS = {
-  outcome: (a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome) || a.number - b.number,
+  outcome: (a, b) => a.rank - b.rank || a.number - b.number,
   order: (a, b) => a.number - b.number,
   name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.number - b.number),
   slowest: (a, b) => (b.ms || 0) - (a.ms || 0) || a.number - b.number,
 };
 
+const sorted = {};
+
 function filterResults(keep) {
-  chosenEntries = entries.filter(fits).sort(SORTS[wanted.sort]);
+  sorted[wanted.sort] = sorted[wanted.sort] || [...entries].sort(SORTS[wanted.sort]);
+  wanted.words = wanted.text ? wanted.text.split(/\s+/) : [];
+  chosenEntries = sorted[wanted.sort].filter(fits);
   for (const [outcome, chip] of Object.entries(chips)) chip.setAttribute("aria-pressed", wanted.outcomes.has(outcome));
   byId("result-count").textContent = `${count(chosenEntries.length)} of ${count(entries.length)}`;
   const at = keep === undefined ? -1 : chosenEntries.findIndex((entry) => entry.number === keep);
@@ -44,7 +48,7 @@ const narrow = () => matchMedia("(max-width: 760px)").matches;
 
 function openEntry(number) {
   showView("results");
-  if (!chosenEntries.some((entry) => entry.number === number)) clearResultFilters();
+  if (!chosenEntries || !chosenEntries.some((entry) => entry.number === number)) clearResultFilters();
   filterResults(number);
   showEntry(byId("result-detail"), entries[number]);
   byId("results").classList.add("detailed");

@@ -5,18 +5,17 @@ const WIRE_KINDS = {
   stderr: ["stderr"],
   other: ["opened", "closed", "exit", "exit-badly", "trouble", "note"],
 };
-const wire = { session: 0, text: "", hidden: new Set(), pinnedOnly: false, rows: [], shown: -1 };
+const wire = { session: 0, text: "", hidden: new Set(), pinnedOnly: false, rows: null, shown: -1 };
 let wireList;
 
 const kindOf = (session, row) => session.kindNames[session.kinds[row]];
 
-function rowOfWire(at) {
-  const session = sessions[wire.session];
-  const row = wire.rows[at];
+const rowOfWire = (at) => drawnRow(sessions[wire.session], wire.rows[at], wire.shown);
+
+function drawnRow(session, row, chosen) {
   const kind = kindOf(session, row);
   const sender = session.senders[row];
   const mate = session.mate.get(row);
-  const chosen = wire.shown;
   const within = chosen >= 0 && session.mate.has(chosen) &&
     row >= Math.min(chosen, session.mate.get(chosen)) && row <= Math.max(chosen, session.mate.get(chosen));
   const classes = ["row", "wirerow", kind, ["nobody", "client", "server"][sender]];
@@ -49,11 +48,28 @@ function filterWire(keep) {
   wireList.show(rows.length, keep === undefined ? -1 : rows.indexOf(keep));
 }
 
+// The messages around one, in place: the log behind a verdict without leaving it.
+function wireExcerpt(number, row) {
+  const session = sessions[number];
+  const mate = session.mate.get(row);
+  const from = Math.max(0, mate !== undefined && mate < row && row - mate < 6 ? mate - 1 : row - 3);
+  const to = Math.min(session.kinds.length, from + 7);
+  const rows = h("div", { class: "excerpt" });
+  for (let at = from; at < to; at++) {
+    const drawn = drawnRow(session, at, row);
+    drawn.classList.toggle("chosen", at === row);
+    drawn.addEventListener("click", () => openWire(number, at));
+    rows.append(drawn);
+  }
+  return h("div", {}, rows, h("button", { type: "button", class: "link to-wire", onclick: () => openWire(number, row) },
+    `Show message ${row} of ${plain(session.label).slice(0, 80)} on the wire`));
+}
+
 function findingOf(pin) {
   const box = h("div", { class: "finding " + (pin.severe !== false ? "fail" : "warn") }, h("p", { class: "peer" }, h("code", {}, pin.rule), " ", pin.message));
   if (pin.pointer) box.append(h("p", { class: "soft peer" }, "at " + pin.pointer));
   if (typeof pin.expected === "string" && typeof pin.actual === "string") box.append(difference(pin.expected, pin.actual));
-  const found = entries.find((entry) => (entry.id || entry.name.trim().split("\n")[0].slice(0, 40)) === pin.rule && (entry.outcome === "fail" || entry.outcome === "warn"));
+  const found = pin.entry === undefined ? entries.find((entry) => entry.id === pin.rule && (entry.outcome === "fail" || entry.outcome === "warn")) : entries[pin.entry];
   if (found) box.append(h("button", { type: "button", class: "link", onclick: () => openEntry(found.number) }, found.id ? "Show the rule" : "Show the test"));
   return box;
 }
@@ -73,8 +89,9 @@ function showRecord(row) {
     h("p", { class: "soft" }, about.join(" · ")),
     ...(session.pinned.get(row) || []).map(findingOf));
   if (kind === "request" && mate === undefined) box.append(h("p", { class: "soft" }, "No answer to it is in the capture."));
-  if (record.raw !== undefined) box.append(longText(record.raw, { json: true }));
-  else if (record.base64 !== undefined) box.append(h("p", { class: "soft" }, "These bytes are no UTF-8; in base64:"), longText(record.base64));
+  const file = `record-${row}${kind === "invalid" ? ".bin" : ".json"}`;
+  if (record.raw !== undefined) box.append(longText(record.raw, { json: true, save: file }));
+  else if (record.base64 !== undefined) box.append(h("p", { class: "soft" }, "These bytes are no UTF-8; in base64:"), longText(record.base64, { save: file, bytes: bytesOf(record.base64) }));
   if (record.sse) box.append(h("p", { class: "soft" }, "Server-sent event"), longText(JSON.stringify(record.sse), { json: true }));
   if (record.kind !== undefined) recordMembers(box, record);
   box.scrollTop = 0;
@@ -159,7 +176,6 @@ function prepareWire() {
     bar.append(only, h("button", { type: "button", class: "small", title: "n", onclick: () => nextFinding(1) }, "Next finding"));
   }
   bar.append(h("span", { id: "wire-count", class: "soft", role: "status" }));
-  filterWire();
   byId("wire-detail").append(sessionCard(sessions[0]));
 }
 

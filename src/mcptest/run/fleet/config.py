@@ -1,0 +1,130 @@
+"""The servers of a client configuration: which are wanted, and how each is reached.
+
+Everything that is wrong is told at once, with its place, before any server is started.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.model.errors import UsageError
+from mcptest.model.show import show
+
+# The one place that knows what an entry means: `--mcp-config` and a fleet must agree.
+from mcptest.run.naming import ServerWords, configured_target
+from mcptest.transport.target import Target
+
+_LARGEST = 16 * 1024 * 1024
+_TOLD = 20
+
+
+class ConfiguredServer(msgspec.Struct, frozen=True):
+    """One entry. Without a target it is not to be judged, since it is disabled."""
+
+    name: str
+    target: Target | None = None
+
+
+def servers_of(path: Path, wanted: Sequence[str] = ()) -> list[ConfiguredServer]:
+    """The servers in the order of the file; of those, the wanted. UsageError with the place."""
+    entries = _entries(path)
+    _check_names(path, wanted, entries)
+    chosen = {name: entry for name, entry in entries.items() if not wanted or name in wanted}
+    servers: list[ConfiguredServer] = []
+    wrong: list[str] = []
+    for name, entry in chosen.items():
+        if _is_disabled(entry) and name not in wanted:
+            servers.append(ConfiguredServer(name))
+            continue
+        try:
+            servers.append(ConfiguredServer(name, _target(name, entry, path)))
+        except UsageError as error:
+            wrong.append(error.message)
+    if wrong:
+        more = f"\n  and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        raise UsageError(
+            "\n  ".join(wrong[:_TOLD]) + more,
+            hint="nothing was run; --server NAME judges just the servers that are named",
+        )
+    return servers
+
+
+def _target(name: str, entry: Any, path: Path) -> Target:
+    target = configured_target(name, entry, path, ServerWords())
+    try:
+        msgspec.json.encode(target)
+        name.encode()
+    except UnicodeEncodeError:
+        where = show(f"{path}: mcpServers.{name}", 200)
+        raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
+    return target
+
+
+def _is_disabled(entry: Any) -> bool:
+    return isinstance(entry, dict) and (
+        entry.get("disabled") is True or entry.get("enabled") is False
+    )
+
+
+def _check_names(path: Path, wanted: Sequence[str], entries: Mapping[str, Any]) -> None:
+    import difflib
+
+    for name in wanted:
+        if name not in entries:
+            near = difflib.get_close_matches(name, entries, n=1)
+            hint = f"did you mean {show(near[0], 80)}? " if near else ""
+            names = ", ".join(show(one, 80) for one in list(entries)[:_TOLD]) or "none"
+            raise UsageError(
+                f"{path} has no server named {show(name, 80)!r}", hint=f"{hint}it names: {names}"
+            )
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    document = _read(path)
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    if isinstance(servers, dict):
+        return servers
+    found = "it has servers, which is another client's form; " if _is_of_vs_code(document) else ""
+    raise UsageError(
+        f"{path} has no mcpServers map", hint=found + 'expected {"mcpServers": {"name": {…}}}'
+    )
+
+
+def _is_of_vs_code(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("servers"), dict)
+
+
+def _read(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"can't read {path}: {reason}") from None
+    if len(data) > _LARGEST:
+        raise UsageError(f"{path} is larger than {_LARGEST >> 20} MB: no client configuration is")
+    try:
+        return json.loads(data, object_pairs_hook=_without_twins)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise UsageError(f"{place}: not JSON: {show(error.msg, 200)}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON: {show(str(error), 200)}") from None
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two members of one name a client takes either; the other would never be judged."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the member {name!r} is there twice")
+        found[name] = value
+    return found

@@ -1,0 +1,83 @@
+"""The site builds without a warning, holds every page, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mcptest.cli.app import COMMANDS
+from tests.docs.compared_features import FEATURES, Feature
+from tests.docs.comparison_page import main as comparison_page
+from tests.docs.fences import ROOT, fences_of, pages
+
+COMMAND_TABLE = (ROOT / "docs" / "commands" / "README.md").read_text(encoding="utf-8")
+LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+"""What a browser would fetch from another place."""
+ROW = re.compile(r"^\| `mcptest (\S+)` \|.*\[.*\]\(([^)#]+)(?:#[^)]*)?\) \|$", re.MULTILINE)
+
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(?:#[^)]*)?\)")
+"""Where a link or a picture leads that stays in this repository."""
+
+
+def built(folder: Path) -> Path:
+    """mkdocs is strict about links, anchors and pages that nobody leads to."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    site = built(tmp_path / "site")
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").as_posix()
+        name = re.sub(r"README\.md$", "index.md", name).removesuffix(".md") + ".html"
+        text = (site / name).read_text(encoding="utf-8")
+        assert LOADED.findall(text) == [], name
+    assert "never passes what it did not observe" in (site / "index.html").read_text("utf-8")
+
+
+def test_every_command_has_its_page_with_a_sample() -> None:
+    rows = dict(ROW.findall(COMMAND_TABLE))
+    assert list(rows) == list(COMMANDS), "docs/commands/README.md lists them in their order"
+    for command, link in rows.items():
+        page = (ROOT / "docs" / "commands" / link).resolve().read_text(encoding="utf-8")
+        shown = [fence.lines for fence in fences_of(page) if fence.is_commands]
+        samples = [lines for lines in shown if any(f"mcptest {command}" in line for line in lines)]
+        assert any(len(lines) > 1 for lines in samples), f"{link} shows no output of {command}"
+
+
+def test_every_file_that_the_pages_beside_the_site_lead_to_is_there() -> None:
+    """mkdocs knows of nothing outside docs/."""
+    for page in (*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")):
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in LINK.findall(text):
+            assert (page.parent / link).exists(), f"{page.name} leads to {link}"
+
+
+def test_every_yaml_and_json_block_can_be_read() -> None:
+    for page in pages():
+        for fence in fences_of(page.read_text(encoding="utf-8")):
+            if fence.language in {"yaml", "yml"}:
+                list(yaml.safe_load_all(re.sub(r"\{\{([\w.]+)\}\}", r"\1", "\n".join(fence.lines))))
+
+
+def test_the_comparison_is_what_was_measured() -> None:
+    assert comparison_page(["--check"]) == 0
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda each: each.what)
+def test_what_we_say_we_can_do_is_shown_by_a_test(feature: Feature) -> None:
+    test = ROOT / feature.shown_by
+    assert "def test_" in test.read_text(encoding="utf-8")

@@ -1,0 +1,193 @@
+"""A person with the page: from the verdict to the bytes, by mouse and by keys alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mcptest.model.capture import Frame, Opened
+from mcptest.model.errors import ExitCode
+from mcptest.model.results import Regression, RunReport
+from mcptest.report.html.making import pictured
+from mcptest.report.stored import Stored
+from mcptest.wire.capture_codec import encode_record
+from tests.html.browser import Browser
+from tests.unit.sample_compliance import STRUCTURED, several_revisions
+from tests.unit.sample_run import READ, SUM
+
+ASKED = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather"}}'
+
+
+def capture_of(path: Path, *answers: str) -> str:
+    records = [Opened(server_label="weather", transport="stdio"), Frame(sender="client", raw=ASKED)]
+    records += [Frame(t=0.25, sender="server", raw=text.encode()) for text in answers]
+    path.write_bytes(b"".join(map(encode_record, records)))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tests, and a server that was judged in several revisions."""
+    folder = tmp_path_factory.mktemp("clicked")
+    assert SUM.proof is not None
+    tested = capture_of(folder / "sum.jsonl", SUM.proof.response)
+    judged = capture_of(folder / "judged.jsonl", STRUCTURED.evidence[0].received)
+    proof = msgspec.structs.replace(SUM.proof, capture=tested)
+    failed = msgspec.structs.replace(SUM, proof=proof)
+    run = RunReport((READ, failed), regressions=(Regression(SUM.name, "PASS", "FAIL"),))
+    report = several_revisions()
+    judgements = [msgspec.structs.replace(one, captures=(judged,)) for one in report.judgements]
+    report = msgspec.structs.replace(report, judgements=tuple(judgements))
+    stored = [
+        Stored("run.json", run, ExitCode.FAILED),
+        Stored("judged.json", report, ExitCode.FAILED),
+    ]
+    page = folder / "page.html"
+    page.write_bytes(pictured([tested, judged]).page(stored, ExitCode.FAILED))
+    return page
+
+
+def test_from_the_overview_by_a_filter_to_the_failure_its_message_and_its_bytes(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page)
+    assert browser.text("#overview .headline").startswith("Failed")
+    browser.click("#overview .tile.fail")
+    browser.press("/")
+    browser.type("get-sum")
+    assert browser.text("#result-detail h2") == SUM.name
+    assert browser.value("document.querySelectorAll('#result-detail .diff').length") > 0
+    chosen = browser.text("#result-detail .excerpt .chosen .label")
+    assert "answer" in chosen or "result" in chosen
+    browser.click("#result-detail .to-wire")
+    assert browser.value("document.getElementById('wire').hidden") is False
+    assert SUM.name in browser.text("#wire-detail .finding code")
+    assert SUM.proof is not None
+    raw = "[...document.querySelectorAll('#wire-detail .small')].find((b) => b.textContent === "
+    browser.value(f"{raw}'As sent').click()")
+    assert browser.text("#wire-detail pre") == SUM.proof.response
+    browser.click("#wire-detail .finding .link")
+    assert browser.text("#result-detail h2") == SUM.name
+    browser.value("document.querySelector('#result-detail .raw').open = true")
+    browser.wait("document.querySelector('#result-detail .raw pre')")
+    stored = json.loads(browser.text("#result-detail .raw pre"))
+    assert stored["name"] == SUM.name
+    assert any(fact["label"] == "Run it again" for fact in stored["facts"])
+    assert browser.complaints == []
+
+
+def test_what_changed_since_the_baseline_leads_to_the_test(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert "Changed since the baseline" in browser.text("#overview")
+    browser.value(
+        "[...document.querySelectorAll('#overview .card')].find((card) => "
+        "card.textContent.startsWith('Changed')).querySelector('button').click()"
+    )
+    assert browser.text("#result-detail h2") == SUM.name
+
+
+def test_a_cell_of_the_matrix_leads_to_its_proof_and_the_wire(browser: Browser, page: Path) -> None:
+    browser.open(page, "/matrix")
+    row = "[...document.querySelectorAll('#matrix-list .row')].find((r) => r.textContent.includes("
+    assert browser.value(f"{row}'TOOLS-004')).querySelectorAll('.mark.fail').length") == 2
+    browser.value(f"{row}'TOOLS-004')).querySelector('.mark.fail').click()")
+    assert browser.text("#matrix-detail h2") == STRUCTURED.title
+    shown = browser.text("#matrix-detail")
+    for part in (STRUCTURED.requirement, STRUCTURED.fix, "structuredContent"):
+        assert part in shown
+    browser.click("#matrix-detail .to-wire")
+    assert browser.text("#wire-list [aria-selected=true] .pin").startswith("⚑ TOOLS-004")
+    # The browser's own way back leads to the cell again.
+    browser.value("history.back()")
+    browser.wait("!document.getElementById('matrix').hidden")
+    browser.wait("document.querySelector('#matrix-list .mark.here')")
+    browser.press("Escape")
+
+
+def test_the_grade_is_shown_with_its_sections_and_what_was_not_judged(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page)
+    medals = "[...document.querySelectorAll('.medal')].map((one) => one.textContent)"
+    assert browser.value(medals) == [
+        one.grade.letter for one in several_revisions().judgements if one.grade
+    ]
+    text = browser.text("#overview")
+    for part in (
+        "87.3 of 100",
+        "capped: a broken MUST keeps it below A",
+        "profile 0.1.0/v2025-11-25/3f9ab2c1",
+        "57.1 %: 4 of 7 applicable rules exercised",
+        "2 not observed, by what would unlock them",
+        "the fixture embedding_tool",
+        "the server does not declare prompts",
+        "Score by section",
+    ):
+        assert part in text
+
+
+def test_keys_alone_lead_from_the_overview_to_the_bytes_and_back(
+    browser: Browser, page: Path
+) -> None:
+    browser.open(page)
+    browser.press("?")
+    assert browser.value("document.getElementById('keys').open") is True
+    browser.press("Escape")
+    browser.wait("!document.getElementById('keys').open")
+    browser.press("2")
+    browser.press("/")
+    browser.type(SUM.name)
+    browser.press("Enter")
+    assert browser.value("document.activeElement.id") == "result-list"
+    browser.press("Enter")
+    assert browser.value("document.activeElement.id") == "result-detail"
+    browser.press("w")
+    assert browser.value("location.hash").startswith("#/wire/")
+    browser.press("1")
+    browser.press("j")
+    assert browser.value("document.activeElement.matches('#overview .tile')") is True
+    browser.press("3")
+    browser.press("j")
+    browser.press("l")
+    assert browser.value("document.querySelectorAll('#matrix-list .mark.here').length") <= 1
+    assert browser.value("location.hash") == "#/matrix/0/1"
+    browser.press("k")
+    browser.press("Enter")
+    assert browser.value("document.activeElement.id") == "matrix-detail"
+    browser.press("Escape")
+    assert browser.value("document.activeElement.id") == "matrix-list"
+    assert browser.complaints == []
+
+
+def test_the_theme_can_be_chosen_against_the_system(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = browser.value(ground)
+    browser.press("t")
+    assert browser.value("document.documentElement.dataset.theme") == "light"
+    browser.press("t")
+    assert browser.value(ground) != light
+    browser.media("dark")
+    browser.press("t")
+    assert browser.value("document.documentElement.dataset.theme") == "auto"
+    assert browser.value(ground) != light
+
+
+def test_what_has_the_focus_can_be_seen(browser: Browser, page: Path) -> None:
+    browser.open(page, "/results")
+    browser.press("j")
+    browser.value("document.getElementById('result-list').focus()")
+    style = "getComputedStyle(document.activeElement).outlineStyle"
+    browser.press("Tab")
+    assert browser.value(style) != "none"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_matrix_fits_the_window(browser: Browser, page: Path, width: int) -> None:
+    browser.size(width, 800)
+    browser.open(page, "/matrix")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value("document.getElementById('matrix-list').clientWidth") > 0.9 * width - 20

@@ -1,0 +1,40 @@
+"""docs/mcp.md tells of every tool, and of what it needs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mcptest.agents.allowed import Allowed, allowed_of
+from mcptest.agents.child import MAX_CHILDREN, Children
+from mcptest.agents.commands import DEFAULT_LIMIT, MAX_LIMIT, MAX_REPORT
+from mcptest.agents.rooted import MAX_BYTES, MAX_FILES
+from mcptest.agents.tool_table import tools_for
+from mcptest.agents.toolbox import Toolbox
+
+PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
+
+
+def titles(*, run: bool, write: bool) -> dict[str, str]:
+    servers = ["demo"] if run else []
+    allowed: Allowed = allowed_of([], run=run, servers=servers, config=None, write=write)
+    return {tool.name: tool.title for tool in tools_for(allowed, Toolbox(allowed, Children()))}
+
+
+def test_the_table_is_that_of_the_code() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (?:`([\w-]+)` )?\| (.+) \|$", PAGE, re.MULTILINE)
+    always = titles(run=False, write=False)
+    running = titles(run=True, write=False)
+    everything = titles(run=True, write=True)
+    expected = []
+    for name, title in everything.items():
+        flag = "" if name in always else "--allow-run" if name in running else "--allow-write"
+        expected.append((name, flag, title))
+    assert rows == expected
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    assert f"({MAX_FILES:,} files, {MAX_BYTES >> 20} MB, nothing hidden)" in PAGE
+    assert f"({DEFAULT_LIMIT} s, at most {MAX_LIMIT}), {WORDS[MAX_CHILDREN]} run at once" in PAGE
+    assert f"not longer than {MAX_REPORT // 1000} kB" in PAGE
