@@ -196,3 +196,28 @@ def test_it_is_not_slow_when_nobody_is_left_to_find_a_result() -> None:
     results = pool.results()
     assert not pool.is_slow_to_start(WAIT)
     assert list(results) == []
+
+
+def test_what_is_done_at_last_is_done_once_while_the_last_server_leaves() -> None:
+    log: list[str] = []
+    gate = threading.Event()
+
+    class SlowToLeave(Script):
+        def release(self) -> None:
+            assert gate.wait(WAIT)
+            super().release()
+
+    def at_last() -> None:
+        log.append("at last")
+        gate.set()  # without this the server would never leave: it is called before that
+
+    jobs = [SlowToLeave(n, log) for n in range(2)]
+    assert numbers(list(Pool(jobs, 2, at_last=at_last).results())) == [0, 100]
+    assert log.count("at last") == 1
+    assert log.index("at last") > max(log.index("ended 0"), log.index("ended 1"))
+
+
+def test_a_tick_comes_while_there_is_nothing_to_tell() -> None:
+    gate = threading.Event()
+    pool = Pool([Script(0, [], gate=gate)], 1, tick=gate.set)
+    assert numbers(list(pool.results())) == [0]

@@ -262,7 +262,7 @@ def _carry_out(
             stop,
             live.ended,
             meanwhile=import_what_checks,
-            at_the_end=import_what_tells,
+            at_last=import_what_tells,
             tick=live.tick,
         )
 

@@ -23,6 +23,8 @@ _CLOSERS = 8
 PATIENCE = 5.0
 """Seconds that everything may take to come to its end after an interrupt."""
 _BETWEEN_TICKS = 0.1
+_HANDS_OFF = 0.01
+"""The last servers are told to leave before anything else is done beside them."""
 
 Found: TypeAlias = tuple[int, TestResult]
 
@@ -46,6 +48,10 @@ class Job(Protocol):
 class _Thread:
     """A mark in the queue of results: a thread of the pool is done."""
 
+    def __init__(self, *, was_at_work: bool) -> None:
+        self.was_at_work = was_at_work
+        """A worker, and not one of those that take servers down."""
+
 
 class _Wake:
     """A mark in the queue of results: the run is to end."""
@@ -61,10 +67,12 @@ class Pool:
         ahead: int = 1,
         enough: Callable[[TestResult], bool] = lambda result: False,
         tick: Callable[[], None] | None = None,
+        at_last: Callable[[], None] | None = None,
     ) -> None:
         """`enough` says of a result whether any further job is wanted after it.
 
-        `tick` is called every now and then by whoever reads the results and has none yet.
+        `tick` is called every now and then by whoever reads the results and has none yet, `at_last`
+        once, when there is nothing to wait for but servers that leave.
         """
         self._todo: deque[Job] = deque(jobs)
         self._ready: deque[Job] = deque()
@@ -73,6 +81,8 @@ class Pool:
         self._ahead = ahead
         self._enough = enough
         self._tick = tick
+        self._at_last = at_last
+        self._at_work = 0
         self._over = False
         self._changed = threading.Condition()
         self._first_result = threading.Event()
@@ -92,6 +102,7 @@ class Pool:
 
     def results(self) -> Iterator[Found]:
         """Start the workers and give out results as they come, until all is taken down."""
+        self._at_work = self._workers
         for _ in range(self._workers):
             self._start(self._work)
         return self._until_rest(None)
@@ -118,11 +129,11 @@ class Pool:
             except queue.Empty:
                 if limit is not None and limit.expired:
                     return
-                if self._tick is not None:
-                    self._tick()
+                self._meanwhile()
                 continue
             if isinstance(found, _Thread):
                 self._done += 1
+                self._at_work -= found.was_at_work
             elif isinstance(found, _Wake):
                 self.forget_the_rest()
                 limit = limit or Deadline.after(PATIENCE)
@@ -135,9 +146,20 @@ class Pool:
 
     def _patience(self, limit: Deadline | None) -> float | None:
         left = limit.remaining() if limit else None
-        if self._tick is None:
+        if self._at_last is not None and not self._at_work:
+            patience = _HANDS_OFF
+        elif self._tick is not None:
+            patience = _BETWEEN_TICKS
+        else:
             return left
-        return _BETWEEN_TICKS if left is None else min(left, _BETWEEN_TICKS)
+        return patience if left is None else min(left, patience)
+
+    def _meanwhile(self) -> None:
+        if self._at_last is not None and not self._at_work:
+            at_last, self._at_last = self._at_last, None
+            at_last()
+        elif self._tick is not None:
+            self._tick()
 
     def forget_the_rest(self) -> None:
         """Begin no further job and no further test; what is running is finished."""
@@ -163,7 +185,7 @@ class Pool:
         try:
             work(*arguments)
         finally:
-            self._results.put(_Thread())
+            self._results.put(_Thread(was_at_work=work == self._work))
             self._first_result.set()
 
     # -- a worker's life ---------------------------------------------------------------------

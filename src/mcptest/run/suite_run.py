@@ -34,20 +34,20 @@ def run_suite(
     stop: Stop,
     on_result: Callable[[TestResult], None] = lambda result: None,
     meanwhile: Callable[[], None] = lambda: None,
-    at_the_end: Callable[[], None] = lambda: None,
+    at_last: Callable[[], None] | None = None,
     tick: Callable[[], None] | None = None,
 ) -> RunReport:
     """Run everything and give the report. A stop gives what was finished, marked as such.
 
-    `meanwhile` is called when the first servers take their time to start, `at_the_end` while the
-    last ones take theirs to leave, `tick` every now and then while there is nothing to tell.
+    `meanwhile` is called when the first servers take their time to start, `at_last` while the last
+    ones take theirs to leave, `tick` every now and then while there is nothing to tell.
     """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     settings = replace(settings, should_stop=stop.is_set, memory=Memory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
-    pool = _pool(items, settings, options, tick)
+    pool = _pool(items, settings, options, tick, at_last)
     last_run = LastRun()
 
     def beside_the_servers() -> None:
@@ -64,8 +64,6 @@ def run_suite(
             finished[number] = result
             last_run.add(items[number].test, result.status)
             on_result(result)
-            if len(finished) == len(items):
-                at_the_end()
     interrupted = stop.is_set()
     notes = [f"warning: {text}" for text in (*settings.memory.warnings,)]
     notes += [f"internal error of mcptest while it took a server down: {e}" for e in pool.defects]
@@ -146,6 +144,7 @@ def _pool(
     settings: Settings,
     options: RunOptions,
     tick: Callable[[], None] | None,
+    at_last: Callable[[], None] | None,
 ) -> Pool:
     jobs = plan(
         items,
@@ -162,4 +161,5 @@ def _pool(
         ahead=max(1, workers // 2),
         enough=lambda result: options.fail_fast and result.status is Status.FAIL,
         tick=tick,
+        at_last=at_last,
     )
