@@ -34,7 +34,7 @@ def test_what_is_printed_is_the_same_whatever_the_number_of_jobs(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("jobs", "said"), [("0", "--jobs is at least 1"), ("many", "--jobs is a number or auto")]
+    ("jobs", "said"), [("0", "--jobs takes auto or a number"), ("many", "not 'many'")]
 )
 def test_a_number_of_jobs_that_makes_no_sense_is_said(jobs: str, said: str, tmp_path: Path) -> None:
     done = mcptest("property", "--server", "demo", "--jobs", jobs, cwd=tmp_path)

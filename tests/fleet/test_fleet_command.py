@@ -263,8 +263,8 @@ def test_nothing_to_judge_is_four(tmp_path: Path, servers: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--jobs", "0"), "--jobs is at least 1"),
-        (("--jobs", "x"), "--jobs is a number or auto"),
+        (("--jobs", "0"), "--jobs takes auto or a number"),
+        (("--jobs", "x"), "--jobs takes auto or a number"),
         (("--min-grade", "Z"), "--min-grade takes A+ to F"),
         (("--min-score", "101"), "a share in percent"),
         (("--server", "gon"), "did you mean gone?"),

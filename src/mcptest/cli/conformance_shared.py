@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from mcptest import __version__
+from mcptest.cli.options import wanted_jobs
 from mcptest.model.conformance import ConformanceReport, ScenarioResult, Status
 from mcptest.model.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.model.revision import Revision, parse_revision
@@ -56,11 +56,9 @@ def required(arguments: argparse.Namespace, side: Side) -> tuple[Revision, list[
 
 def jobs_of(arguments: argparse.Namespace) -> int:
     """How many at a time; `auto` is the number of cores."""
-    if arguments.jobs == "auto":
-        return os.cpu_count() or 1
-    if not arguments.jobs.isdecimal() or int(arguments.jobs) < 1:
-        raise UsageError(f"--jobs takes auto or a number from 1 on, not {show(arguments.jobs, 40)}")
-    return int(arguments.jobs)
+    from mcptest.run.cores import cores
+
+    return wanted_jobs(arguments.jobs) or cores()
 
 
 def known_checks() -> Known:

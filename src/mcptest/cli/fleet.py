@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.concluded import Views, add_report_options, conclude
-from mcptest.cli.options import add_common_options, duration, is_for_a_program
+from mcptest.cli.options import add_common_options, duration, is_for_a_program, wanted_jobs
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.show import show
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 _TIMEOUT, _AUDIT_TIMEOUT, _STARTUP = "30s", "15s", "30s"
 """As the commands that repeat a failure have them."""
-_MOST_JOBS = 256
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from mcptest.run.fleet.sailing import Fleet
     from mcptest.run.interrupt import stopping_on_signals
 
-    jobs = _jobs(arguments)
+    jobs = wanted_jobs(arguments.jobs) or 0
     fleet = Fleet(_order(arguments))
     with stopping_on_signals() as stop:
         report = _judged(arguments, fleet, jobs, stop)
@@ -118,19 +117,6 @@ def _again(arguments: argparse.Namespace) -> Iterator[str]:
         yield from ("--startup-timeout", arguments.startup_timeout or _STARTUP)
 
 
-def _jobs(arguments: argparse.Namespace) -> int:
-    """0: as many as there are hands."""
-    if arguments.jobs == "auto":
-        return 0
-    try:
-        wanted = int(arguments.jobs)
-    except ValueError:
-        raise UsageError(f"--jobs is a number or auto, not {arguments.jobs!r}") from None
-    if wanted < 1:
-        raise UsageError(f"--jobs is at least 1, not {wanted}")
-    return min(wanted, _MOST_JOBS)
-
-
 # -- judging ---------------------------------------------------------------------------------------
 
 
@@ -145,8 +131,8 @@ def _judges(scheduler: str, jobs: int, doing: Callable[[Sequence[Child]], None])
         from mcptest.run.fleet.cluster import judging_on_cluster
 
         return lambda orders, stop: judging_on_cluster(orders, stop, scheduler, jobs)
+    from mcptest.run.cores import cores
     from mcptest.run.fleet.pool import judging_here
-    from mcptest.run.fleet.sailing import cores
 
     return lambda orders, stop: judging_here(orders, stop, jobs or cores(), doing)
 

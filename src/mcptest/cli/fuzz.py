@@ -18,7 +18,13 @@ from mcptest.cli.explored import (
     named_tools,
     repeat_command,
 )
-from mcptest.cli.options import add_common_options, add_server_options, duration, wanted_revision
+from mcptest.cli.options import (
+    add_common_options,
+    add_server_options,
+    duration,
+    wanted_jobs,
+    wanted_revision,
+)
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
@@ -80,20 +86,15 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _jobs(arguments: argparse.Namespace) -> int:
-    import os
+    """One alone where servers are in each other's way: tools that write, and a shared fixture."""
+    from mcptest.run.cores import cores
 
-    if arguments.jobs == "auto":  # a capture is one session then, as far as nothing crashes
-        wanted = 1 if arguments.capture else os.cpu_count() or 1
-    else:
-        try:
-            wanted = int(arguments.jobs)
-        except ValueError:
-            raise UsageError(f"--jobs is a number or auto, not {arguments.jobs!r}") from None
-    if wanted < 1:
-        raise UsageError(f"--jobs is at least 1, not {wanted}")
-    # Tools that write, and what is in a fixture, are in each other's way.
-    alone = arguments.include_writes or arguments.docker
-    return 1 if alone else min(wanted, _MOST_JOBS)
+    wanted = wanted_jobs(arguments.jobs)
+    if arguments.include_writes or arguments.docker:
+        return 1
+    if wanted is None:  # a capture is one session then, as far as nothing crashes
+        wanted = 1 if arguments.capture else cores()
+    return min(wanted, _MOST_JOBS)
 
 
 def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:

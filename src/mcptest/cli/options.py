@@ -21,6 +21,7 @@ FORMS = {
 """Files in further forms, by the names of their options."""
 FORMATS = ("text", "json", "agent", "tap")
 """What can stand on stdout."""
+_MOST_JOBS = 1_000
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +134,15 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 def wanted_revision(text: str) -> Revision | None:
     """None means: find out."""
     return None if text == "auto" else parse_revision(text)
+
+
+def wanted_jobs(text: str) -> int | None:
+    """The number of `--jobs`; None means `auto`."""
+    if text == "auto":
+        return None
+    if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= _MOST_JOBS:
+        return int(text)
+    raise UsageError(f"--jobs takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
 
 
 def duration(text: str, option: str) -> float:

@@ -13,6 +13,7 @@ from mcptest.cli.options import (
     add_server_options,
     duration,
     server_words,
+    wanted_jobs,
     wanted_revision,
 )
 from mcptest.cli.report_forms import captures_for_html
@@ -124,19 +125,9 @@ def _jobs(arguments: argparse.Namespace) -> int:
 
     Two servers may stand on the same files, and what one changes the other would be blamed for.
     """
-    import os
+    from mcptest.run.cores import cores
 
-    if arguments.jobs == "auto":
-        bound = hasattr(os, "sched_getaffinity")
-        cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
-        return 1 if arguments.allow_tool else cores
-    try:
-        wanted = int(arguments.jobs)
-    except ValueError:
-        raise UsageError(f"--jobs is a number or auto, not {arguments.jobs!r}") from None
-    if wanted < 1:
-        raise UsageError(f"--jobs is at least 1, not {wanted}")
-    return wanted
+    return wanted_jobs(arguments.jobs) or (1 if arguments.allow_tool else cores())
 
 
 def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyOrder:

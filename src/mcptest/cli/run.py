@@ -16,6 +16,7 @@ from mcptest.cli.options import (
     duration,
     headers_of,
     pairs,
+    wanted_jobs,
     wanted_revision,
 )
 from mcptest.cli.suite_options import (
@@ -274,19 +275,11 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         raise UsageError("--in-flight must be at least 1")
     return RunOptions(
         trials=arguments.trials,
-        jobs=_jobs(arguments.jobs),
+        jobs=wanted_jobs(arguments.jobs),
         shared=arguments.reuse_server or arguments.isolation == "shared",
         in_flight=arguments.in_flight,
         fail_fast=arguments.fail_fast,
     )
-
-
-def _jobs(text: str) -> int | None:
-    if text == "auto":
-        return None
-    if text.isascii() and text.isdigit() and 0 < int(text) <= 1_000:
-        return int(text)
-    raise UsageError(f"--jobs takes auto or a number up to 1000, not {text!r}")
 
 
 def repeat_command(

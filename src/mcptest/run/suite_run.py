@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.model.results import RunReport, Status, TestResult
 from mcptest.run.attempt import broken
+from mcptest.run.cores import cores
 from mcptest.run.interrupt import Stop, end_everything
 from mcptest.run.last_run import LastRun
 from mcptest.run.planning import plan
@@ -153,8 +153,7 @@ def _pool(
         in_flight=options.in_flight,
         serial_urls=options.jobs is None,
     )
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = options.jobs or cores or 1
+    workers = options.jobs or cores()
     return Pool(
         jobs,
         workers,

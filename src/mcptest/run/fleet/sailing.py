@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -130,10 +128,3 @@ def _row_without(server: ConfiguredServer) -> FleetServer:
     if server.target is None:
         return disabled_row(server.name)
     return row_of(Found(server.name))
-
-
-def cores() -> int:
-    """Those that we may use."""
-    with contextlib.suppress(AttributeError):  # Linux only
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
