@@ -79,6 +79,21 @@ def test_from_the_overview_by_a_filter_to_the_failure_its_message_and_its_bytes(
     assert browser.complaints == []
 
 
+def test_a_failure_names_its_server_where_there_are_several(
+    browser: Browser, tmp_path: Path
+) -> None:
+    stored = [
+        Stored(name, msgspec.structs.replace(several_revisions(), server=name), ExitCode.FAILED)
+        for name in ("one", "two")
+    ]
+    page = tmp_path / "page.html"
+    page.write_bytes(pictured([]).page(stored, ExitCode.FAILED))
+    browser.open(page)
+    assert "one: " in browser.text("#overview .failures")
+    assert "two: " in browser.text("#overview .failures")
+    assert browser.text("#title") == "mcptest: one, two"
+
+
 def test_what_changed_since_the_baseline_leads_to_the_test(browser: Browser, page: Path) -> None:
     browser.open(page)
     assert "Changed since the baseline" in browser.text("#overview")

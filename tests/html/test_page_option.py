@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -144,3 +145,30 @@ def test_the_page_of_golden_answers_shows_what_has_changed(tmp_path: Path) -> No
     assert entry["outcome"] == "fail"
     assert "Expected changed" not in (tmp_path / "page.html").read_text()
     assert '-{\\"sum\\": 5}\\n+{\\"sum\\": 3}' in (tmp_path / "page.html").read_text()
+
+
+def test_the_page_of_a_doctor_shows_what_breaks_and_the_wire(tmp_path: Path) -> None:
+    old = Path(__file__).parents[2] / "examples" / "migration-doctor" / "old_server.py"
+    server = f"{sys.executable} {old}"
+    words = ("doctor", "--to", "2026-07-28", "--server", server, "--junit", "d.xml")
+    page = page_of(tmp_path, *words, code=1)
+    assert page["verdict"].startswith("Failed: ")
+    assert {"discover", "ping"} <= {
+        one["id"] for one in page["entries"] if one["outcome"] == "fail"
+    }
+    assert sum(len(session["kinds"]) for session in page["sessions"]) > 2
+    assert "<failure" in (tmp_path / "d.xml").read_text()
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_the_page_of_an_intercepted_session_shows_its_wire(tmp_path: Path) -> None:
+    test = {"name": "adds", "trajectory": [{"type": "presence", "tools": ["add"]}]}
+    (tmp_path / "t.yaml").write_text(json.dumps({"tests": [test]}))
+    words = ("--trajectory", "t.yaml", "--capture", "c.jsonl", "--html", "page.html")
+    command = [sys.executable, "-m", "mcptest", "intercept", *words, "--server", "demo"]
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    done = subprocess.run(command, input=ping, cwd=tmp_path, capture_output=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "not found in trace" in page
+    assert '"sessions">[{' in page

@@ -136,6 +136,8 @@ def test_captures_alone_are_judged_and_beside_a_run_only_explain() -> None:
         (b'{"format":"mcptest.run/99"}', "mcptest.run/99"),
         (b"[]", "a list of results"),
         (b'{"format":"mcptest.run/1","results":[{"name":1}]}', "Expected `str`"),
+        (b"", "the file is empty"),
+        (b"\n", "the file is empty"),
         (b"[" * 100_000, "1.json"),
     ],
 )

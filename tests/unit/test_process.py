@@ -44,6 +44,13 @@ def test_a_missing_command_is_named_with_the_nearest_one(tmp_path: Path) -> None
     assert error.hint == "did you mean my-server?"
 
 
+def test_a_folder_and_a_file_that_can_not_be_run_are_never_what_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "my-serve").mkdir()
+    script(tmp_path / "my-server.md", "", mode=0o644)
+    assert "did you mean" not in spawn_error(["my-srver"], path=str(tmp_path)).hint
+    assert "did you mean" not in spawn_error([str(tmp_path / "my-srve")]).hint
+
+
 def test_a_missing_path_is_named_with_its_nearest_neighbour(tmp_path: Path) -> None:
     script(tmp_path / "server.py", "")
     error = spawn_error([str(tmp_path / "servr.py")])

@@ -62,6 +62,22 @@ def test_initialize_matches_whatever_the_client_says_of_itself() -> None:
     assert play(records, request(5, "initialize", {"x": 1})) == ['{"id":5,"result":{}}']
 
 
+def test_a_request_matches_whatever_its_client_says_of_itself() -> None:
+    def asked(identifier: int, **said: Any) -> str:
+        meta = {f"io.modelcontextprotocol/{name}": value for name, value in said.items()}
+        return request(identifier, "tools/list", {"_meta": meta})
+
+    old = {"clientInfo": {"name": "old"}, "clientCapabilities": {"roots": {}}, "logLevel": "info"}
+    new = {"clientInfo": {"name": "new"}, "clientCapabilities": {}}
+    records = recording(
+        ("client", asked(1, protocolVersion="2026-07-28", **old)),
+        ("server", '{"id":1,"result":{}}'),
+    )
+    assert play(records, asked(5, protocolVersion="2026-07-28", **new)) == ['{"id":5,"result":{}}']
+    (refused,) = play(records, asked(5, protocolVersion="1999-01-01", **new))
+    assert "no answer to tools/list" in refused
+
+
 def test_equal_questions_get_the_recorded_answers_in_turn() -> None:
     records = recording(
         ("client", request(1, "ping")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from mcptest.cli.options import (
     server_words,
     wanted_revision,
 )
+from mcptest.cli.report_forms import add_html_option, captures_for_html, captures_since
 from mcptest.model.errors import ExitCode, McptestError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import parse_revision
@@ -45,6 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     parser.add_argument("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="the markdown as well")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add_html_option(parser.add_argument)
     parser.add_argument(
         "--strict-reports", action="store_true", help="a report that can't be written fails"
     )
@@ -62,14 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
     # --spec-version names the revision to speak, which is where the server comes from.
     spoken = arguments.older if arguments.older != "auto" else arguments.spec_version
     older = wanted_revision(spoken)
-    order = _order(arguments)
-    try:
-        report = examine(order, newer, older, _teller(arguments))
-    except McptestError as error:
-        raise error.masked(Masker(order.target.secrets).cut_text) from None
-    _teller(arguments)("")
-    _print(report, arguments)
-    return _write_files(report, arguments)
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    with captures_for_html(arguments):
+        order = _order(arguments)
+        try:
+            report = examine(order, newer, older, _teller(arguments))
+        except McptestError as error:
+            raise error.masked(Masker(order.target.secrets).cut_text) from None
+        _teller(arguments)("")
+        _print(report, arguments)
+        return _write_files(report, arguments, begun)
 
 
 def _order(arguments: argparse.Namespace) -> Order:
@@ -116,23 +122,28 @@ def _print(report: DoctorReport, arguments: argparse.Namespace) -> None:
             say(sys.stdout, line + "\n")
 
 
-def _write_files(report: DoctorReport, arguments: argparse.Namespace) -> int:
+def _write_files(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> int:
     """A report that can't be written is said; whether it fails is the user's choice."""
+    from mcptest.report import junit
     from mcptest.report.doctor_json import doctor_as_json
     from mcptest.report.doctor_markdown import doctor_as_markdown
-    from mcptest.transport.files import replace_file
+    from mcptest.report.doctor_run import doctor_as_run
+    from mcptest.report.placed import write_all
 
     code = ExitCode.FAILED if report.breaks else ExitCode.OK
-    contents: dict[Path | None, bytes] = {
-        arguments.json_file: doctor_as_json(report),
-        arguments.markdown: doctor_as_markdown(report).encode(),
+    wanted: dict[Path | None, Callable[[], bytes]] = {
+        arguments.json_file: lambda: doctor_as_json(report),
+        arguments.markdown: lambda: doctor_as_markdown(report).encode(),
+        arguments.junit: lambda: junit.render(doctor_as_run(report)),
+        arguments.html: lambda: _as_html(report, arguments, begun),
     }
-    contents.pop(None, None)
-    for path, content in contents.items():
-        assert path is not None  # it was just taken out
-        try:
-            replace_file(path, content)
-        except (McptestError, OSError) as error:
-            sys.stderr.write(f"mcptest: report not written: {error}\n")
-            code = ExitCode.FAILED if arguments.strict_reports else code
-    return code
+    unwritten = write_all(wanted, sys.stderr)
+    return code or (unwritten if arguments.strict_reports else ExitCode.OK)
+
+
+def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> bytes:
+    """The page. What a doctor asks an older server is no fault of a client."""
+    from mcptest.report.html.making import page_of
+
+    captures = captures_since(begun, arguments.capture)
+    return page_of(report, captures, name="mcptest doctor", by_rules=False)

@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--json-file", type=Path, metavar="FILE", help="the report as JSON")
     add("--junit", type=Path, metavar="FILE", help="a JUnit report")
     add("--markdown", type=Path, metavar="FILE", help="a markdown report")
+    add("--html", type=Path, metavar="FILE", help="one page; with --capture also of the wire")
     add(
         "--timeout",
         default="0",
@@ -111,5 +112,13 @@ def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> int
         arguments.json_file: lambda: rendered("json", report),
         arguments.junit: lambda: rendered("junit", report),
         arguments.markdown: lambda: rendered("markdown", report),
+        arguments.html: lambda: _as_html(intercepted, arguments.capture),
     }
     return write_all(wanted, sys.stderr)
+
+
+def _as_html(intercepted: Intercepted, capture: Path | None) -> bytes:
+    from mcptest.report.html.making import page_of
+
+    kept = [str(capture)] if capture is not None and capture.is_file() else []
+    return page_of(intercepted.report, kept, name="mcptest intercept")

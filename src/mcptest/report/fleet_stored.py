@@ -51,7 +51,14 @@ def run_of(report: FleetReport, results: tuple[TestResult, ...]) -> RunReport:
 
 
 def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
-    """Whether it was judged at all, and its audit."""
+    """Whether it was judged at all, and its audit, in the revision that it was judged in."""
+    judged = server.judgement
+    revision = judged.revision.value if judged is not None else ""
+    for one in _beside_the_rules(server):
+        yield replace(one, revision=revision)
+
+
+def _beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
     yield _reached(server)
     if server.audit is not None:
         for one in audit_as_run(server.audit).results:

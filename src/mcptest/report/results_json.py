@@ -126,6 +126,8 @@ def decode(data: bytes, shape: Any, source: str) -> Any:
 
 
 def _malformed(message: str, data: bytes, source: str) -> str:
+    if not data.strip():
+        return f"{source}: the file is empty"
     place = _BYTE.search(message)
     if place is None:
         return f"{source}: {show(message, 300)}"

@@ -23,8 +23,16 @@ from mcptest.wire.splice import array_items, replace_members
 
 # The first message of a session: the client may be another one today.
 _MATCHED_BY_METHOD = frozenset({"initialize", "server/discover"})
-# What differs from one run to the next without changing the question.
-_VOLATILE_META = frozenset({"progressToken", "io.modelcontextprotocol/clientInfo"})
+# What differs from one client to the next without changing the question. In the older revisions a
+# client tells of itself in initialize, which is matched by its method alone.
+_VOLATILE_META = frozenset(
+    {
+        "progressToken",
+        "io.modelcontextprotocol/clientInfo",
+        "io.modelcontextprotocol/clientCapabilities",
+        "io.modelcontextprotocol/logLevel",
+    }
+)
 
 # Says which subscriptions/listen a notification belongs to: the id of that request.
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"

@@ -120,9 +120,11 @@ def _nearest(program: str, path: str, cwd: str | None) -> str:
     else:
         folder, name = "", program
         names = _names_in(path.split(os.pathsep))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
-    if near:
-        return f"did you mean {show(str(Path(folder, near[0])))}?"
+    for near in difflib.get_close_matches(name, names, n=5, cutoff=0.75):
+        meant = str(Path(folder, near))
+        found = _locate(meant, path, cwd)
+        if found and Path(found).is_file():  # a folder of that name is no program
+            return f"did you mean {show(meant)}?"
     return "check the spelling, or give the full path"
 
 

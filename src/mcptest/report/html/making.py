@@ -10,6 +10,7 @@ from mcptest import __version__
 from mcptest.model.compliance import ComplianceReport
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
+from mcptest.report.html.columns import told_apart
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.facts import Entry, Pin, Source, brief, shortened
 from mcptest.report.html.latency import Latencies
@@ -63,7 +64,7 @@ class Pictures:
     def page(self, stored: Sequence[Stored], code: ExitCode, notes: Sequence[str] = ()) -> bytes:
         """The whole file."""
         places = Places(self.sessions)
-        sources = tuple(source_of(one, places) for one in stored)
+        sources = told_apart(stored, [source_of(one, places) for one in stored])
         page = Page(
             title=_title(sources, self.sessions),
             verdict=verdict_in_words(sources, code, _why_good_enough(stored)),
@@ -158,7 +159,9 @@ def page_of_run(report: RunReport, code: ExitCode, name: str = "this run") -> by
 
 
 def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
-    names = dict.fromkeys(one.subject for one in sources if one.subject)
+    # A fleet is each of its servers, and all of them together.
+    subjects = (name for one in sources for name in one.subject.split(", "))
+    names = dict.fromkeys(filter(None, subjects))
     about = ", ".join(names) or ", ".join(dict.fromkeys(one.label for one in sessions))
     return f"mcptest: {about[:200]}" if about else "mcptest report"
 

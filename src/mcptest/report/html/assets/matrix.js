@@ -1,7 +1,8 @@
 // The matrix: what was judged several times, on several servers or in several revisions.
 const MOST_COLUMNS = 60;
 const rowKey = (entry) => `${entry.group || ""}\n${entry.row || entry.id || entry.name}`;
-const heads = new Map(page.sources.flatMap((source) => source.columns || []).map((column) => [column.name, column]));
+// Tests and rules of one server share a column; the one that is graded knows more.
+const heads = new Map(page.sources.flatMap((source) => source.columns || []).sort((a, b) => Boolean(a.graded) - Boolean(b.graded)).map((column) => [column.name, column]));
 const matrix = { rows: [], all: [], text: "", only: "", at: -1, column: 0 };
 let matrixList;
 

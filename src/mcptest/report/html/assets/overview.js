@@ -107,6 +107,13 @@ function changesCard() {
   }), changes.length > 100 && h("li", { class: "soft" }, `and ${changes.length - 100} more`)));
 }
 
+// Where there are several servers, the one that it is about.
+const severalServers = new Set([...heads.values()].map((column) => column.server)).size > 1;
+function onServer(entry) {
+  const { server } = heads.get(entry.column) || {};
+  return severalServers && server && !entry.name.includes(server) ? `${server.slice(0, 60)}: ` : "";
+}
+
 function failuresCard() {
   const failed = entries.filter((entry) => entry.outcome === "fail");
   if (!failed.length) return null;
@@ -117,7 +124,7 @@ function failuresCard() {
     if (!tests.has(key)) tests.set(key, []);
     tests.get(key).push(entry);
   }
-  const line = (same) => entryLink(same[0], same[0].brief, same.length > 1 ? `${same.length}×` : "");
+  const line = (same) => entryLink(same[0], onServer(same[0]) + (same[0].brief || ""), same.length > 1 ? `${same.length}×` : "");
   return card(`Failures (${count(failed.length)})`, h("ul", { class: "failures" }, [...tests.values()].slice(0, 15).map(line),
     tests.size > 15 && h("li", {}, h("button", { type: "button", class: "link", onclick: () => showOnly("fail") }, `all ${count(failed.length)} failures`))));
 }
