@@ -31,8 +31,6 @@ from mcptest.run.compliance.sessions import (
     ON_THE_TOUR_ONLY,
     POINTING_AT_THE_QUESTION,
 )
-from mcptest.run.properties.cancelled import RULE as CANCELLED
-from mcptest.run.properties.cancelled import could_have_known
 from mcptest.run.properties.playing import Played, Scene
 from mcptest.run.properties.reel import Reel
 from mcptest.run.properties.sending import EveryStep, Sent
@@ -222,7 +220,7 @@ class Judge:
         return found + [
             _of_rule(rule, finding, self.revision, carried_over=True)
             for rule, finding in carried
-            if rule.id not in names and rule.id != CANCELLED
+            if rule.id not in names
         ]
 
     def _of_records(
@@ -237,8 +235,6 @@ class Judge:
             if verdict.outcome is Outcome.FAIL:
                 rule = RULES[verdict.rule]
                 theirs = of_the_server(rule, verdict.findings)
-                if rule.id == CANCELLED:
-                    theirs = [one for one in theirs if could_have_known(whole, one.record)]
                 found += [_of_rule(rule, one, self.revision, scene.reel) for one in theirs[:1]]
         return found
 
