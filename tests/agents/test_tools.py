@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from tests.agents.asking import ALLOWED, Agent, outcome, refused, words_of
 from tests.e2e.demo_peer import A, D, meta
 from tests.e2e.driving import is_alive, mcptest, wait_until
-from tests.mcp.asking import ALLOWED, Agent, outcome, refused, words_of
 
 SCRIPT = (str(Path(sys.executable).with_name("mcptest")), "mcp")
 """Not `python -m`, which would look for modules in the folder that it is started in."""

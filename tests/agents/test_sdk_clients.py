@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.asking import COMMAND
+from tests.agents.listening import listening_server
 from tests.e2e.demo_peer import BOUND, D, E
 from tests.e2e.driving import mcptest
-from tests.mcp.asking import COMMAND
-from tests.mcp.listening import listening_server
 
 pytest.importorskip("mcp", reason="the SDK client is one of the pinned peers")
 NODE = Path(__file__).with_name("node_client.mjs")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.agents.asking import ALLOWED
+from tests.agents.listening import TOKEN, Listening, listening_server
 from tests.e2e.demo_peer import HttpDemo, meta, stateless_headers
 from tests.e2e.driving import mcptest_anew, wait_until
-from tests.mcp.asking import ALLOWED
-from tests.mcp.listening import TOKEN, Listening, listening_server
 
 PATH = f"/{TOKEN}/mcp"
 DISCOVER: dict[str, Any] = {

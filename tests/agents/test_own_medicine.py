@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.asking import ALLOWED, COMMAND
+from tests.agents.listening import listening_server
 from tests.e2e.demo_peer import ALL
 from tests.e2e.driving import mcptest
-from tests.mcp.asking import ALLOWED, COMMAND
-from tests.mcp.listening import listening_server
 
 READING = shlex.join(COMMAND)
 PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"

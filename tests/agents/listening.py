@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.agents.asking import COMMAND
 from tests.e2e.driving import BOUND, wait_until
-from tests.mcp.asking import COMMAND
 
 TOKEN = "a-token-for-tests"
 
