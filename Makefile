@@ -29,6 +29,7 @@ demo: $(VENV)/.installed
 	$(BIN)/mcptest compliance invariants --capture .cache/demo.jsonl
 
 test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed lint
+	@$(BIN)/python -m compileall -q src tests benchmarks  # thousands of processes are started: once is enough
 	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.installed-dev

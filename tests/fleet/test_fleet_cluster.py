@@ -38,7 +38,9 @@ MURDEROUS = """\
 import os, pathlib, signal
 def parent(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-os.kill(parent(os.getppid()), signal.SIGKILL)
+judge_is_below = parent(os.getppid())  # by now that may be somebody else
+if b"distributed.Worker(" in pathlib.Path(f"/proc/{judge_is_below}/cmdline").read_bytes():
+    os.kill(judge_is_below, signal.SIGKILL)
 signal.pause()
 """
 

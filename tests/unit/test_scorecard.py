@@ -86,7 +86,7 @@ def test_broken_json_is_told_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "truncated"),
+        ("", "the file is empty"),
         ("[]", "it names no format"),
         ("{}", "it names no format"),
         ('{"format": 3}', "it names no format"),
