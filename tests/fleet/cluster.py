@@ -18,6 +18,7 @@ _ADDRESS = re.compile(r"tcp://127\.0\.0\.1:\d+")
 # What `dask scheduler` and `dask worker` do, without the time that their command line takes.
 _SCHEDULER = """
 import asyncio, distributed
+LIFELINE
 async def main():
     async with distributed.Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
         print(scheduler.address, flush=True)
@@ -26,11 +27,17 @@ asyncio.run(main())
 """
 _WORKER = """
 import asyncio, sys, distributed
+LIFELINE
 async def main():
     async with distributed.Worker(sys.argv[1], nthreads=1, host="127.0.0.1") as worker:
         print(worker.address, flush=True)
         await worker.finished()
 asyncio.run(main())
+"""
+# Whoever started it is gone, however that came about: then so is every process of the cluster.
+_LIFELINE = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 """
 
 
@@ -50,8 +57,8 @@ class Cluster:
         log = self._folder / f"{len(self._processes)}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
-                [sys.executable, "-c", program, *arguments],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-c", program.replace("LIFELINE", _LIFELINE), *arguments],
+                stdin=subprocess.PIPE,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
@@ -66,7 +73,7 @@ class Cluster:
     def kill(self, pid: int) -> None:
         process = self._processes[str(pid)]
         process.kill()
-        process.wait()
+        process.communicate()
 
     def logs(self) -> str:
         return "".join(path.read_text() for path in sorted(self._folder.glob("*.log")))
@@ -74,7 +81,7 @@ class Cluster:
     def end(self) -> None:
         for process in self._processes.values():
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 @contextlib.contextmanager
