@@ -281,7 +281,13 @@ PROGRESS = {
             *(handshake(), ask(1, "tools/list"), cancelled(1, t=1.0)),
             *(ask(2, "ping", t=1.1), answer(2, {}, t=1.2), answer(1, {}, t=2.0)),
         ],
-        [handshake(), ask(1, "tools/list"), cancelled(1, t=1.0), answer(1, {}, t=1.01)],
+        [
+            handshake(),
+            ask(1, "tools/list"),
+            cancelled(1, t=1.0),
+            ask(2, "ping", t=1.1),
+            answer(2, {}),
+        ],
     ),
     "CANCEL-003": pair(
         [discover(), modern(1, "tools/list"), cancelled(1, by="server")],

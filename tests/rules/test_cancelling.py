@@ -22,14 +22,15 @@ LATE = answer(3, {}, t=3.0)
 @pytest.mark.parametrize(
     ("said", "outcome"),
     [
-        ([ASKED, CANCELLED, LATE], Outcome.PASS),
-        ([ASKED, CANCELLED, AFTER, LATE], Outcome.PASS),
-        ([ASKED, BEFORE, CANCELLED, ANSWERED, LATE], Outcome.PASS),
-        ([ASKED, CANCELLED, AFTER, ANSWERED, answer(3, {}, t=2.04)], Outcome.PASS),
+        ([ASKED, CANCELLED, LATE], Outcome.INCONCLUSIVE),
+        ([ASKED, CANCELLED, AFTER, LATE], Outcome.INCONCLUSIVE),
+        ([ASKED, BEFORE, CANCELLED, ANSWERED, LATE], Outcome.INCONCLUSIVE),
+        ([ASKED, CANCELLED, AFTER, ANSWERED, answer(3, {}, t=2.04)], Outcome.INCONCLUSIVE),
+        ([ASKED, CANCELLED, AFTER, ANSWERED], Outcome.PASS),
         ([ASKED, OTHER_CANCELLED, AFTER, ANSWERED, LATE], Outcome.NOT_OBSERVED),
         ([ASKED, CANCELLED, AFTER, ANSWERED, LATE], Outcome.FAIL),
     ],
-    ids=["alone", "nothing later", "asked before", "at once", "another", "later was answered"],
+    ids=["alone", "nothing later", "asked before", "at once", "obeyed", "another", "knew"],
 )
 def test_whoever_answers_what_was_asked_later_has_read_the_cancellation(
     said: list[Any], outcome: Outcome

@@ -241,14 +241,15 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
 
     The sender ignores it anyway. A response within 50 ms of the cancellation may have been on its
     way, and on a busy machine also a later one: it is held against a receiver that has answered
-    something that was asked after the cancellation, and so has read that too. Without times (in the
-    public form) it can't be judged.
+    something that was asked after the cancellation, and so has read that too. Otherwise, and
+    without times (in the public form), a response proves nothing in either direction.
     """
     read_until: dict[str, float] = {}  # by who answers: when the latest that was answered was asked
+    unanswered: dict[int, Step] = {}
     while step := (yield):
         if step.kind is Kind.NOTIFICATION:
             if step.method == "notifications/cancelled" and step.request is not None:
-                check.saw(step)
+                unanswered[step.place] = step
             continue
         if step.request is None:
             continue
@@ -256,6 +257,7 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
         if cancelled is None:
             read_until[step.sender] = max(step.request.t, read_until.get(step.sender, 0.0))
             continue
+        unanswered.pop(cancelled.place, None)
         knew = read_until.get(step.sender, 0.0) > cancelled.t
         if check.session.form == "full" and knew and step.t - cancelled.t > RACE:
             check.violated(
@@ -263,6 +265,10 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
                 f"a response {step.t - cancelled.t:.3f} s after the request was cancelled",
                 expected="no response",
             )
+        else:
+            check.inconclusive("a response may have been on its way when its request was cancelled")
+    for cancelled in unanswered.values():
+        check.saw(cancelled)
 
 
 @session_rule(
