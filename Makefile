@@ -16,6 +16,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) 'pip>=25.2'  # an older one writes scripts that import `re`, and the benchmarks measure it
 	$(PIP) --editable '.[dev,peers,docs]'
 	@touch $@ $(VENV)/.installed
 

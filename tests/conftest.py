@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,12 @@ sys.dont_write_bytecode = False
 # What runs remember of each other is kept out of the user's own cache. The folder is the same for
 # all tests of a user: it holds 256 small files at most.
 os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"mcptest-tests-{os.getuid()}")
+
+# A shell ignores these for what it starts in the background, and whatever we start would as well.
+for each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(each) is signal.SIG_IGN:
+        usual = signal.default_int_handler if each is signal.SIGINT else signal.SIG_DFL
+        signal.signal(each, usual)
 
 NPM_PEERS = Path(__file__).parent / "peers" / "npm" / "node_modules"
 

@@ -209,7 +209,13 @@ def test_every_scenario_has_its_page() -> None:
     assert stale_pages(ROOT.parent / "docs" / "conformance") == []
 
 
-def test_a_report_on_a_full_disk_is_said() -> None:
-    done = client("--scenario", "tools_call", "--json-file", "/dev/full")
-    assert done.code == 1
-    assert "not written" in done.err
+@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict-reports",), 1)])
+def test_what_can_not_be_written_is_said_and_fails_when_strict(
+    tmp_path: Path, strict: tuple[str, ...], code: int
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    files = ("--json-file", "/dev/full", "--output-dir", str(tmp_path / "file" / "results"))
+    done = client("--scenario", "tools_call", *files, *strict)
+    assert done.code == code, done.said
+    assert done.err.count("report not written") == 1
+    assert done.err.count("results not written") == 1

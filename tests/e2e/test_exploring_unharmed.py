@@ -82,22 +82,6 @@ def test_failures_of_tools_with_hostile_names_are_saved_in_their_folder(
 
 # -- a disk that is full ---------------------------------------------------------------------
 
-REPORTS = ("--json-file", "--junit", "--markdown")
-full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-
-
-@full
-@pytest.mark.parametrize("option", REPORTS)
-@pytest.mark.parametrize("words", [("audit", "--no-verify"), ("fuzz", "--runs", "3"), ("lint",)])
-def test_a_report_that_finds_no_room_is_said_and_the_rest_is_there(
-    words: tuple[str, ...], option: str
-) -> None:
-    done = mcptest(*words, option, "/dev/full", "--", *EXPLORED, "only=echo")
-    assert done.code == 1
-    assert done.err.count("report not written") == 1
-    assert "No space left on device" in done.err
-    assert "echo" in done.out
-
 
 def without_room(*words: str, cwd: Path) -> Done:
     """The command in a world where no file can hold a byte; pipes are as ever."""

@@ -267,11 +267,16 @@ def test_a_capture_that_can_not_be_written_is_no_success(calls: Path) -> None:
     assert b"the capture is not complete: No space left on device" in done.stderr
 
 
-def test_a_report_that_can_not_be_written_is_no_success(calls: Path) -> None:
+@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict-reports",), 1)])
+def test_a_report_that_can_not_be_written_is_said_and_fails_when_strict(
+    calls: Path, strict: tuple[str, ...], code: int
+) -> None:
     sent = CALL % b'{"a":1}' + CALL.replace(b"add", b"weather") % b"{}"
-    done = piped(calls, "--junit", "/dev/null/x", "--no-invariants", server=ECHO, sent=sent)
-    assert done.returncode == 1
-    assert b"report not written" in done.stderr
+    options = ("--junit", "/dev/null/x", "--no-invariants", *strict)
+    done = piped(calls, *options, server=ECHO, sent=sent)
+    assert done.returncode == code
+    assert done.stdout == sent  # it is the agent's
+    assert done.stderr.count(b"report not written") == 1
 
 
 # -- over HTTP -----------------------------------------------------------------------------

@@ -209,6 +209,7 @@ def test_no_input_is_ever_a_command(echoing: Runner, text: str) -> None:
                 "markdown": "md",
             }.items()
         ),
+        "--strict-reports",
         *lines(text),
     ]
     assert list(echoing.workspace.parent.rglob("pwned")) == []

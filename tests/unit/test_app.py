@@ -180,9 +180,12 @@ def test_the_installed_command_is_the_same_program() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_an_output_that_can_not_be_written_is_said_and_is_no_success() -> None:
+@pytest.mark.parametrize("words", [(), ("run",), ("lint",), ("compliance", "run")])
+def test_an_output_that_can_not_be_written_is_said_and_is_no_success(
+    words: tuple[str, ...],
+) -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "mcptest", "--help"]
+        command = [sys.executable, "-m", "mcptest", *words, "--help"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr == "mcptest: can't write the output: No space left on device\n"

@@ -165,4 +165,4 @@ def test_only_a_folder_can_be_a_fixture(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=reason):
             checked_fixture(str(tmp_path / name))
     (tmp_path / "link").symlink_to(tmp_path)
-    assert checked_fixture(str(tmp_path / "link")) == tmp_path.resolve()
+    assert checked_fixture(str(tmp_path / "link")) == str(tmp_path.resolve())

@@ -52,7 +52,7 @@ def test_the_end_of_everything_reaches_servers_and_folders(
 ) -> None:
     home = tmp_path / "copy"
     (home / "sub").mkdir(parents=True)
-    fixture.live_copies.add(home)
+    fixture.live_copies.add(str(home))
     deaf = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
     with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -64,4 +64,4 @@ def test_the_end_of_everything_reaches_servers_and_folders(
         finally:
             live_servers.discard(process.pid)
     assert not home.exists()
-    assert home not in fixture.live_copies
+    assert str(home) not in fixture.live_copies

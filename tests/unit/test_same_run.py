@@ -43,6 +43,14 @@ def test_what_was_written_is_recalled(memory: Path) -> None:
     assert memory.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("warm", [True, False])
+def test_it_is_known_whether_node_was_to_find_what_it_compiled(warm: bool) -> None:
+    known = Remembered(("c",), None, "d", ("Fs",), warm=warm)
+    found = Remembered.read(known.written("k"), "k")
+    assert found is not None
+    assert vars(found) == vars(known)
+
+
 def test_a_run_without_a_fixture_is_told_from_one_with_an_empty_name() -> None:
     for fixture in (None, "", "x"):
         known = Remembered(("c",), fixture, "d", ("Fs",))
@@ -64,7 +72,7 @@ def test_other_words_and_another_folder_are_another_run(
     assert recall(WORDS) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"\0", b"x\0y\0z\0nan\0c", bytes(range(256))])
+@pytest.mark.parametrize("content", [b"", b"\0", b"x\0y\0z\0\0nan\0c", bytes(range(256))])
 def test_a_torn_memory_is_none(memory: Path, content: bytes) -> None:
     memory.write_bytes(content)
     assert recall(WORDS) is None

@@ -106,9 +106,9 @@ def _entry(name: str, config: Path | None) -> Mapping[str, Any] | None:
     """The entry of the configuration with this name. Read once: who edits it later is not heard."""
     path = config
     if path is None:
-        if not DEFAULT_CONFIG.is_file():
+        path = Path(DEFAULT_CONFIG)
+        if not path.is_file():
             return None
-        path = DEFAULT_CONFIG
     try:
         document = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from mcptest.cli.beginning import be_interrupted_by_signals
 from mcptest.model.errors import ExitCode, McptestError, UsageError
@@ -101,6 +101,11 @@ class Parser(argparse.ArgumentParser):
 
         furnish(self)
         return super().format_help()
+
+    def print_help(self, file: Any = None) -> None:
+        """argparse would swallow that it can't be written, and leave before anyone can see it."""
+        (file or sys.stdout).write(self.format_help())
+        sys.stdout.flush()
 
     def error(self, message: str) -> NoReturn:
         from mcptest.cli.meant import meant

@@ -5,12 +5,11 @@ Imports next to nothing: a run that is the same as the last one starts its first
 
 from __future__ import annotations
 
-import contextlib
-import signal
+from mcptest.transport.bare_signals import signal
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from types import FrameType
 
 _ASKING_US_TO_GO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -23,8 +22,12 @@ def run_suites(words: Sequence[str]) -> int:
     try:
         if this_run.is_known(words):
             be_interrupted_by_signals()
-            with _interrupts_held_back():  # until it is known what there is to take down
+            # whoever asks us to go is heard when it is known what there is to take down
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKING_US_TO_GO)
+            try:
                 this_run.start_early()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         from mcptest.cli.app import run
 
         return run(words)
@@ -40,17 +43,7 @@ def be_interrupted_by_signals() -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         try:
-            if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as under nohup
+            if signal.getsignal(number) == signal.SIG_DFL:  # else it is ignored, as under nohup
                 signal.signal(number, interrupt)
         except ValueError:  # only the main thread may, and nobody else is one
             return
-
-
-@contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Whoever asks us to go is heard at the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKING_US_TO_GO)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.compliance_options import configure_run
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, tell_unwritten
 from mcptest.model.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ def _configure_invariants(parser: argparse.ArgumentParser) -> None:
     add("--capture", action="append", required=True, metavar="FILE", help="may be given again")
     add("--format", choices=("text", "json"), default="text")
     add("--json", action="store_true", help="the same as --format json")
-    add("--json-file", metavar="FILE", help="write the JSON report there as well")
+    add("--json-file", type=Path, metavar="FILE", help="write the JSON report there as well")
     add("--separate-transports", action="store_true", help="each session had its own transport")
     add("--spec-version", metavar="REV", help="judge by this revision")
     add("--rule", action="append", metavar="ID", help="only this rule; may be given again")
     add("--strict", action="store_true", help="a broken SHOULD counts as well")
-    add("--strict-reports", action="store_true", help="fail when a report can't be written")
+    add_strict_option(add)
     add("--verbose", action="store_true", help="list what was not observed, with the reason")
     add("--no-color", action="store_true")
     add("--debug", action="store_true", help=argparse.SUPPRESS)
@@ -80,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _judge_captures(arguments: argparse.Namespace) -> int:
     from mcptest.report.terminal import say_json
     from mcptest.report.verdicts_json import build_report, exit_code_for, report_as_json
+    from mcptest.report.write import write_all
     from mcptest.rules.composition import compose
 
     sessions = _judged(arguments)
@@ -92,22 +94,9 @@ def _judge_captures(arguments: argparse.Namespace) -> int:
         _print_text(sessions, report, arguments)
     if code is ExitCode.NOTHING_MATCHED:
         sys.stderr.write("mcptest: nothing to judge: the capture exercised none of the rules\n")
-    if arguments.json_file and not _is_written(arguments.json_file, report):
-        return code or (ExitCode.FAILED if arguments.strict_reports else ExitCode.OK)
-    return code
-
-
-def _is_written(path: str, report: Report) -> bool:
-    """A report that can't be written does not change the verdicts, but it is always said."""
-    from mcptest.report.verdicts_json import report_as_json
-    from mcptest.transport.files import replace_file
-
-    try:
-        replace_file(Path(path), report_as_json(report))
-    except (UsageError, OSError) as error:
-        sys.stderr.write(f"mcptest: the report was not written: {error}\n")
-        return False
-    return True
+    unwritten = write_all([(arguments.json_file, lambda: report_as_json(report))])
+    tell_unwritten(arguments, unwritten)
+    return code_with_reports(arguments, code, unwritten)
 
 
 def _judged(arguments: argparse.Namespace) -> list[JudgedSession]:

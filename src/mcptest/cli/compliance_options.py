@@ -15,6 +15,7 @@ from mcptest.cli.options import (
     add_server_options,
     pairs,
 )
+from mcptest.cli.unwritten import add_strict_option
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
 
@@ -76,7 +77,7 @@ def _add_report_options(parser: argparse.ArgumentParser) -> None:
     add_file_options(add)
     add("--save-scorecard", type=Path, metavar="FILE", help="keep the grade, for grade_delta")
     add("--server-label", default="", metavar="S", help="what the scorecard calls the server")
-    add("--strict-reports", action="store_true", help="a report that can't be written fails")
+    add_strict_option(add)
 
 
 def check(arguments: argparse.Namespace) -> None:

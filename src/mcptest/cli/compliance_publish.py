@@ -5,33 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 
 from msgspec.structs import replace
 
 from mcptest.cli.options import FORMS
 from mcptest.cli.report_forms import Told, form, say_form
+from mcptest.cli.unwritten import code_with_reports, say_unwritten
 from mcptest.model.compliance import ComplianceReport, Judgement
-from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.errors import ExitCode
 from mcptest.model.results import RunReport
 from mcptest.model.show import in_one_line, show
 from mcptest.report.terminal import Style, columns, say, say_json
+from mcptest.report.write import write_all
 from mcptest.run.lanes_results import COMPLIANCE, result_of_gate, results_of_judgement
 from mcptest.suite.model import Place
-from mcptest.transport.files import replace_file
 
 
 def publish(
-    arguments: argparse.Namespace, report: ComplianceReport, *, captures_lent: bool = False
-) -> list[str]:
-    """A sentence for each file that could not be written.
+    arguments: argparse.Namespace,
+    report: ComplianceReport,
+    lost: Sequence[str] = (),
+    *,
+    captures_lent: bool = False,
+) -> int:
+    """Print and write everything that was asked for; gives the exit code.
 
-    `captures_lent`: they are gone at the end, and only the page shows what is in them.
+    `lost` says what else could not be written. `captures_lent`: they are gone at the end, and only
+    the page shows what is in them.
     """
     shown = _without_captures(report) if captures_lent else report
-    unwritten = list(_write_files(arguments, report, shown))
-    _print(arguments, report if arguments.format == "html" else shown, unwritten)
-    return unwritten
+    unwritten = [*lost, *_write_files(arguments, report, shown)]
+    code = code_with_reports(arguments, report.exit_code, unwritten)
+    printed = report if arguments.format == "html" else shown
+    notes = (*printed.notes, *unwritten)
+    _print(arguments, replace(printed, notes=notes, exit_code=code))
+    say_unwritten(unwritten)
+    return code
 
 
 def _without_captures(report: ComplianceReport) -> ComplianceReport:
@@ -41,26 +51,19 @@ def _without_captures(report: ComplianceReport) -> ComplianceReport:
 
 def _write_files(
     arguments: argparse.Namespace, report: ComplianceReport, shown: ComplianceReport
-) -> Iterator[str]:
-    for name, render in _RENDERERS.items():
-        path: Path | None = getattr(arguments, name)
-        if path is None:
-            continue
-        try:
-            replace_file(path, render(report if name == "html" else shown, arguments))
-        except (UsageError, OSError) as error:
-            yield f"report not written: {error}"
+) -> list[str]:
+    return write_all(
+        (getattr(arguments, name), partial(render, report if name == "html" else shown, arguments))
+        for name, render in _RENDERERS.items()
+    )
 
 
-def _print(
-    arguments: argparse.Namespace, report: ComplianceReport, unwritten: Sequence[str]
-) -> None:
+def _print(arguments: argparse.Namespace, report: ComplianceReport) -> None:
     wanted = "json" if arguments.json else arguments.format
     if wanted == "text":
         _print_text(arguments, report)
     elif wanted in ("agent", "tap"):
-        missing = bool(unwritten and arguments.strict_reports)
-        code = ExitCode.FAILED if missing and not report.exit_code else report.exit_code
+        code = report.exit_code
         say_form(arguments, _told(report, arguments), failed=bool(code), code=code)
     else:
         name = {"json": "json_file", "md": "markdown"}.get(wanted, wanted)

@@ -43,9 +43,13 @@ def _judge_and_tell(arguments: argparse.Namespace, *, captures_lent: bool) -> in
             report, graded = _judged(arguments, case, standards, stop)
         except McptestError as error:
             raise error.masked(mask) from None
-        unwritten = [*standards.keep(report, graded)] if not stop.is_set() else []
-        unwritten += publish(arguments, report, captures_lent=captures_lent)
-    return _told_code(arguments, report, unwritten)
+        lost = [*standards.keep(report, graded)] if not stop.is_set() else []
+        code = publish(arguments, report, lost, captures_lent=captures_lent)
+    if code == ExitCode.INTERRUPTED:
+        sys.stderr.write("mcptest: interrupted\n")
+    elif code == ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing was judged: no rule was observed, and no gate asked\n")
+    return code
 
 
 def _judged(
@@ -110,18 +114,3 @@ def _judge_once(case: Case, standards: Standards, order: Order | None, tell: Tel
 
 def _named(order: Order | None) -> str:
     return "the server" if order is None or order.revision is None else order.revision.label
-
-
-def _told_code(
-    arguments: argparse.Namespace, report: ComplianceReport, unwritten: list[str]
-) -> int:
-    for sentence in unwritten:
-        sys.stderr.write(f"mcptest: {sentence}\n")
-    code = report.exit_code
-    if code == ExitCode.INTERRUPTED:
-        sys.stderr.write("mcptest: interrupted\n")
-    elif code == ExitCode.NOTHING_MATCHED:
-        sys.stderr.write("mcptest: nothing was judged: no rule was observed, and no gate asked\n")
-    if unwritten and arguments.strict_reports and code == ExitCode.OK:
-        return ExitCode.FAILED
-    return code

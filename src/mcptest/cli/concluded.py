@@ -6,12 +6,13 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from mcptest.cli.options import add_file_options, add_format_option, is_for_a_program
 from mcptest.cli.report_forms import add_html_option, captures_since
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, tell_unwritten
 from mcptest.model.errors import ExitCode, McptestError
 
 if TYPE_CHECKING:
@@ -53,31 +54,43 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     add_html_option(add)
     add_file_options(add)
     add_format_option(add)
+    add_strict_option(add)
     add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
 
 
-def conclude(arguments: argparse.Namespace, views: Views) -> int:
-    """Print the report and write the files. A report that can't be written is no success."""
-    from mcptest.cli.report_forms import say_form, wanted_forms
-    from mcptest.report.placed import write_all
+def conclude(
+    arguments: argparse.Namespace,
+    views: Views,
+    *,
+    page: Callable[[], bytes] | None = None,
+) -> int:
+    """Print the report and write the files; gives what became of the files, as an exit code.
+
+    `page` makes what `--html` asks for where it is more than one report.
+    """
+    from mcptest.cli.report_forms import say_form, wanted_forms, with_notes
+    from mcptest.report.write import write_all
 
     told = _told(arguments, views)
     is_a_form = is_for_a_program(arguments) and not arguments.json
     if not is_a_form:
         _print(arguments, views)
-    wanted = {
-        arguments.json_file: views.json,
-        getattr(arguments, "coverage_json", None): views.json,
-        arguments.junit: lambda: _as_junit(views),
-        arguments.markdown: lambda: views.markdown().encode(),
-        arguments.html: lambda: _as_html(arguments, views),
-        **wanted_forms(arguments, told),
-    }
-    unwritten = write_all(wanted, sys.stderr)
+    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (arguments.json_file, views.json),
+        (getattr(arguments, "coverage_json", None), views.json),
+        (arguments.junit, lambda: _as_junit(views)),
+        (arguments.markdown, lambda: views.markdown().encode()),
+        (arguments.html, page or (lambda: _as_html(arguments, views))),
+        *wanted_forms(arguments, told),
+    ]
+    unwritten = write_all(wanted)
+    tell_unwritten(arguments, unwritten)
+    written = code_with_reports(arguments, ExitCode.OK, unwritten)
     if is_a_form:  # after the files: the verdict knows what became of them
         code = ExitCode.NOTHING_MATCHED if views.nothing else None
-        say_form(arguments, told, failed=views.failed or bool(unwritten), code=code)
-    return unwritten
+        noted = with_notes(told, unwritten)
+        say_form(arguments, noted, failed=views.failed or bool(written), code=code)
+    return written
 
 
 def _told(arguments: argparse.Namespace, views: Views) -> Told:
@@ -117,6 +130,27 @@ def _as_html(arguments: argparse.Namespace, views: Views) -> bytes:
     gentle = arguments.command_name not in ("fuzz", "property")
     name = f"mcptest {arguments.command_name}"
     return page_of(views.report or run, captures, name=name, by_rules=gentle)
+
+
+class Tried(Protocol):
+    """A report on what was tried out."""
+
+    @property
+    def interrupted(self) -> bool: ...
+    @property
+    def failed(self) -> bool: ...
+
+
+def code_of_tries(report: Tried, nothing: str) -> int:
+    """The exit code. `nothing` says why nothing was tried, and is empty where something was."""
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    if report.failed:
+        return ExitCode.FAILED
+    if nothing:
+        sys.stderr.write(f"mcptest: {nothing}\n")
+        return ExitCode.NOTHING_MATCHED
+    return ExitCode.OK
 
 
 class Saved(msgspec.Struct, frozen=True):

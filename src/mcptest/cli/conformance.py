@@ -13,6 +13,7 @@ from mcptest.cli.options import (
     add_server_options,
 )
 from mcptest.cli.report_forms import add_html_option
+from mcptest.cli.unwritten import add_strict_option
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +114,7 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
     add_html_option(add)
     add_file_options(add)
     add_format_option(add)
+    add_strict_option(add)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.cli.options import wanted_jobs
+from mcptest.cli.unwritten import code_with_reports, tell_unwritten
 from mcptest.model.conformance import ConformanceReport, ScenarioResult, Status
 from mcptest.model.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.model.revision import Revision, parse_revision
@@ -163,23 +164,28 @@ def published(
     if arguments.json or (unreachable is None and not is_a_form):
         _print(arguments, report)
     unwritten = _write_files(arguments, report, page)
+    tell_unwritten(arguments, unwritten)
     if unreachable is not None:
         raise unreachable
+    code = code_with_reports(arguments, _code(report), unwritten)
     if is_a_form:  # after the files: the verdict knows what became of them
-        from mcptest.cli.report_forms import say_form
+        from mcptest.cli.report_forms import say_form, with_notes
 
-        code = None if report.observed else ExitCode.NOTHING_MATCHED
-        failed = report.failed or bool(unwritten)
-        say_form(arguments, _told(report), failed=failed, code=None if failed else code)
-    if report.interrupted:
+        told = with_notes(_told(report), unwritten)
+        say_form(arguments, told, failed=bool(code), code=code)
+    if code == ExitCode.INTERRUPTED:
         sys.stderr.write("mcptest: interrupted\n")
+    elif code == ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing was judged: no scenario could be observed\n")
+    return code
+
+
+def _code(report: ConformanceReport) -> int:
+    if report.interrupted:
         return ExitCode.INTERRUPTED
     if report.failed:
         return ExitCode.FAILED
-    if not report.observed:
-        sys.stderr.write("mcptest: nothing was judged: no scenario could be observed\n")
-        return ExitCode.NOTHING_MATCHED
-    return unwritten
+    return ExitCode.OK if report.observed else ExitCode.NOTHING_MATCHED
 
 
 def _unreachable(report: ConformanceReport) -> PeerError | None:
@@ -222,22 +228,23 @@ def _as_html(report: ConformanceReport) -> Callable[[], bytes]:
 
 def _write_files(
     arguments: argparse.Namespace, report: ConformanceReport, page: Callable[[], bytes]
-) -> int:
+) -> list[str]:
+    """A sentence for each that could not be written."""
     from mcptest.cli.report_forms import wanted_forms
     from mcptest.report import junit
     from mcptest.report.conformance_json import conformance_as_json
     from mcptest.report.conformance_markdown import conformance_as_markdown
     from mcptest.report.conformance_run import conformance_as_run
-    from mcptest.report.placed import write_all
+    from mcptest.report.write import write_all
 
-    wanted: Mapping[Path | None, Callable[[], bytes]] = {
-        arguments.json_file: lambda: conformance_as_json(report),
-        arguments.junit: lambda: junit.render(conformance_as_run(report)),
-        arguments.markdown: lambda: conformance_as_markdown(report).encode(),
-        arguments.html: page,
-        **wanted_forms(arguments, _told(report)),
-    }
-    return max(write_all(wanted, sys.stderr), _write_folders(arguments, report))
+    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (arguments.json_file, lambda: conformance_as_json(report)),
+        (arguments.junit, lambda: junit.render(conformance_as_run(report))),
+        (arguments.markdown, lambda: conformance_as_markdown(report).encode()),
+        (arguments.html, page),
+        *wanted_forms(arguments, _told(report)),
+    ]
+    return [*write_all(wanted), *_write_folders(arguments, report)]
 
 
 def _told(report: ConformanceReport) -> Told:
@@ -251,15 +258,14 @@ def _told(report: ConformanceReport) -> Told:
     return Told(run=lambda: run, problems=lambda: problems_of_conformance(report), excused=excused)
 
 
-def _write_folders(arguments: argparse.Namespace, report: ConformanceReport) -> int:
+def _write_folders(arguments: argparse.Namespace, report: ConformanceReport) -> list[str]:
     if arguments.output_dir is None:
-        return ExitCode.OK
+        return []
     from mcptest.run.conformance.results import write_results
 
     try:
         for result in report.results:
             write_results(arguments.output_dir, result)
     except (McptestError, OSError) as error:
-        sys.stderr.write(f"mcptest: results not written: {show(str(error), 300)}\n")
-        return ExitCode.FAILED
-    return ExitCode.OK
+        return [f"results not written: {show(str(error), 300)}"]
+    return []

@@ -17,14 +17,18 @@ from mcptest.cli.options import (
     wanted_revision,
 )
 from mcptest.cli.report_forms import add_html_option, captures_for_html, captures_since
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, tell_unwritten
 from mcptest.model.errors import ExitCode, McptestError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import parse_revision
+from mcptest.peer.connection import Stopped
+from mcptest.run.interrupt import stopping_on_signals
 from mcptest.run.naming import target_of
 
 if TYPE_CHECKING:
     from mcptest.model.doctor import DoctorReport
     from mcptest.run.compliance.order import Order
+    from mcptest.run.interrupt import Stop
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,9 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="the markdown as well")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
     add_html_option(parser.add_argument)
-    parser.add_argument(
-        "--strict-reports", action="store_true", help="a report that can't be written fails"
-    )
+    add_strict_option(parser.add_argument)
     parser.add_argument(
         "--capture", type=Path, metavar="DIR", help="keep everything that went over the wire"
     )
@@ -67,18 +69,30 @@ def run(arguments: argparse.Namespace) -> int:
     spoken = arguments.older if arguments.older != "auto" else arguments.spec_version
     older = wanted_revision(spoken)
     begun = datetime.now(UTC).isoformat(timespec="seconds")
-    with captures_for_html(arguments):
-        order = _order(arguments)
+    # Until the reports are written: a signal must not cost them.
+    with captures_for_html(arguments), stopping_on_signals() as stop:
+        order = _order(arguments, stop)
         try:
             report = examine(order, newer, older, _teller(arguments))
+        except Stopped:
+            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
         except McptestError as error:
             raise error.masked(Masker(order.target.secrets).cut_text) from None
-        _teller(arguments)("")
+        finally:
+            _teller(arguments)("")
+        code = _code(report, stop)
         _print(report, arguments)
-        return _write_files(report, arguments, begun)
+        return _write_files(report, arguments, begun, code)
 
 
-def _order(arguments: argparse.Namespace) -> Order:
+def _code(report: DoctorReport, stop: Stop) -> int:
+    if stop.is_set():
+        sys.stderr.write("mcptest: interrupted\n")
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if report.breaks else ExitCode.OK
+
+
+def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
     from mcptest.run.compliance.order import Order
 
     timeout = duration(arguments.timeout, "--timeout")
@@ -89,6 +103,7 @@ def _order(arguments: argparse.Namespace) -> Order:
         timeout=timeout,
         startup=startup,
         captures=arguments.capture,
+        should_stop=stop.is_set,
     )
 
 
@@ -122,23 +137,22 @@ def _print(report: DoctorReport, arguments: argparse.Namespace) -> None:
             say(sys.stdout, line + "\n")
 
 
-def _write_files(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> int:
-    """A report that can't be written is said; whether it fails is the user's choice."""
+def _write_files(report: DoctorReport, arguments: argparse.Namespace, begun: str, code: int) -> int:
     from mcptest.report import junit
     from mcptest.report.doctor_json import doctor_as_json
     from mcptest.report.doctor_markdown import doctor_as_markdown
     from mcptest.report.doctor_run import doctor_as_run
-    from mcptest.report.placed import write_all
+    from mcptest.report.write import write_all
 
-    code = ExitCode.FAILED if report.breaks else ExitCode.OK
-    wanted: dict[Path | None, Callable[[], bytes]] = {
-        arguments.json_file: lambda: doctor_as_json(report),
-        arguments.markdown: lambda: doctor_as_markdown(report).encode(),
-        arguments.junit: lambda: junit.render(doctor_as_run(report)),
-        arguments.html: lambda: _as_html(report, arguments, begun),
-    }
-    unwritten = write_all(wanted, sys.stderr)
-    return code or (unwritten if arguments.strict_reports else ExitCode.OK)
+    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (arguments.json_file, lambda: doctor_as_json(report)),
+        (arguments.markdown, lambda: doctor_as_markdown(report).encode()),
+        (arguments.junit, lambda: junit.render(doctor_as_run(report))),
+        (arguments.html, lambda: _as_html(report, arguments, begun)),
+    ]
+    unwritten = write_all(wanted)
+    tell_unwritten(arguments, unwritten)
+    return code_with_reports(arguments, code, unwritten)
 
 
 def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> bytes:

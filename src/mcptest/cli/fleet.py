@@ -99,8 +99,8 @@ def _config(arguments: argparse.Namespace) -> Path:
 
     if arguments.config is not None:
         return Path(arguments.config)
-    if DEFAULT_CONFIG.is_file():
-        return DEFAULT_CONFIG
+    if Path(DEFAULT_CONFIG).is_file():
+        return Path(DEFAULT_CONFIG)
     raise UsageError(
         f"no client configuration is named, and there is no {DEFAULT_CONFIG} here",
         hint="mcptest fleet mcp.json",
@@ -177,11 +177,9 @@ def _progress(
 
 
 def _told(arguments: argparse.Namespace, report: FleetReport) -> int:
-    from mcptest.report.placed import write_all
-
-    page, arguments.html = arguments.html, None  # several reports in one, which only we know
-    written = write_all({page: lambda: _as_html(report, arguments)}, sys.stderr)
-    written = max(written, conclude(arguments, _views(report, arguments)))
+    views = _views(report, arguments)
+    # several reports in one, which only we know
+    written = conclude(arguments, views, page=lambda: _as_html(report, arguments))
     if report.exit_code == ExitCode.INTERRUPTED:
         sys.stderr.write("mcptest: interrupted\n")
     elif report.exit_code == ExitCode.NOTHING_MATCHED:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcptest.cli.concluded import Saved, Views, add_report_options, conclude, saved_into
+from mcptest.cli.concluded import (
+    Saved,
+    Views,
+    add_report_options,
+    code_of_tries,
+    conclude,
+    saved_into,
+)
 from mcptest.cli.explored import (
     Explored,
     add_fixture_option,
@@ -25,7 +31,7 @@ from mcptest.cli.options import (
     wanted_jobs,
     wanted_revision,
 )
-from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.model.errors import McptestError, UsageError
 
 if TYPE_CHECKING:
     from mcptest.model.fuzz import FuzzedTool, FuzzReport
@@ -209,12 +215,5 @@ def _views(report: FuzzReport, arguments: argparse.Namespace) -> Views:
 
 
 def _code(report: FuzzReport) -> int:
-    if report.interrupted:
-        return ExitCode.INTERRUPTED
-    if report.failed:
-        return ExitCode.FAILED
-    if not report.runs:
-        hint = "" if not report.tools else ": --include-writes fuzzes tools that may write"
-        sys.stderr.write(f"mcptest: nothing was fuzzed{hint}\n")
-        return ExitCode.NOTHING_MATCHED
-    return ExitCode.OK
+    hint = ": --include-writes fuzzes tools that may write" if report.tools else ""
+    return code_of_tries(report, "" if report.runs else f"nothing was fuzzed{hint}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mcptest.cli.intercept_options import add_listening_options, passage_of
 from mcptest.cli.options import add_common_options, duration, server_words
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, say_unwritten
 from mcptest.model.errors import McptestError
 from mcptest.model.masking import Masker
 
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--junit", type=Path, metavar="FILE", help="a JUnit report")
     add("--markdown", type=Path, metavar="FILE", help="a markdown report")
     add("--html", type=Path, metavar="FILE", help="one page; with --capture also of the wire")
+    add_strict_option(add)
     add(
         "--timeout",
         default="0",
@@ -79,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise error.masked(Masker(target.secrets).text) from None
     _tell(intercepted, arguments)
     unwritten = _write_files(intercepted, arguments)
-    return intercepted.code or unwritten
+    say_unwritten(unwritten)
+    return code_with_reports(arguments, intercepted.code, unwritten)
 
 
 def _patience(text: str) -> float | None:
@@ -102,19 +105,19 @@ def _tell(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
         say(sys.stderr, line + "\n")
 
 
-def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> int:
-    """A report that can't be written is said, and is no success."""
-    from mcptest.report.placed import write_all
-    from mcptest.report.write import rendered
+def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> list[str]:
+    """A sentence for each that could not be written."""
+    from mcptest.report.write import rendered, write_all
 
     report = intercepted.report
-    wanted = {
-        arguments.json_file: lambda: rendered("json", report),
-        arguments.junit: lambda: rendered("junit", report),
-        arguments.markdown: lambda: rendered("markdown", report),
-        arguments.html: lambda: _as_html(intercepted, arguments.capture),
-    }
-    return write_all(wanted, sys.stderr)
+    return write_all(
+        [
+            (arguments.json_file, lambda: rendered("json", report)),
+            (arguments.junit, lambda: rendered("junit", report)),
+            (arguments.markdown, lambda: rendered("markdown", report)),
+            (arguments.html, lambda: _as_html(intercepted, arguments.capture)),
+        ]
+    )
 
 
 def _as_html(intercepted: Intercepted, capture: Path | None) -> bytes:

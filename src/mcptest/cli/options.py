@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcptest.model.deadline import parse_duration
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
 from mcptest.run.naming import ServerWords
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FORMS = {
     "sarif": "SARIF 2.1.0, for code scanning",
@@ -22,6 +24,13 @@ FORMS = {
 FORMATS = ("text", "json", "agent", "tap")
 """What can stand on stdout."""
 _MOST_JOBS = 1_000
+
+
+def as_path(word: str) -> Path:
+    """The type of an option that names a file. Most runs are given none, and import no pathlib."""
+    from pathlib import Path
+
+    return Path(word)
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +50,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--env", action="append", default=[], metavar="K=V", help="may repeat")
     group.add_argument("--cwd", metavar="DIR", help="where the server is started")
     group.add_argument(
-        "--mcp-config", type=Path, metavar="FILE", help="client configuration with mcpServers"
+        "--mcp-config", type=as_path, metavar="FILE", help="client configuration with mcpServers"
     )
     group.add_argument(
         "--spec-version",
@@ -80,7 +89,7 @@ class _Format(argparse.Action):
 
 def add_file_options(add: Callable[..., Any]) -> None:
     for name, words in FORMS.items():
-        add(f"--{name.replace('_', '-')}", type=Path, metavar="FILE", help=words)
+        add(f"--{name.replace('_', '-')}", type=as_path, metavar="FILE", help=words)
 
 
 def add_format_option(add: Callable[..., Any], formats: Sequence[str] = FORMATS) -> None:
@@ -136,13 +145,13 @@ def wanted_revision(text: str) -> Revision | None:
     return None if text == "auto" else parse_revision(text)
 
 
-def wanted_jobs(text: str) -> int | None:
-    """The number of `--jobs`; None means `auto`."""
+def wanted_jobs(text: str, option: str = "--jobs") -> int | None:
+    """How many of something at a time; None means `auto`."""
     if text == "auto":
         return None
     if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= _MOST_JOBS:
         return int(text)
-    raise UsageError(f"--jobs takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
+    raise UsageError(f"{option} takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
 
 
 def duration(text: str, option: str) -> float:

@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcptest.cli.concluded import Saved, Views, add_report_options, conclude, saved_into
+from mcptest.cli.concluded import (
+    Saved,
+    Views,
+    add_report_options,
+    code_of_tries,
+    conclude,
+    saved_into,
+)
 from mcptest.cli.options import (
     add_common_options,
     add_server_options,
@@ -76,7 +83,8 @@ def _try_and_tell(arguments: argparse.Namespace, target: Target) -> int:
         raise error.masked(Masker(target.secrets).cut_text) from None
     saved = _save(arguments, target, report)
     written = conclude(arguments, _views(report, arguments))
-    return max(saved.tell(arguments), written, _code(report))
+    code = code_of_tries(report, "" if report.examples else "nothing was tried")
+    return max(saved.tell(arguments), written, code)
 
 
 def _need_hypothesis() -> None:
@@ -226,14 +234,3 @@ def _views(report: PropertyReport, arguments: argparse.Namespace) -> Views:
         summary=lambda: summary_in_words(report),
         report=report,
     )
-
-
-def _code(report: PropertyReport) -> int:
-    if report.interrupted:
-        return ExitCode.INTERRUPTED
-    if report.failed:
-        return ExitCode.FAILED
-    if not report.examples:
-        sys.stderr.write("mcptest: nothing was tried\n")
-        return ExitCode.NOTHING_MATCHED
-    return ExitCode.OK

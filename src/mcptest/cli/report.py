@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.options import FORMS, add_common_options, add_file_options
 from mcptest.cli.report_forms import add_html_option
+from mcptest.cli.unwritten import say_unwritten
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.show import show
 
@@ -63,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     whole = _as_one_run(stored)
     _print(arguments, whole, len(arguments.files))
     unwritten = _write(arguments, whole, lambda: pictures.page(stored, code))
-    return code or unwritten
+    say_unwritten(unwritten)
+    return code or (ExitCode.FAILED if unwritten else ExitCode.OK)  # the files are all it is for
 
 
 def _read(file: str) -> list[Stored]:
@@ -166,15 +169,10 @@ def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
         sys.stdout.write(f"merged from {files} files\n")
 
 
-def _write(arguments: argparse.Namespace, whole: RunReport, page: Callable[[], bytes]) -> int:
-    from mcptest.report.placed import write_all
-    from mcptest.report.write import rendered
+def _write(arguments: argparse.Namespace, whole: RunReport, page: Callable[[], bytes]) -> list[str]:
+    from mcptest.report.write import rendered, write_all
 
-    def form(name: str) -> Callable[[], bytes]:
-        return lambda: rendered(name, whole)
-
-    wanted: Mapping[Path | None, Callable[[], bytes]] = {
-        arguments.html: page,
-        **{getattr(arguments, name): form(name) for name in (*_FORMS, *FORMS)},
-    }
-    return write_all(wanted, sys.stderr)
+    forms = [
+        (getattr(arguments, name), partial(rendered, name, whole)) for name in (*_FORMS, *FORMS)
+    ]
+    return write_all([(arguments.html, page), *forms])

@@ -6,15 +6,17 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mcptest.cli.options import FORMS
+from mcptest.cli.options import FORMS, as_path
 from mcptest.model.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcptest.model.results import RunReport
     from mcptest.report.problems import Problems
 
@@ -54,13 +56,23 @@ def form(name: str, told: Told, code: int = ExitCode.OK) -> bytes:
 
 def wanted_forms(
     arguments: argparse.Namespace, told: Told
-) -> dict[Path | None, Callable[[], bytes]]:
+) -> list[tuple[Path, Callable[[], bytes]]]:
     """The files that were asked for, with what writes them."""
-    return {
-        path: lambda name=name: form(name, told)  # type: ignore[misc]  # binds the name now
+    return [
+        (path, partial(form, name, told))
         for name in FORMS
         if (path := getattr(arguments, name, None)) is not None
-    }
+    ]
+
+
+def with_notes(told: Told, notes: Sequence[str]) -> Told:
+    """With what has come to be known since, such as the files that could not be written."""
+
+    def run() -> RunReport:
+        found = told.run()
+        return msgspec.structs.replace(found, notes=(*found.notes, *notes))
+
+    return msgspec.structs.replace(told, run=run) if notes else told
 
 
 def code_of(run: RunReport, *, failed: bool) -> int:
@@ -100,7 +112,7 @@ def told_of_run(run: Callable[[], RunReport], command: str = "run") -> Told:
 
 
 def add_html_option(add: Callable[..., Any]) -> None:
-    add("--html", type=Path, metavar="FILE", help="one page with everything, also from the wire")
+    add("--html", type=as_path, metavar="FILE", help="one page with everything, also from the wire")
 
 
 @contextlib.contextmanager
@@ -118,7 +130,7 @@ def captures_for_html(
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        arguments.capture = Path(folder)
+        arguments.capture = as_path(folder)
         yield True
 
 

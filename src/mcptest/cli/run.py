@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -40,6 +40,8 @@ from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
+    from pathlib import Path
+
     from mcptest.model.results import RunReport, Suggestion
     from mcptest.report.baseline import Baseline
     from mcptest.report.terminal import Style
@@ -169,7 +171,7 @@ def choice_of(
     """What the options say about servers."""
     if arguments.spec_version:
         wanted_revision(arguments.spec_version)
-    if arguments.cwd is not None and not Path(arguments.cwd).is_dir():
+    if arguments.cwd is not None and not os.path.isdir(arguments.cwd):  # noqa: PTH112 - no pathlib
         raise UsageError(f"--cwd is not a folder: {arguments.cwd}")
     return ServerChoice(
         server,
@@ -271,13 +273,11 @@ def _carry_out(
 def run_options(arguments: argparse.Namespace) -> RunOptions:
     if arguments.trials < 1:
         raise UsageError("--trials must be at least 1")
-    if arguments.in_flight < 1:
-        raise UsageError("--in-flight must be at least 1")
     return RunOptions(
         trials=arguments.trials,
         jobs=wanted_jobs(arguments.jobs),
         shared=arguments.reuse_server or arguments.isolation == "shared",
-        in_flight=arguments.in_flight,
+        in_flight=wanted_jobs(arguments.in_flight, "--in-flight"),
         fail_fast=arguments.fail_fast,
     )
 
@@ -338,7 +338,6 @@ def publish(
     `elsewhere` writes further ones, and says what it could not write.
     """
     from mcptest.cli.report_forms import in_shard
-    from mcptest.report.results_json import mcp_assert_json
     from mcptest.report.results_text import in_short
     from mcptest.report.terminal import Style, columns
     from mcptest.report.write import with_regressions, write_reports
@@ -350,6 +349,8 @@ def publish(
         sys.stderr.write(f"mcptest: {sentence}\n")
     report = msgspec.structs.replace(report, notes=(*report.notes, *unwritten))
     if arguments.json:
+        from mcptest.report.results_json import mcp_assert_json
+
         sys.stdout.buffer.write(mcp_assert_json(report))
     elif arguments.format != "text":
         from mcptest.cli.report_forms import say_run

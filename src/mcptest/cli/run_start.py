@@ -19,7 +19,7 @@ _OBJECTS_BEFORE_A_COLLECTION = 20_000
 # fmt: off
 _BEYOND_THE_SUITE = (
     "server", "server_command", "docker", "env", "header", "headers", "cwd", "capture",
-    "baseline", "last_failed", "fix", "warm_start",
+    "baseline", "last_failed", "fix",
 )
 # fmt: on
 """With one of these it takes more than words and suites to know whether and what to start."""
@@ -39,9 +39,11 @@ def import_what_checks() -> None:
 
 def import_what_tells() -> None:
     """What writes reports and removes fixtures, in the time that the last servers take to leave."""
-    import shutil  # noqa: F401 - for the copies of the fixture
+    from mcptest.report import results_text, write  # noqa: F401 - for `publish`
+    from mcptest.run.fixture import live_copies
 
-    from mcptest.report import results_json, results_text, write  # noqa: F401 - for `publish`
+    if live_copies:
+        import shutil  # noqa: F401 - with which they are removed
 
 
 def collect_from_now_on() -> None:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from mcptest.cli import run as suite_run
 from mcptest.cli.options import add_common_options
 from mcptest.cli.suite_options import add_run_options, add_server_options, add_suite_options
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, tell_unwritten
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.run.interrupt import stopping_on_signals
@@ -59,9 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in _REPORTS:
         reports.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FILE")
     reports.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")
-    reports.add_argument(
-        "--strict-reports", action="store_true", help="a report that can't be written fails"
-    )
+    add_strict_option(reports.add_argument)
     add_common_options(parser)
 
 
@@ -73,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         return suite_run.show_list(tests, as_data=arguments.json)
     report = _carried_out(arguments, loaded, tests, left_out, order)
     unwritten = _publish(arguments, report)
-    return _exit_code(loaded, report, unwritten=unwritten and arguments.strict_reports)
+    return code_with_reports(arguments, _exit_code(loaded, report), unwritten)
 
 
 def _order(arguments: argparse.Namespace) -> SnapshotOrder:
@@ -155,8 +154,8 @@ def _as_snapshot(repeat: Callable[[Numbered], str], item: Numbered) -> str:
     return repeat(item).replace("mcptest run", "mcptest snapshot", 1)
 
 
-def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> bool:
-    """Write and print the reports; gives whether one that was wanted is missing."""
+def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> list[str]:
+    """Write and print the reports; gives a sentence for each that could not be written."""
     from mcptest.cli.report_forms import in_shard
     from mcptest.report.snapshot_json import snapshot_json
     from mcptest.report.snapshot_text import snapshot_summary, snapshot_text
@@ -165,8 +164,6 @@ def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> bool:
 
     files = {name: path for name in _REPORTS if (path := getattr(arguments, name)) is not None}
     unwritten = write_reports(in_shard(arguments, report.run), None, Wanted(files=files))
-    for sentence in unwritten:
-        sys.stderr.write(f"mcptest: {sentence}\n")
     if arguments.json:
         say_json(sys.stdout, snapshot_json(report))
     elif report.kept:
@@ -175,15 +172,16 @@ def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> bool:
             say(sys.stdout, snapshot_summary(report, style) + "\n")
         else:
             say(sys.stdout, snapshot_text(report, style, verbose=arguments.verbose))
+    tell_unwritten(arguments, unwritten)
     sys.stdout.flush()
-    return bool(unwritten)
+    return unwritten
 
 
-def _exit_code(loaded: LoadedSuite, report: SnapshotReport, *, unwritten: bool) -> int:
+def _exit_code(loaded: LoadedSuite, report: SnapshotReport) -> int:
     if report.run.interrupted:
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    if report.failed or loaded.problems or unwritten:
+    if report.failed or loaded.problems:
         return ExitCode.FAILED
     if not report.compared:
         sys.stderr.write("mcptest: no answer was compared\n")

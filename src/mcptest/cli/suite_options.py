@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from mcptest.cli.options import add_file_options, add_format_option
+from mcptest.cli.options import add_file_options, add_format_option, as_path
 
 DEFAULT_TIMEOUT = "30s"
 
@@ -85,7 +84,10 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--reuse-server", action="store_true", help=argparse.SUPPRESS)
     group.add_argument(
-        "--in-flight", type=int, default=1, metavar="N", help="calls at once on a shared server (1)"
+        "--in-flight",
+        default="auto",
+        metavar="N",
+        help="calls at once on a shared server (auto: several of tools that only read)",
     )
     group.add_argument("--trials", type=int, default=1, metavar="N", help="run each test N times")
     group.add_argument(
@@ -94,13 +96,15 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--all-failures", action="store_true", help="every failing expectation, not the first only"
     )
-    group.add_argument("--capture", type=Path, metavar="DIR", help="keep what went over the wire")
+    group.add_argument(
+        "--capture", type=as_path, metavar="DIR", help="keep what went over the wire"
+    )
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
     for name in ("json-file", "junit", "markdown", "badge", "html", "save-baseline", "baseline"):
-        group.add_argument(f"--{name}", type=Path, metavar="FILE")
+        group.add_argument(f"--{name}", type=as_path, metavar="FILE")
     add_file_options(group.add_argument)
     add_format_option(group.add_argument)
     group.add_argument("--json", action="store_true", help="results as JSON on stdout, alone")

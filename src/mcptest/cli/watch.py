@@ -21,6 +21,7 @@ from mcptest.cli.run import (
     wanted_reports,
 )
 from mcptest.cli.suite_options import add_run_options, add_server_options, add_suite_options
+from mcptest.cli.unwritten import add_strict_option, code_with_reports, say_unwritten
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.results import RunReport
 from mcptest.report.evidence import BRIEF, FULL
@@ -66,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reports = parser.add_argument_group("reports, after each run with all latest results")
     for name in _REPORTS:
         reports.add_argument(f"--{name.replace('_', '-')}", type=Path, metavar="FILE")
+    add_strict_option(reports.add_argument)
     parser.set_defaults(json=False, baseline=None, save_baseline=None)
     add_common_options(parser)
 
@@ -82,6 +84,12 @@ def run(arguments: argparse.Namespace) -> int:
     sources = _sources(arguments)
     keys = keys_of(sys.stdin) if sys.stdout.isatty() else None
     screen = _screen(arguments, keys=keys is not None)
+    unwritten: list[str] = []
+
+    def publish(report: RunReport) -> list[str]:
+        unwritten[:] = _write_reports(arguments, report)
+        return unwritten
+
     with contextlib.closing(_changes(arguments, [*suites, *_places(sources)])) as changes:
         watch = Watch(
             suites=_suites(arguments, paths),
@@ -92,12 +100,14 @@ def run(arguments: argparse.Namespace) -> int:
             choice=settings.choice,
             keys=keys,
             ours=_ours(arguments),
-            publish=lambda report: _write_reports(arguments, report),
+            publish=publish,
         )
         screen.starts(
             [*paths, *([arguments.fixture] if arguments.fixture else []), *arguments.also]
         )
-        return _watch(watch, screen)
+        code = _watch(watch, screen)
+    say_unwritten(unwritten)  # of the latest run: the screen told of each as it happened
+    return code_with_reports(arguments, code, unwritten)
 
 
 def _screen(arguments: argparse.Namespace, *, keys: bool) -> WatchScreen:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -33,7 +32,7 @@ from mcptest.model.capture import (
 
 MASK = "***"
 _LONG_NUMBER = 10_000_000
-_PERCENT = re.compile("%[0-9A-F]{2}")
+_PERCENT = "%[0-9A-F]{2}"
 _AFTER_A_CUT = "….)]}\"' "
 """What may stand behind a text that was cut."""
 SHORTEST_SECRET = 4
@@ -176,9 +175,8 @@ class Masker:
         return None if text is None else self.text(text)
 
 
-_CREDENTIAL_NAME = re.compile(
-    "key|token|secret|pass|pwd|auth|cred|cookie|session|private|signature|dsn|bearer|jwt",
-    re.IGNORECASE,
+_CREDENTIAL_NAME = (
+    "(?i:key|token|secret|pass|pwd|auth|cred|cookie|session|private|signature|dsn|bearer|jwt)"
 )
 _ORDINARY_LENGTH = 12
 _BEGINNINGS_OF_PATHS = ("/", "./", "../", "~")
@@ -192,7 +190,7 @@ def secrets_of_environment(env: Mapping[str, str]) -> Iterator[str]:
     """
     for name, value in env.items():
         long = len(value) >= _ORDINARY_LENGTH and not value.startswith(_BEGINNINGS_OF_PATHS)
-        if long or _CREDENTIAL_NAME.search(name):
+        if long or re.search(_CREDENTIAL_NAME, name):
             yield value
 
 
@@ -252,17 +250,18 @@ def _forms_of(secret: str) -> tuple[str, ...]:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    import json  # most runs have no secrets
+    from urllib.parse import quote, quote_plus
+
     yield secret
     for escaped in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
         yield escaped[1:-1]
         yield escaped[1:-1].replace("/", "\\/")
         yield json.dumps(escaped[1:-1], ensure_ascii=False)[1:-1]
     raw = secret.encode("utf-8", "surrogateescape")
-    from urllib.parse import quote, quote_plus
-
     for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield encoded
-        yield _PERCENT.sub(lambda match: match.group().lower(), encoded)
+        yield re.sub(_PERCENT, lambda match: match.group().lower(), encoded)
     for shift in range(3):
         for encoder in (base64.b64encode, base64.urlsafe_b64encode):
             form = _aligned(encoder(b"\0" * shift + raw).decode("ascii"), shift, len(raw))

@@ -14,7 +14,7 @@ _UNSAFE = (
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 # Workflow commands of CI systems: `::` at the start of a line, the others anywhere in it.
-_COMMAND = re.compile(r"^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[))", re.IGNORECASE)
+_COMMAND = r"(?i:^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[)))"
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -53,5 +53,5 @@ def show(text: str | bytes, limit: int = 200) -> str:
     cut = text[: limit + 1]
     safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(_escape, cut)
     if "::" in safe or "##" in safe:
-        safe = _COMMAND.sub(r"\g<0>\\", safe)
+        safe = re.sub(_COMMAND, r"\g<0>\\", safe)
     return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"

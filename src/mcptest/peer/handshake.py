@@ -16,7 +16,6 @@ from mcptest.peer.connection import Connection
 from mcptest.peer.lifecycle import ServerFacts
 from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
-from mcptest.wire.http_rules import handshake_headers
 
 _SHARE_OF_LEAVING = 2.0
 
@@ -56,8 +55,7 @@ class HandshakeLifecycle:
             "capabilities": self._answers.capabilities(self._offer),
             "clientInfo": self._client_info,
         }
-        headers = handshake_headers(None, None)
-        return self._connection.request("initialize", params, deadline, headers)
+        return self._connection.request("initialize", params, deadline)
 
     def finish(self, pending: Pending, deadline: Deadline) -> None:
         """Take the answer to `initialize` and complete the handshake."""
@@ -76,6 +74,8 @@ class HandshakeLifecycle:
         self._agreed = agreed
         self._session_id = pending.header("mcp-session-id")
         if self._connection.transport.name in {"http", "sse"}:
+            from mcptest.wire.http_rules import handshake_headers
+
             self._headers = handshake_headers(self._agreed, self._session_id)
         self.server = _facts(result)
         self._connection.resume = self._resume

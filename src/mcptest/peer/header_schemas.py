@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mcptest.wire.param_headers import ANNOTATION
-
 HEADER_MISMATCH = -32020
 
 
@@ -17,7 +15,11 @@ class HeaderSchemas:
         self._schemas: dict[str, Mapping[str, Any]] = {}
 
     def learn(self, method: str, result: Mapping[str, Any]) -> None:
-        tools = result.get("tools") if method == "tools/list" else None
+        if method != "tools/list":
+            return
+        from mcptest.wire.param_headers import ANNOTATION
+
+        tools = result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and ANNOTATION in str(schema):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,8 @@ def encode(message: Any) -> bytes:
     try:
         return _encode(message)
     except UnicodeEncodeError:
+        import json
+
         return json.dumps(message, separators=(",", ":")).encode("ascii")
 
 

@@ -15,7 +15,6 @@ from mcptest.peer.connection import Connection
 from mcptest.peer.lifecycle import ServerFacts
 from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
-from mcptest.wire.http_rules import stateless_headers
 
 PREFIX = "io.modelcontextprotocol/"
 UNSUPPORTED_VERSION = -32022
@@ -93,6 +92,8 @@ class StatelessLifecycle:
     ) -> Mapping[str, str]:
         if http_streams(self._connection.transport) is None:
             return {}
+        from mcptest.wire.http_rules import stateless_headers
+
         return stateless_headers(
             self.revision, {"method": method, "params": params or {}}, input_schema
         )

@@ -58,7 +58,7 @@ class SuiteRuns:
         return runs
 
     @property
-    def fixture(self) -> Path | None:
+    def fixture(self) -> str | Path | None:
         return self._settings.fixture
 
     def number(self, path: Path, name: str) -> int:

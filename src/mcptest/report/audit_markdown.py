@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcptest.model.audit import AuditItem, AuditReport
-from mcptest.report.audit_text import WORDS, heading, next_steps, summary_in_words
+from mcptest.report.audit_text import WORDS, next_steps, summary_in_words
+from mcptest.report.explored_text import heading
 from mcptest.report.markdown import code
 
 

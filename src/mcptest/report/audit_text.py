@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mcptest.model.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health, ItemKind
 from mcptest.model.show import show
 from mcptest.report import columns
+from mcptest.report.explored_text import closing_lines, heading
 from mcptest.report.terminal import Style
 
 _NAME = 60
@@ -39,20 +40,7 @@ def audit_lines(
     yield ""
     for method, reason in report.problems.items():
         yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
-    for note in report.notes:
-        yield f"{style.warning} {show(note, 300)}"
-    yield style.paint(summary_in_words(report), "bold")
-    steps = next_steps(report)
-    if steps:
-        yield ""
-        yield "Next steps:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
-
-
-def heading(report: AuditReport) -> str:
-    name = show(report.server_name or report.server, 80)
-    version = f" {show(report.server_version, 40)}" if report.server_version else ""
-    return f"{name}{version} over {report.transport}, {report.revision}"
+    yield from closing_lines(report, summary_in_words(report), next_steps(report), style)
 
 
 def _table(title: str, items: Sequence[AuditItem], style: Style, *, verbose: bool) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport
+from mcptest.report.explored_text import heading
 from mcptest.report.fuzz_text import (
     WORDS,
     arguments_in_words,
-    heading,
     next_steps,
     summary_in_words,
 )

@@ -11,6 +11,7 @@ from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport, Verdict
 from mcptest.model.message import ABSENT
 from mcptest.model.show import show
 from mcptest.report import columns
+from mcptest.report.explored_text import closing_lines, heading
 from mcptest.report.terminal import Style
 
 _NAME = 60
@@ -47,20 +48,7 @@ def fuzz_lines(report: FuzzReport, style: Style, *, verbose: bool = False) -> It
     yield ""
     if report.problem:
         yield f"{style.cross} tools/list could not be read: {show(report.problem, 300)}"
-    for note in report.notes:
-        yield f"{style.warning} {show(note, 300)}"
-    yield style.paint(summary_in_words(report), "bold")
-    steps = next_steps(report)
-    if steps:
-        yield ""
-        yield "Next steps:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
-
-
-def heading(report: FuzzReport) -> str:
-    name = show(report.server_name or report.server, 80)
-    version = f" {show(report.server_version, 40)}" if report.server_version else ""
-    return f"{name}{version} over {report.transport}, {report.revision}"
+    yield from closing_lines(report, summary_in_words(report), next_steps(report), style)
 
 
 def _row(tool: FuzzedTool, width: int, style: Style) -> str:

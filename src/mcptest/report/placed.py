@@ -1,15 +1,12 @@
-"""What was written where: starter suites in words, report files with their failures."""
+"""What was written where: starter suites in words."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Protocol, TextIO
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
-from mcptest.model.errors import ExitCode, McptestError
 from mcptest.model.show import show
-from mcptest.transport.files import replace_file
 
 _SHOWN = 20
 
@@ -45,17 +42,3 @@ def placed_lines(placed: Iterable[PlacedFile], folder: str) -> Iterator[str]:
         yield f"  kept {one.file}: it exists already (--overwrite replaces it)"
     if len(kept) > _SHOWN:
         yield f"  … and {len(kept) - _SHOWN} more that exist already"
-
-
-def write_all(wanted: Mapping[Path | None, Callable[[], bytes]], stream: TextIO) -> int:
-    """Write the reports that were asked for. One that can't be written is said: no success."""
-    code = ExitCode.OK
-    for path, render in wanted.items():
-        if path is None:
-            continue
-        try:
-            replace_file(path, render())
-        except (McptestError, OSError) as error:
-            stream.write(f"mcptest: report not written: {error}\n")
-            code = ExitCode.FAILED
-    return code

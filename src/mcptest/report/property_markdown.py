@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcptest.model.property import Counterexample, PropertyReport, PropertyResult
+from mcptest.report.explored_text import heading
 from mcptest.report.markdown import code
-from mcptest.report.property_text import WORDS, heading, next_steps, summary_in_words
+from mcptest.report.property_text import WORDS, next_steps, summary_in_words
 
 
 def property_as_markdown(report: PropertyReport) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mcptest.model.property import Counterexample, PropertyReport, PropertyResult, Way
 from mcptest.model.show import show
 from mcptest.report import columns
+from mcptest.report.explored_text import closing_lines, heading
 from mcptest.report.terminal import Style
 
 WORDS = {
@@ -37,20 +38,7 @@ def property_lines(report: PropertyReport, style: Style, *, verbose: bool = Fals
         for found in one.counterexamples:
             yield from counterexample_lines(found, report, style, verbose=verbose)
     yield ""
-    for note in report.notes:
-        yield f"{style.warning} {show(note, 300)}"
-    yield style.paint(summary_in_words(report), "bold")
-    steps = next_steps(report)
-    if steps:
-        yield ""
-        yield "Next steps:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
-
-
-def heading(report: PropertyReport) -> str:
-    name = show(report.server_name or report.server, 80)
-    version = f" {show(report.server_version, 40)}" if report.server_version else ""
-    return f"{name}{version} over {report.transport}, {report.revision}"
+    yield from closing_lines(report, summary_in_words(report), next_steps(report), style)
 
 
 def _row(one: PropertyResult, report: PropertyReport, style: Style) -> str:

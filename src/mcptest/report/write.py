@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from mcptest.model.errors import UsageError
+from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.results import RunReport
 from mcptest.transport.files import replace_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcptest.report.baseline import Baseline
 
 FORMS = ("json_file", "junit", "markdown", "badge", "html", "sarif", "code_quality", "tap")
@@ -93,31 +95,42 @@ def with_regressions(report: RunReport, stored: Baseline | None, wanted: Wanted)
 
 def write_reports(report: RunReport, stored: Baseline | None, wanted: Wanted) -> list[str]:
     """Write every file; gives a sentence for each that could not be written."""
-    failures: list[str] = []
-    for name, path in wanted.files.items():
-        _write(path, rendered(name, report), failures)
-    if wanted.save_baseline is not None:
-        from mcptest.report.baseline import baseline_of, write_baseline
+    files: list[tuple[Path, Callable[[], bytes]]] = [
+        (path, partial(rendered, name, report)) for name, path in wanted.files.items()
+    ]
+    baseline = wanted.save_baseline
+    if baseline is not None:
+        some = wanted.partial or report.interrupted
+        files.append((baseline, lambda: _as_baseline(report, stored, baseline if some else None)))
+    return write_all(files)
 
-        previous = stored if wanted.partial or report.interrupted else None
-        if previous is None and (wanted.partial or report.interrupted):
-            previous = _earlier(wanted.save_baseline)
-        _write(wanted.save_baseline, write_baseline(baseline_of(report, previous)), failures)
+
+def write_all(wanted: Iterable[tuple[Path | None, Callable[[], bytes]]]) -> list[str]:
+    """Write the reports that have a path; gives a sentence for each that could not be written."""
+    failures: list[str] = []
+    for path, render in wanted:
+        if path is None:
+            continue
+        try:
+            replace_file(path, render())
+        except (McptestError, OSError) as error:
+            failures.append(f"report not written: {error}")
     return failures
 
 
+def _as_baseline(report: RunReport, stored: Baseline | None, amends: Path | None) -> bytes:
+    """Where it `amends` a file, tests that were not run now are not forgotten."""
+    from mcptest.report.baseline import baseline_of, write_baseline
+
+    previous = None if amends is None else stored or _earlier(amends)
+    return write_baseline(baseline_of(report, previous))
+
+
 def _earlier(path: Path) -> Baseline | None:
-    """What is there already: tests that were not run now are not forgotten."""
+    """What is there already."""
     from mcptest.report.baseline import read_baseline
 
     try:
         return read_baseline(path.read_bytes(), str(path)) if path.is_file() else None
     except (OSError, UsageError):
         return None
-
-
-def _write(path: Path, content: bytes, failures: list[str]) -> None:
-    try:
-        replace_file(path, content)
-    except (UsageError, OSError) as error:
-        failures.append(f"report not written: {error}")

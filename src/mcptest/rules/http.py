@@ -317,12 +317,14 @@ def get_streams_carry_no_responses(check: Check) -> Watching:
     """A stream that the client opened with GET carries requests and notifications only.
 
     A response belongs on the stream of its request. It may come on a GET that resumes that stream
-    with `Last-Event-ID`.
+    with `Last-Event-ID`. The body of a GET that was refused is none of this.
     """
     while step := (yield):
         stream = step.stream
         if stream is None or stream.request is None or stream.request.method != "GET":
             continue
+        if stream.response is not None and stream.response.status >= 300:
+            continue  # it was refused: what its body tells is no message of a stream
         check.saw(step)
         is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
         if is_answer and stream.sent_header("last-event-id") is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from functools import partial
 from typing import Any, Self
@@ -36,6 +35,8 @@ class Attempt:
     def __init__(self, item: Numbered, session: ServerSession, settings: Settings) -> None:
         self.item = item
         self.session = session
+        self.was_beside_others = False
+        """Whether its call was sent while others were under way."""
         self._settings = settings
         self._started = time.monotonic()
         self._deadline = Deadline.after(item.test.timeout or settings.timeout)
@@ -86,7 +87,7 @@ class Attempt:
             served.client,
             self._deadline,
             all_failures=self._settings.all_failures,
-            output_schemas=self.session.output_schemas,
+            tools=self.session.tools,
         )
         opinion = self._settings.second_opinion
         if opinion is not None:
@@ -193,6 +194,8 @@ def _words(value: Any, masker: Masker) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str | bytes):
+        import json
+
         value = json.dumps(value, ensure_ascii=False, default=repr)
     return _safe(value, masker)
 

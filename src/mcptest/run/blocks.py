@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import singledispatch
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from mcptest.peer.client import Client, Reply
 from mcptest.peer.pending import Pending
 from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.disk import DISK
+from mcptest.run.settings import KnownTool
 from mcptest.suite.expectations import evaluate
 from mcptest.suite.failure import Evaluation, Failure
 from mcptest.suite.logging_checks import check_logging
@@ -55,8 +55,8 @@ class Stage(msgspec.Struct):
     client: Client
     deadline: Deadline
     all_failures: bool = False
-    output_schemas: dict[str, Any] = {}
-    """By tool, once they were listed; shared by all tests of a server."""
+    tools: dict[str, KnownTool] = {}
+    """By name, once they were listed; shared by all tests of a server."""
     notifications: list[Mapping[str, Any]] = []
     exchange: tuple[Any, bytes] | None = None
     """The id of the last request and the answer to it, if it came, for the proof of a failure."""
@@ -128,19 +128,16 @@ def run_setup(steps: tuple[SetupStep, ...], stage: Stage, fixture: str) -> dict[
 # -- blocks ----------------------------------------------------------------------------------
 
 
-@singledispatch
 def perform(block: Block, stage: Stage) -> Evaluation:
     """Carry out a block and check what came of it."""
-    raise AssertionError(f"nobody carries out {type(block).__name__}")
+    return _PERFORMED_BY[type(block)](block, stage)
 
 
-@perform.register
-def _(block: ToolBlock, stage: Stage) -> Evaluation:
+def _perform_tool(block: ToolBlock, stage: Stage) -> Evaluation:
     return begin_call(block, stage).finish()
 
 
-@perform.register
-def _(block: SamplingBlock, stage: Stage) -> Evaluation:
+def _perform_sampling(block: SamplingBlock, stage: Stage) -> Evaluation:
     return begin_call(ToolBlock(block.tool, block.args, block.expect), stage).finish()
 
 
@@ -216,19 +213,22 @@ def _output_schema(stage: Stage, tool: str, reply: Reply) -> Any:
     """Asked for only when there is structured content that it could say something about."""
     if "structuredContent" not in reply.result:
         return None
-    if not stage.output_schemas:
+    if not stage.tools:
         with failing_as("tools/list failed"):
             tools = stage.client.list_all("tools/list", stage.deadline)
-        known = {
-            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
-        }
+        known = {str(each.get("name")): _known(each) for each in tools if type(each) is dict}
         # In one step, because others look at them; the empty name says that they are known.
-        stage.output_schemas.update({"": None, **known})
-    return stage.output_schemas.get(tool)
+        stage.tools.update({"": KnownTool(), **known})
+    return stage.tools.get(tool, KnownTool()).output_schema
 
 
-@perform.register
-def _(block: PromptsBlock, stage: Stage) -> Evaluation:
+def _known(tool: Mapping[str, Any]) -> KnownTool:
+    annotations = tool.get("annotations")
+    hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
+    return KnownTool(tool.get("outputSchema"), only_reads=hint is True)
+
+
+def _perform_prompts(block: PromptsBlock, stage: Stage) -> Evaluation:
     if block.get is None:
         observed = _listed(stage, "prompts/list", block.cursor)
     else:
@@ -256,8 +256,7 @@ def _listed(stage: Stage, method: str, cursor: str | None) -> Observed:
     return observe(method, result=result, duration=time.monotonic() - begin)
 
 
-@perform.register
-def _(block: CompletionBlock, stage: Stage) -> Evaluation:
+def _perform_completion(block: CompletionBlock, stage: Stage) -> Evaluation:
     kind = block.ref.get("type", "")
     target = "uri" if kind == "ref/resource" else "name"
     reference = {"type": kind, target: block.ref.get("uri") or block.ref.get("name", "")}
@@ -269,8 +268,7 @@ def _(block: CompletionBlock, stage: Stage) -> Evaluation:
 # -- resources -------------------------------------------------------------------------------
 
 
-@perform.register
-def _(block: ResourcesBlock, stage: Stage) -> Evaluation:
+def _perform_resources(block: ResourcesBlock, stage: Stage) -> Evaluation:
     stage.listen()
     subscription = _subscribe(block, stage) if block.subscribe is not None else None
     observed = _read_or_list(block, stage)
@@ -333,8 +331,7 @@ def _updated(stage: Stage, uri: str | None) -> bool:
 # -- notifications ---------------------------------------------------------------------------
 
 
-@perform.register
-def _(block: LoggingBlock, stage: Stage) -> Evaluation:
+def _perform_logging(block: LoggingBlock, stage: Stage) -> Evaluation:
     stage.listen()
     failing = "logging/setLevel failed"
     with failing_as(failing):
@@ -348,8 +345,7 @@ def _(block: LoggingBlock, stage: Stage) -> Evaluation:
     return judge()
 
 
-@perform.register
-def _(block: NotificationsBlock, stage: Stage) -> Evaluation:
+def _perform_notifications(block: NotificationsBlock, stage: Stage) -> Evaluation:
     stage.listen()
     params = {
         "name": block.tool,
@@ -383,3 +379,14 @@ def _await(stage: Stage, satisfied: Callable[[], bool], deadline: Deadline | Non
         except PeerError:
             return satisfied()  # the server left after its answer: no more can come
     return True
+
+
+_PERFORMED_BY: dict[type, Callable[[Any, Stage], Evaluation]] = {
+    ToolBlock: _perform_tool,
+    SamplingBlock: _perform_sampling,
+    PromptsBlock: _perform_prompts,
+    CompletionBlock: _perform_completion,
+    ResourcesBlock: _perform_resources,
+    LoggingBlock: _perform_logging,
+    NotificationsBlock: _perform_notifications,
+}

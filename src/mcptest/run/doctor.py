@@ -20,6 +20,7 @@ from mcptest.model.doctor import (
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision
 from mcptest.model.show import show
+from mcptest.peer.connection import Stopped
 from mcptest.rules.corpus.version_corpus import corpus_of
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
 from mcptest.rules.migration_item import MigrationItem
@@ -66,6 +67,8 @@ _RESTS_ON: Final = {
     "stable-lists": "tools",
 }
 """The list that an item is judged by: without it nothing is known, whatever else was seen."""
+_NOT_REACHED: Final = Judged(Verdict.UNKNOWN, "it was not looked at: the examination was stopped")
+_INTERRUPTED: Final = "interrupted: only what was looked at by then is told here"
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -110,13 +113,17 @@ def _judged(
     allow_tools: tuple[str, ...],
     tell: Callable[[str], None],
 ) -> dict[str, Judged]:
-    if items:
-        tell("looking around")
-        examination.look_around(allow_tools)
-    judged: dict[str, Judged] = {}
-    for item in sorted(items, key=lambda one: _place(one.id)):
-        tell(item.title)
-        judged[item.id] = _judge(item, examination)
+    """Every item; where we are stopped, with what was found before it."""
+    judged = dict.fromkeys((item.id for item in items), _NOT_REACHED)
+    try:
+        if items:
+            tell("looking around")
+            examination.look_around(allow_tools)
+        for item in sorted(items, key=lambda one: _place(one.id)):
+            tell(item.title)
+            judged[item.id] = _judge(item, examination)
+    except Stopped:
+        examination.notes.append(_INTERRUPTED)
     return judged
 
 

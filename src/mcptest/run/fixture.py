@@ -9,14 +9,17 @@ import contextlib
 import os
 import stat
 from itertools import count
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.run.tree_copy import copy_folder, new_folder
 
-live_copies: set[Path] = set()
+if TYPE_CHECKING:  # paths are texts here: this is on the way to the first server
+    from pathlib import Path
+
+live_copies: set[str] = set()
 """Folders that have to be removed yet."""
 
 
@@ -27,33 +30,43 @@ class FixtureError(UsageError):
 class FixtureCopy(msgspec.Struct, frozen=True):
     """The copy's folder, and what could not be part of it."""
 
-    path: Path
+    folder: str
     left_out: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        from pathlib import Path
+
+        return Path(self.folder)
 
     def remove(self) -> bool:
         """Remove it whatever the server did to it; whether it is gone."""
-        return remove_tree(self.path.parent)
+        return remove_tree(_home_of(self.folder))
 
 
-def checked_fixture(path: str | None) -> Path | None:
+def _home_of(copy: str) -> str:
+    """The folder of ours that a copy stands in."""
+    return os.path.dirname(copy)  # noqa: PTH120 - as a text
+
+
+def checked_fixture(path: str | None) -> str | None:
     """The fixture folder, resolved; UsageError when it is none."""
     if path is None:
         return None
-    folder = Path(path)
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
+    if not os.path.isdir(path):  # noqa: PTH112 - as a text
+        what = "is not a folder" if os.path.exists(path) else "does not exist"  # noqa: PTH110 - as a text
         raise UsageError(f"--fixture {path} {what}")
-    return folder.resolve()
+    return os.path.realpath(path)
 
 
-def isolate_fixture(source: Path) -> FixtureCopy:
+def isolate_fixture(source: str | Path) -> FixtureCopy:
     """Copy the folder to a new place under the same base name."""
-    home: Path | None = None
+    home: str | None = None
     try:
-        home = Path(new_folder())
+        home = new_folder()
         live_copies.add(home)
-        copy, left_out = copy_folder(str(source), str(home))
-        return FixtureCopy(Path(copy), tuple(left_out))
+        copy, left_out = copy_folder(str(source), home)
+        return FixtureCopy(copy, tuple(left_out))
     except (OSError, RecursionError) as error:
         if home is not None:
             remove_tree(home)
@@ -66,12 +79,11 @@ def isolate_fixture(source: Path) -> FixtureCopy:
 
 def made_earlier(copy: str, left_out: tuple[str, ...]) -> FixtureCopy:
     """A copy that was made before this module was there; from now on it is to be removed."""
-    path = Path(copy)
-    live_copies.add(path.parent)
-    return FixtureCopy(path, left_out)
+    live_copies.add(_home_of(copy))
+    return FixtureCopy(copy, left_out)
 
 
-def remove_tree(folder: Path) -> bool:
+def remove_tree(folder: str | Path) -> bool:
     """Remove a folder of ours with all that is in it, however it was left; whether it is gone."""
     import shutil
 
@@ -79,11 +91,13 @@ def remove_tree(folder: Path) -> bool:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
         with contextlib.suppress(OSError):
-            _flatten(folder)
+            from pathlib import Path
+
+            _flatten(Path(folder))
         shutil.rmtree(folder, ignore_errors=True)
     gone = not os.path.lexists(folder)
     if gone:
-        live_copies.discard(folder)
+        live_copies.discard(str(folder))
     return gone
 
 

@@ -97,7 +97,8 @@ def first_with_a_server(tests: Sequence[Test]) -> Test | None:
 
 def _adopted(early: EarlyServer, test: Test | None, settings: Settings) -> HeadStart | None:
     """The server that was started before the suite was read, if it is the one that is needed."""
-    if test is None or early.fixture != str(settings.fixture or ""):
+    other = early.fixture != str(settings.fixture or "") or early.warm != settings.warm_start
+    if test is None or other:
         return None
     ground = Ground()
     if early.copy:

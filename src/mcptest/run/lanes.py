@@ -30,7 +30,7 @@ class LaneSettings:
     """How lanes are run, whatever they judge."""
 
     timeout: float = 30.0
-    fixture: Path | None = None
+    fixture: str | Path | None = None
     choice: ServerChoice = field(default_factory=ServerChoice)
     scorecards: Mapping[str, Scorecard | None] = field(default_factory=dict)
     """What `grade_delta` of each file compares with."""
@@ -71,14 +71,14 @@ def _judged(
 
 
 @contextmanager
-def fixture_copy(source: Path | None) -> Iterator[str]:
+def fixture_copy(source: str | Path | None) -> Iterator[str]:
     """The path of a copy of the fixture, for as long as it is needed; empty without one."""
     if source is None:
         yield ""
         return
     copy = isolate_fixture(source)
     try:
-        yield str(copy.path)
+        yield copy.folder
     finally:
         copy.remove()
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from types import TracebackType
 
 from mcptest.model.errors import UsageError
 from mcptest.model.results import Status
+from mcptest.peer.pending import encode
 from mcptest.run.selection import identity
 from mcptest.suite.model import Test
 from mcptest.transport.files import replace_file
+from mcptest.wire.jsontext import read_json
 
-FOLDER = Path(".mcptest")
-_FILE = FOLDER / "last-run.jsonl"
+FOLDER = ".mcptest"
+_FILE = f"{FOLDER}/last-run.jsonl"
+_KEPT_OUT = f"{FOLDER}/.gitignore"
 _RUN_BEGINS = {"run": "begins"}
 
 
@@ -32,10 +33,10 @@ class LastRun:
     def begin(self) -> None:
         """Mark the beginning of a run. This waits for the disk, so servers may start meanwhile."""
         try:
-            FOLDER.mkdir(exist_ok=True)
-            if not (FOLDER / ".gitignore").exists():
-                replace_file(FOLDER / ".gitignore", b"*\n")
-            earlier = sorted(_known_failures()) if _FILE.exists() else []
+            os.makedirs(FOLDER, exist_ok=True)  # noqa: PTH103 - without importing pathlib
+            if not os.path.exists(_KEPT_OUT):  # noqa: PTH110 - as above
+                replace_file(_KEPT_OUT, b"*\n")
+            earlier = sorted(_known_failures()) if os.path.exists(_FILE) else []  # noqa: PTH110 - as above
             replace_file(_FILE, _lines([*map(_failed, earlier), _RUN_BEGINS]))
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._file = os.open(_FILE, flags)
@@ -80,14 +81,16 @@ def _known_failures() -> set[str]:
     """In a run, one trial that failed is enough; a later run that passes clears the test."""
     failed: set[str] = set()
     in_this_run: set[str] = set()
-    for line in _FILE.read_bytes().splitlines():
+    with open(_FILE, "rb") as file:  # noqa: PTH123 - as above
+        lines = file.read().splitlines()
+    for line in lines:
         try:
-            entry = json.loads(line)
+            entry, _ = read_json(line)
             if entry == _RUN_BEGINS:
                 in_this_run.clear()
                 continue
             test, status = str(entry["test"]), entry["status"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (KeyError, TypeError):
             continue  # the last line of a run that was killed
         if status == Status.FAIL.value:
             failed.add(test)
@@ -102,4 +105,4 @@ def _failed(test: str) -> dict[str, str]:
 
 
 def _lines(entries: Iterable[dict[str, str]]) -> bytes:
-    return "".join(f"{json.dumps(entry)}\n" for entry in entries).encode("ascii")
+    return b"".join(encode(entry) + b"\n" for entry in entries)

@@ -6,8 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +15,15 @@ from mcptest.model.errors import UsageError
 from mcptest.model.show import show
 from mcptest.transport.target import DEMO, Target, Way
 
-DEFAULT_CONFIG = Path(".mcp.json")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT_CONFIG = ".mcp.json"
+# Compiled when they are needed, because this is on the way to the first server of a run.
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_HEADER_VALUE = r"[^\x00-\x08\x0a-\x1f\x7f]*"
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://"
+_VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
 
 
 class ServerWords(msgspec.Struct, frozen=True):
@@ -63,7 +66,7 @@ def _named(server: str, words: ServerWords) -> Target:
                 hint="run `mcptest serve demo --transport http` and name its URL",
             )
         return replace(_stdio(DEMO.command, words), label="demo")
-    if _URL.match(server):
+    if re.match(_URL, server):
         return _url(server, words)
     configured = _configured(server, words)
     if configured is not None:
@@ -80,10 +83,16 @@ def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
         raise UsageError(f"--transport {words.way} needs a URL, not a command")
     if words.headers:
         raise UsageError("--header is for servers with a URL", hint="use --env for a command")
-    label = " ".join(Path(word).name or word for word in command)
+    label = " ".join(map(_last_part, command))
     return Target(
         way="stdio", label=show(label, 120), command=command, env=words.env, cwd=words.cwd
     )
+
+
+def _last_part(word: str) -> str:
+    """The name of what a path leads to; a word that is no path as it is."""
+    parts = word.replace(os.sep, "/").split("/")
+    return next((part for part in reversed(parts) if part not in {"", "."}), word)
 
 
 def _url(url: str, words: ServerWords) -> Target:
@@ -102,9 +111,9 @@ def _url(url: str, words: ServerWords) -> Target:
 
 
 def _check_header(name: str, value: str) -> None:
-    if not _HEADER_NAME.fullmatch(name):
+    if not re.fullmatch(_HEADER_NAME, name):
         raise UsageError(f"not the name of a header: {show(name, 80)!r}")
-    if not _HEADER_VALUE.fullmatch(value):
+    if not re.fullmatch(_HEADER_VALUE, value):
         raise UsageError(f"the header {name} holds characters that HTTP can't carry")
 
 
@@ -112,9 +121,11 @@ def _configured(name: str, words: ServerWords) -> Target | None:
     """The server of that name in a client's configuration, if there is one."""
     path = words.config
     if path is None:
-        if not re.fullmatch(r"[\w.@-]+", name) or not DEFAULT_CONFIG.is_file():
+        if not re.fullmatch(r"[\w.@-]+", name) or not os.path.isfile(DEFAULT_CONFIG):  # noqa: PTH113 - see below
             return None
-        path = DEFAULT_CONFIG
+        from pathlib import Path  # seldom: it takes longer to import than the rest of this
+
+        path = Path(DEFAULT_CONFIG)
     servers = _servers_in(path)
     if name in servers:
         return configured_target(name, servers[name], path, words)
@@ -175,7 +186,7 @@ def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> 
 
 
 def _folder(path: str, where: str) -> str:
-    if not Path(path).is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - without importing pathlib
         raise UsageError(f"{where} is not a folder: {path}")
     return path
 
@@ -195,7 +206,7 @@ class _Variables:
         """The values that were put in: they may be secrets."""
 
     def expand(self, text: str) -> str:
-        return _VARIABLE.sub(self._value, text)
+        return re.sub(_VARIABLE, self._value, text)
 
     def strings(self, value: Any, member: str) -> dict[str, str]:
         if value is None:

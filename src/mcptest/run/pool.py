@@ -90,7 +90,7 @@ class Pool:
         self._closing = threading.Semaphore(_CLOSERS)
         self._started = 0
         self._done = 0
-        self._workers = max(1, min(workers, len(jobs)))
+        self.workers = max(1, min(workers, len(jobs)))
         self.defects: list[str] = []
         """What went wrong in our own code while something was taken down."""
 
@@ -102,8 +102,8 @@ class Pool:
 
     def results(self) -> Iterator[Found]:
         """Start the workers and give out results as they come, until all is taken down."""
-        self._at_work = self._workers
-        for _ in range(self._workers):
+        self._at_work = self.workers
+        for _ in range(self.workers):
             self._start(self._work)
         return self._until_rest(None)
 

@@ -26,7 +26,8 @@ def remember(
         return
     command = _first_command(tests, settings)
     if command:
-        remembered = Remembered(command, fixture, digest, fingerprint.places)
+        warm = settings.warm_start
+        remembered = Remembered(command, fixture, digest, fingerprint.places, warm=warm)
         with contextlib.suppress(OSError):  # a home that can't be written to: every run is a first
             _write(folder, key, remembered.written(key))
 

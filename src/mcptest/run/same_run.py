@@ -30,7 +30,13 @@ class Remembered:
     """What the first server of a run is, and what that was read from."""
 
     def __init__(
-        self, command: Sequence[str], fixture: str | None, digest: str, places: Sequence[str]
+        self,
+        command: Sequence[str],
+        fixture: str | None,
+        digest: str,
+        places: Sequence[str],
+        *,
+        warm: bool = False,
     ) -> None:
         self.command = tuple(command)
         """With `FIXTURE` in the place of the copy's path."""
@@ -38,21 +44,25 @@ class Remembered:
         """As the command line names it."""
         self.digest = digest
         self.places = tuple(places)
+        self.warm = warm
+        """Whether the server is to find what Node compiled the last time (`--warm-start`)."""
 
     def written(self, key: str) -> bytes:
         fixture = "" if self.fixture is None else f"={self.fixture}"
-        words = (key, self.digest, fixture, str(len(self.command)), *self.command, *self.places)
+        warm = "warm" if self.warm else ""
+        count = str(len(self.command))
+        words = (key, self.digest, fixture, warm, count, *self.command, *self.places)
         return os.fsencode("\0".join(words))
 
     @classmethod
     def read(cls, data: bytes, key: str) -> Remembered | None:
         """None for what was written for another run, or not by us."""
         words = os.fsdecode(data).split("\0")
-        if len(words) < 5 or words[0] != key or not words[3].isdecimal() or words[3] == "0":
+        if len(words) < 6 or words[0] != key or not words[4].isdecimal() or words[4] == "0":
             return None
-        first = 4 + int(words[3])
+        first = 5 + int(words[4])
         fixture = words[2][1:] if words[2] else None
-        return cls(words[4:first], fixture, words[1], words[first:])
+        return cls(words[5:first], fixture, words[1], words[first:], warm=words[3] == "warm")
 
 
 class EarlyServer:
@@ -65,12 +75,15 @@ class EarlyServer:
         fixture: str = "",
         copy: str = "",
         left_out: tuple[str, ...] = (),
+        *,
+        warm: bool = False,
     ) -> None:
         self.process = process
         self.command = command
         self.fixture = fixture
         self.copy = copy
         self.left_out = left_out
+        self.warm = warm
 
 
 class ThisRun:
@@ -150,6 +163,17 @@ def key_of(words: Sequence[str]) -> str | None:
 
 
 def folder_of_memory() -> str | None:
+    cache = _our_cache()
+    return cache and f"{cache}/first-servers"
+
+
+def for_node() -> dict[str, str]:
+    """What tells Node where to keep the code that it compiles (`--warm-start`)."""
+    cache = _our_cache()
+    return {"NODE_COMPILE_CACHE": f"{cache}/node-compile-cache"} if cache else {}
+
+
+def _our_cache() -> str | None:
     """In the user's own cache: a suite that came from elsewhere can't bring a memory with it."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not cache.startswith("/"):
@@ -157,7 +181,7 @@ def folder_of_memory() -> str | None:
         if not home.startswith("/"):
             return None
         cache = f"{home}/.cache"
-    return f"{cache}/mcptest/first-servers"
+    return f"{cache}/mcptest"
 
 
 def place_in(folder: str, key: str) -> str:
@@ -172,9 +196,11 @@ def _is_ours_alone(status: os.stat_result) -> bool:
 def _start(remembered: Remembered) -> EarlyServer | None:
     from mcptest.transport.early_spawn import spawn_early
 
+    warm = remembered.warm
+    variables = for_node() if warm else {}
     if remembered.fixture is None:
-        process = spawn_early(remembered.command, {})
-        return None if process is None else EarlyServer(process, remembered.command)
+        process = spawn_early(remembered.command, variables)
+        return None if process is None else EarlyServer(process, remembered.command, warm=warm)
     from mcptest.run.tree_copy import copy_folder, new_folder
 
     home = ""
@@ -184,7 +210,7 @@ def _start(remembered: Remembered) -> EarlyServer | None:
         home = new_folder()
         copy, left_out = copy_folder(source, home)
         command = tuple(word.replace(FIXTURE, copy) for word in remembered.command)
-        process = spawn_early(command, {})
+        process = spawn_early(command, variables)
     except (OSError, RecursionError):
         pass  # the regular way meets it again, and says so
     finally:
@@ -196,4 +222,4 @@ def _start(remembered: Remembered) -> EarlyServer | None:
             remove_tree(Path(home))
     if process is None:
         return None
-    return EarlyServer(process, command, source, copy, tuple(left_out))
+    return EarlyServer(process, command, source, copy, tuple(left_out), warm=warm)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,11 +17,14 @@ from mcptest.peer.connection import Stopped
 from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.fixture import FixtureError
 from mcptest.run.serving import Served, answers_for, masker_for, serve
-from mcptest.run.settings import Memory, Numbered, Settings, server_key
+from mcptest.run.settings import KnownTool, Memory, Numbered, Settings, server_key
 from mcptest.run.starting import Ground, Understood, prepare_ground, understand
 from mcptest.suite.model import SamplingBlock, ServerSpec
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Memory", "Numbered", "ServerSession", "Settings", "server_key"]
 
@@ -171,8 +173,9 @@ class ServerSession:
         return served
 
     @property
-    def output_schemas(self) -> dict[str, Any]:
-        return self._settings.memory.output_schemas.setdefault(self._key, {})
+    def tools(self) -> dict[str, KnownTool]:
+        """By name, once they were listed; the same for all sessions with the same server."""
+        return self._settings.memory.tools.setdefault(self._key, {})
 
     @property
     def has_begun(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +23,8 @@ from mcptest.transport.target import Target, transport_for
 from mcptest.wire.envelope import decode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcptest.transport.recorder import Recorder
 
 __all__ = [
@@ -134,6 +135,8 @@ def answers_for(declared: ClientCapabilities | None, mock: SamplingMock | None) 
 
 
 def _root(path: str) -> Mapping[str, str]:
+    from pathlib import Path
+
     return {"uri": Path(path).absolute().as_uri(), "name": Path(path).name}
 
 

@@ -32,10 +32,18 @@ class RunOptions(msgspec.Struct, frozen=True):
     jobs: int | None = None
     """None chooses: the number of cores, and one at a time for a URL."""
     shared: bool = False
-    in_flight: int = 1
+    in_flight: int | None = 1
+    """Calls at once on a shared server. None chooses: several where all of them only read."""
     fail_fast: bool = False
     languages: tuple[tuple[str, ServerChoice], ...] = ()
     """For a matrix: each test is run once for every one of these servers."""
+
+
+class KnownTool(msgspec.Struct, frozen=True):
+    """What a server says about one of its tools."""
+
+    output_schema: Any = None
+    only_reads: bool = False
 
 
 class Memory(msgspec.Struct):
@@ -46,7 +54,7 @@ class Memory(msgspec.Struct):
     """
 
     eras: dict[ServerKey, Revision] = {}
-    output_schemas: dict[ServerKey, dict[str, Any]] = {}
+    tools: dict[ServerKey, dict[str, KnownTool]] = {}
     shortcuts: dict[ServerKey, Shortcut | None] = {}
     """How servers are started without their launchers (`warm_start`); None: not to be known."""
     warnings: dict[str, None] = {}
@@ -69,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True):
     """How tests are run, whatever they test."""
 
     timeout: float = 30.0
-    fixture: Path | None = None
+    fixture: str | Path | None = None
     choice: ServerChoice = ServerChoice()
     all_failures: bool = False
     quick_end: bool = False

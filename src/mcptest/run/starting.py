@@ -42,7 +42,7 @@ class Understood(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-def prepare_ground(source: Path | None, choice: ServerChoice) -> Ground:
+def prepare_ground(source: str | Path | None, choice: ServerChoice) -> Ground:
     """A copy of the fixture, if there is one. May raise FixtureError."""
     if source is None:
         return Ground()
@@ -59,7 +59,7 @@ def ground_on(copy: FixtureCopy) -> Ground:
     more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
     names = ", ".join(left_out[:5])
     note = f"left out of the fixture copy: {show(names, 200)}{more}" if left_out else ""
-    return Ground(str(copy.path), copy, note)
+    return Ground(copy.folder, copy, note)
 
 
 def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:

@@ -39,8 +39,9 @@ def run_suite(
 ) -> RunReport:
     """Run everything and give the report. A stop gives what was finished, marked as such.
 
-    `meanwhile` is called when the first servers take their time to start, `at_last` while the last
-    ones take theirs to leave, `tick` every now and then while there is nothing to tell.
+    `meanwhile` is called when the first servers take their time to start and leave us a core,
+    `at_last` while the last ones take theirs to leave, `tick` every now and then while there is
+    nothing to tell.
     """
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -53,7 +54,7 @@ def run_suite(
     def beside_the_servers() -> None:
         is_slow = pool.is_slow_to_start(_HANDS_OFF)
         last_run.begin()
-        if is_slow:
+        if is_slow and pool.workers < cores():  # else it would take from what the servers need
             meanwhile()
 
     with (
@@ -150,7 +151,7 @@ def _pool(
         items,
         settings,
         shared=options.shared,
-        in_flight=options.in_flight,
+        in_flight=1 if options.fail_fast and options.in_flight is None else options.in_flight,
         serial_urls=options.jobs is None,
     )
     workers = options.jobs or cores()

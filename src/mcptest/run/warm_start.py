@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.run.same_run import for_node
 from mcptest.transport.target import Target
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mcptest.transport.launched import Launched
 
 _LAUNCHERS = frozenset({"npx", "npm", "pnpx", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx"})
-_COMPILE_CACHE = "NODE_COMPILE_CACHE"
 
 
 class Shortcut(msgspec.Struct, frozen=True):
@@ -47,19 +47,13 @@ def is_launched(target: Target) -> bool:
 
 
 def with_compile_cache(target: Target) -> Target:
-    """Node finds what it compiled the last time. The suite's own word about it is kept."""
-    folder = compile_cache()
-    if target.way != "stdio" or folder is None or _COMPILE_CACHE in target.env:
+    """Node finds what it compiled the last time. The suite's own word about it is kept.
+
+    Node compares the source before it believes what is there.
+    """
+    if target.way != "stdio":
         return target
-    return replace(target, env={**target.env, _COMPILE_CACHE: folder})
-
-
-def compile_cache() -> str | None:
-    """In the user's own cache; Node compares the source before it believes what is there."""
-    from mcptest.run.same_run import folder_of_memory
-
-    memory = folder_of_memory()
-    return memory and str(PurePath(memory).with_name("node-compile-cache"))
+    return replace(target, env=for_node() | dict(target.env))
 
 
 def learn(pid: int, target: Target, fixture: str) -> Shortcut | None:

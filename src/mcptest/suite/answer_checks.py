@@ -8,7 +8,6 @@ from typing import Any
 from mcptest.model.message import ABSENT
 from mcptest.suite import matching
 from mcptest.suite.failure import Failure, Outcome
-from mcptest.suite.matchers import match
 from mcptest.suite.model import Expect
 from mcptest.suite.rpc_errors import error_code as code_of
 from mcptest.suite.rpc_errors import error_text
@@ -111,6 +110,10 @@ def max_duration(expect: Expect, subject: Subject) -> Iterator[Outcome]:
 
 
 def target_checks(expect: Expect, subject: Subject) -> Iterator[Outcome]:
+    if not expect.checks:
+        return
+    from mcptest.suite.matchers import match
+
     for row in expect.checks:
         value, missing = resolve(row.target, subject)
         mismatch = match(row.matcher, value, missing)

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 from mcptest.model.show import show
 from mcptest.suite.model import ServerSpec
 
-_BRACED = re.compile(r"\$\{([^}]*)\}")
-_REFERENCE = re.compile(r"\$\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)")
-_NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+# Compiled when they are needed: most servers are given no variables.
+_BRACED = r"\$\{([^}]*)\}"
+_REFERENCE = r"\$\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)"
+_NAMED = r"(?s:([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?)"
 
 
 class Expansion:
@@ -31,11 +32,11 @@ class Expansion:
 
     def __call__(self, text: str, where: str = "") -> str:
         """Replace every reference; `$$` is a dollar sign."""
-        return text if "$" not in text else _REFERENCE.sub(self._value_for(where), text)
+        return text if "$" not in text else re.sub(_REFERENCE, self._value_for(where), text)
 
     def braced(self, text: str, where: str = "") -> str:
         """Replace only `${…}`, where a bare dollar sign has a meaning of its own, as in URLs."""
-        return text if "${" not in text else _BRACED.sub(self._value_for(where), text)
+        return text if "${" not in text else re.sub(_BRACED, self._value_for(where), text)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -49,7 +50,7 @@ class Expansion:
             if reference.group() == "$$":
                 return "$"
             written = reference.group(1) if reference.lastindex == 1 else reference.group(2)
-            named = _NAMED.fullmatch(written or "")
+            named = re.fullmatch(_NAMED, written or "")
             return reference.group() if named is None else self._look_up(named[1], named[2], where)
 
         return value
@@ -73,8 +74,10 @@ class ResolvedServer(msgspec.Struct, frozen=True):
 
 def reference_problem(text: str) -> str | None:
     """What is wrong with the references in a text, or None: for when a suite is loaded."""
-    for match in _BRACED.finditer(text):
-        if not _NAMED.fullmatch(match.group(1)):
+    if "${" not in text:
+        return None
+    for match in re.finditer(_BRACED, text):
+        if not re.fullmatch(_NAMED, match.group(1)):
             return f"{show(match.group(), 60)} is neither ${{NAME}} nor ${{NAME:-default}}"
     return None
 

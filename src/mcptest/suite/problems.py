@@ -20,7 +20,7 @@ _LINE_SHOWN = 160
 _LONGEST_NAME = 60
 """A longer key is no misspelling of ours, and comparing it would only cost time."""
 
-_TEMPLATE = re.compile(r"\{\{\s*([^{}\s]+)\s*\}\}")
+_TEMPLATE = r"\{\{\s*([^{}\s]+)\s*\}\}"
 
 Severity = Literal["error", "warning"]
 
@@ -55,7 +55,7 @@ class Source:
         self.left_out = 0
         self.errors = 0
         self.tidy = "{{ " not in text and " }}" not in text
-        self.templates = frozenset(_TEMPLATE.findall(text))
+        self.templates = frozenset(re.findall(_TEMPLATE, text) if "{{" in text else ())
         """The names between double braces anywhere in the text."""
         self._text = text
         self._lines: list[str] | None = None

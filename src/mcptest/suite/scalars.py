@@ -19,12 +19,14 @@ _FALSE = frozenset({"false", "False", "FALSE"})
 _YES = _TRUE | {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
 _NO = _FALSE | {"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
-_NOT_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-_BASED = re.compile(r"[-+]?0(?:[xX][0-9a-fA-F]+|[oO]?[0-7]+|[bB][01]+)")
-_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_LOOSE = re.compile(r"(?<![0-9])_|_(?![0-9])")
+# Compiled when they are needed: for most suites that is never, and it takes its time.
+_NOT_JSON = r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+_BASED = r"[-+]?0(?:[xX][0-9a-fA-F]+|[oO]?[0-7]+|[bB][01]+)"
+_DECIMAL = r"[-+]?(?:0|[1-9][0-9]*)"
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_LOOSE = r"(?<![0-9])_|_(?![0-9])"
 """An underscore that is not between digits; only a number that starts with a point minds."""
+_DIGITS = frozenset("0123456789")
 _LONGEST_NUMBER = 1_000
 _LARGEST_WHOLE = 1e21
 """From here on a float keeps its exponent on the wire, below it is written as a whole number."""
@@ -73,7 +75,7 @@ def _plain(text: str) -> Any:
     if first in "tTfF":
         return True if text in _TRUE else False if text in _FALSE else text
     if first in "+-.0123456789":
-        if _NOT_JSON.fullmatch(text):
+        if "." in text and re.fullmatch(_NOT_JSON, text):
             raise ScalarError(f"{text} has no form in JSON; quote it if it is a text")
         number = _number(text)
         return text if number is None else number
@@ -81,20 +83,24 @@ def _plain(text: str) -> Any:
 
 
 def _number(text: str) -> int | float | None:
-    if text[0] == "." and _LOOSE.search(text):
+    if text[0] == "." and re.search(_LOOSE, text):
         return None
     digits = text.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
-        if _FLOAT.fullmatch(digits):
+        if re.fullmatch(_FLOAT, digits):
             raise ScalarError(f"a number of {len(digits)} characters; quote it if it is a text")
         return None
-    if _DECIMAL.fullmatch(digits):
+    if _is_a_plain_count(digits) or re.fullmatch(_DECIMAL, digits):
         return int(digits)
-    if _BASED.fullmatch(digits):
+    if re.fullmatch(_BASED, digits):
         return _based(digits)
-    if _FLOAT.fullmatch(digits):
+    if re.fullmatch(_FLOAT, digits):
         return _float(digits)
     return None
+
+
+def _is_a_plain_count(digits: str) -> bool:
+    return _DIGITS.issuperset(digits) and (digits[0] != "0" or digits == "0")
 
 
 def _based(digits: str) -> int:

@@ -14,7 +14,7 @@ from mcptest.suite.go_format import quote
 from mcptest.suite.observed import Observed
 from mcptest.suite.text_as_json import text_or_first_line
 
-_ROOT = re.compile(r"\$|[a-z_]+")
+_ROOT = r"\$|[a-z_]+"
 
 
 class Subject:
@@ -86,7 +86,7 @@ TARGETS: Mapping[str, Target] = {
 
 def split_target(target: str) -> tuple[str, str]:
     """The root and the path behind it, which is empty when there is none."""
-    found = _ROOT.match(target)
+    found = re.match(_ROOT, target)
     root = found.group() if found else ""
     return root, target[len(root) :]
 

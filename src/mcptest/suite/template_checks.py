@@ -11,8 +11,7 @@ from mcptest.suite.reading import Reading
 from mcptest.suite.templates import FIXTURE, NAME, TEMPLATE, path_is_whole_answer
 from mcptest.suite.yaml_nodes import Listing, Mapping, Node, Scalar
 
-_SPACED = re.compile(rf"\{{\{{\s*({NAME})\s*\}}\}}")
-_CAPTURABLE = re.compile(NAME)
+_SPACED = rf"\{{\{{\s*({NAME})\s*\}}\}}"
 
 
 def check_templates(
@@ -46,7 +45,7 @@ def check_server_templates(
 def _check_capture(step: Reading, name: str) -> None:
     if name == FIXTURE:
         step.complain("a capture can't be named fixture", "capture")
-    elif not _CAPTURABLE.fullmatch(name):
+    elif not re.fullmatch(NAME, name):
         step.complain(f"{show(name, 60)!r} is no name for a variable", "capture")
     path = step.get("capture")[name]
     if path_is_whole_answer(path):
@@ -92,7 +91,7 @@ def _scalars(node: Node) -> Iterator[Scalar]:
 def _check_text(scalar: Scalar, known: set[str], source: Source) -> None:
     if "{{" not in scalar.text:
         return
-    for match in _SPACED.finditer(scalar.text):
+    for match in re.finditer(_SPACED, scalar.text):
         name = match.group(1)
         if TEMPLATE.fullmatch(match.group()):
             if name not in known:

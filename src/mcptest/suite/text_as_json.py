@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -55,6 +54,8 @@ def _line_value(line: str) -> Any:
 
 def _why_not(text: str, reason: str) -> str:
     """The words that Go has for the commonest mistakes; ours for the rest."""
+    import json
+
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

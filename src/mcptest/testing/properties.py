@@ -111,7 +111,8 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
 
 def _told(report: PropertyReport) -> Iterator[str]:
     """As `mcptest property` says it, without what holds."""
-    from mcptest.report.property_text import counterexample_lines, heading, summary_in_words
+    from mcptest.report.explored_text import heading
+    from mcptest.report.property_text import counterexample_lines, summary_in_words
     from mcptest.report.terminal import Style
 
     style = Style(unicode=False)

@@ -12,7 +12,6 @@ import os
 import select
 import signal
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -41,7 +40,7 @@ class Seen(msgspec.Struct, frozen=True):
 def look_at(pid: int) -> Seen | None:
     """The process with this id, or None when there is none."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = _read(f"/proc/{pid}/stat")
     except OSError:
         return None
     # The name, in parentheses, may hold anything: also spaces and parentheses.
@@ -100,7 +99,7 @@ class Family(msgspec.Struct, frozen=True):
 
     def _is_marked(self, pid: int) -> bool:
         try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
+            environment = _read(f"/proc/{pid}/environ")
         except OSError:
             return False
         return f"{MARKER}={self.mark}".encode() in environment.split(b"\0")

@@ -8,8 +8,8 @@ start, and nothing is said: the regular way goes the same steps again.
 from __future__ import annotations
 
 import os
-import signal
 
+from mcptest.transport.bare_signals import signal
 from mcptest.transport.environment import MARKER, server_environment
 from mcptest.transport.subreaper import become_subreaper
 

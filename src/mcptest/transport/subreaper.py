@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-@functools.cache
 def become_subreaper() -> bool:
     """Make orphans of our servers our children. False where the system has no such thing."""
     if not sys.platform.startswith("linux"):

@@ -7,10 +7,9 @@ does not see (nesting, duplicate keys), is read again with the standard library 
 from __future__ import annotations
 
 import codecs
-import json
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,12 +17,15 @@ from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import ABSENT, Flaw, Problem
 from mcptest.model.show import show
 
+if TYPE_CHECKING:  # only text with a fault takes it
+    import json
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 # Strings are consumed whole (possessively, so an unterminated one stays linear), so only
-# structural brackets are counted.
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|([\[{])|([\]}])', re.DOTALL)
+# structural brackets are counted. Compiled when there is text with enough of them.
+_STRUCTURE = rb'(?s:"(?:[^"\\]|\\.)*+(?:"|\Z))|([\[{])|([\]}])'
 
 
 def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple[Problem, ...]]:
@@ -59,6 +61,8 @@ def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
                 seen.add(key)
         return table
 
+    import json
+
     try:
         json.loads(raw, object_pairs_hook=pairs)
     except (ValueError, RecursionError):
@@ -88,7 +92,7 @@ def _opens_more_often(raw: bytes, times: int) -> bool:
 def nesting_depth(raw: bytes, stop_after: int) -> int:
     """How deep the text nests, counted without parsing; stops once it is past `stop_after`."""
     depth = deepest = 0
-    for match in _STRUCTURE.finditer(raw):
+    for match in re.finditer(_STRUCTURE, raw):
         if match.lastindex == 1:
             depth += 1
             if depth > deepest:
@@ -125,6 +129,8 @@ def _text_of(raw: bytes, problems: list[Problem]) -> str:
 
 
 def _parse(text: str, problems: list[Problem]) -> Any:
+    import json
+
     def constant(name: str) -> float:
         problems.append(Problem(Flaw.NOT_FINITE, f"{name} is not JSON"))
         return float(name.replace("Infinity", "inf"))
@@ -165,6 +171,8 @@ def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> st
 
 
 def _has_lone_surrogate(value: Any) -> bool:
+    import json
+
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

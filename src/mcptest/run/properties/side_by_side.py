@@ -31,7 +31,6 @@ from mcptest.run.properties.one_after_the_other import Done, OneAfterTheOther, T
 from mcptest.run.properties.order import PropertyOrder
 from mcptest.run.properties.stage import Stage
 from mcptest.transport.descendants import look_at, tree_of
-from mcptest.transport.subreaper import become_subreaper
 
 _LOOKING_UP = 0.2
 _PARTING = 5.0
@@ -255,7 +254,6 @@ def _be_a_worker(
     """Never returns: what our caller would do next is for the process that was forked."""
     try:
         last_words.clear()
-        become_subreaper.cache_clear()  # it was our parent that became one
         order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
         own = OneAfterTheOther(order, stage.another(order.should_stop), ground)
         _work(own, pipe)

@@ -1,0 +1,51 @@
+"""Ctrl-C while a doctor is at work: what was found by then is told, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from mcptest.model.doctor import Verdict
+from mcptest.model.revision import Revision
+from mcptest.run.compliance.order import Order
+from mcptest.run.doctor import examine
+from mcptest.transport.target import Target
+from tests.e2e.driving import BOUND, awkward, is_alive, wait_until
+
+DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+
+
+def test_what_was_looked_at_before_is_told_and_the_rest_is_unknown() -> None:
+    told: list[str] = []
+    order = Order(
+        target=Target(way="stdio", command=DEMO, label="demo"), should_stop=lambda: len(told) > 4
+    )
+    report = examine(order, Revision.V2026_07_28, None, told.append)
+    reached = [one for one in report.items if "not looked at" not in one.detail]
+    assert 0 < len(reached) < len(report.items)
+    assert {one.verdict for one in report.items if one not in reached} == {Verdict.UNKNOWN}
+    assert report.notes[-1].startswith("interrupted")
+    assert not report.breaks
+
+
+def test_an_interrupted_examination_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    note, out = tmp_path / "pid", tmp_path / "part.json"
+    command = [sys.executable, "-m", "mcptest", "doctor", "--to", "2026-07-28"]
+    process = subprocess.Popen(
+        [*command, "--json-file", str(out), "--", *awkward("stuck-call", str(note))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
+    os.kill(process.pid, signal.SIGINT)
+    shown, said = process.communicate(timeout=BOUND)
+    assert process.returncode == 130, said
+    assert b"mcptest: interrupted" in said
+    assert b"interrupted: only what was looked at by then is told here" in shown
+    assert any("interrupted" in one for one in json.loads(out.read_text())["notes"])
+    assert not is_alive(int(note.read_text()))
