@@ -145,13 +145,13 @@ def wanted_revision(text: str) -> Revision | None:
     return None if text == "auto" else parse_revision(text)
 
 
-def wanted_jobs(text: str, option: str = "--jobs") -> int | None:
-    """How many of something at a time; None means `auto`."""
+def wanted_jobs(text: str) -> int | None:
+    """The number of `--jobs`; None means `auto`."""
     if text == "auto":
         return None
     if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= _MOST_JOBS:
         return int(text)
-    raise UsageError(f"{option} takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
+    raise UsageError(f"--jobs takes auto or a number up to {_MOST_JOBS}, not {show(text, 40)!r}")
 
 
 def duration(text: str, option: str) -> float:

@@ -273,11 +273,13 @@ def _carry_out(
 def run_options(arguments: argparse.Namespace) -> RunOptions:
     if arguments.trials < 1:
         raise UsageError("--trials must be at least 1")
+    if arguments.in_flight < 1:
+        raise UsageError("--in-flight must be at least 1")
     return RunOptions(
         trials=arguments.trials,
         jobs=wanted_jobs(arguments.jobs),
         shared=arguments.reuse_server or arguments.isolation == "shared",
-        in_flight=wanted_jobs(arguments.in_flight, "--in-flight"),
+        in_flight=arguments.in_flight,
         fail_fast=arguments.fail_fast,
     )
 

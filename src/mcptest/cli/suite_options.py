@@ -84,10 +84,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--reuse-server", action="store_true", help=argparse.SUPPRESS)
     group.add_argument(
-        "--in-flight",
-        default="auto",
-        metavar="N",
-        help="calls at once on a shared server (auto: several of tools that only read)",
+        "--in-flight", type=int, default=1, metavar="N", help="calls at once on a shared server (1)"
     )
     group.add_argument("--trials", type=int, default=1, metavar="N", help="run each test N times")
     group.add_argument(

@@ -35,8 +35,6 @@ class Attempt:
     def __init__(self, item: Numbered, session: ServerSession, settings: Settings) -> None:
         self.item = item
         self.session = session
-        self.was_beside_others = False
-        """Whether its call was sent while others were under way."""
         self._settings = settings
         self._started = time.monotonic()
         self._deadline = Deadline.after(item.test.timeout or settings.timeout)
@@ -87,7 +85,7 @@ class Attempt:
             served.client,
             self._deadline,
             all_failures=self._settings.all_failures,
-            tools=self.session.tools,
+            output_schemas=self.session.output_schemas,
         )
         opinion = self._settings.second_opinion
         if opinion is not None:

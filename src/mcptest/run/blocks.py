@@ -21,7 +21,6 @@ from mcptest.peer.client import Client, Reply
 from mcptest.peer.pending import Pending
 from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.disk import DISK
-from mcptest.run.settings import KnownTool
 from mcptest.suite.expectations import evaluate
 from mcptest.suite.failure import Evaluation, Failure
 from mcptest.suite.logging_checks import check_logging
@@ -55,8 +54,8 @@ class Stage(msgspec.Struct):
     client: Client
     deadline: Deadline
     all_failures: bool = False
-    tools: dict[str, KnownTool] = {}
-    """By name, once they were listed; shared by all tests of a server."""
+    output_schemas: dict[str, Any] = {}
+    """By tool, once they were listed; shared by all tests of a server."""
     notifications: list[Mapping[str, Any]] = []
     exchange: tuple[Any, bytes] | None = None
     """The id of the last request and the answer to it, if it came, for the proof of a failure."""
@@ -213,19 +212,15 @@ def _output_schema(stage: Stage, tool: str, reply: Reply) -> Any:
     """Asked for only when there is structured content that it could say something about."""
     if "structuredContent" not in reply.result:
         return None
-    if not stage.tools:
+    if not stage.output_schemas:
         with failing_as("tools/list failed"):
             tools = stage.client.list_all("tools/list", stage.deadline)
-        known = {str(each.get("name")): _known(each) for each in tools if type(each) is dict}
+        known = {
+            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
+        }
         # In one step, because others look at them; the empty name says that they are known.
-        stage.tools.update({"": KnownTool(), **known})
-    return stage.tools.get(tool, KnownTool()).output_schema
-
-
-def _known(tool: Mapping[str, Any]) -> KnownTool:
-    annotations = tool.get("annotations")
-    hint = annotations.get("readOnlyHint") if isinstance(annotations, dict) else None
-    return KnownTool(tool.get("outputSchema"), only_reads=hint is True)
+        stage.output_schemas.update({"": None, **known})
+    return stage.output_schemas.get(tool)
 
 
 def _perform_prompts(block: PromptsBlock, stage: Stage) -> Evaluation:

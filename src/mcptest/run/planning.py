@@ -18,7 +18,7 @@ def plan(
     settings: Settings,
     *,
     shared: bool,
-    in_flight: int | None,
+    in_flight: int,
     serial_urls: bool,
 ) -> list[Job]:
     """Which job runs which test. `shared` is what the command line says for all of them."""

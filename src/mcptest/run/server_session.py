@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from mcptest.peer.connection import Stopped
 from mcptest.run.call_failed import CallFailed, kind_of
 from mcptest.run.fixture import FixtureError
 from mcptest.run.serving import Served, answers_for, masker_for, serve
-from mcptest.run.settings import KnownTool, Memory, Numbered, Settings, server_key
+from mcptest.run.settings import Memory, Numbered, Settings, server_key
 from mcptest.run.starting import Ground, Understood, prepare_ground, understand
 from mcptest.suite.model import SamplingBlock, ServerSpec
 from mcptest.transport.process import ServerProcess
@@ -173,9 +173,8 @@ class ServerSession:
         return served
 
     @property
-    def tools(self) -> dict[str, KnownTool]:
-        """By name, once they were listed; the same for all sessions with the same server."""
-        return self._settings.memory.tools.setdefault(self._key, {})
+    def output_schemas(self) -> dict[str, Any]:
+        return self._settings.memory.output_schemas.setdefault(self._key, {})
 
     @property
     def has_begun(self) -> bool:

@@ -32,18 +32,10 @@ class RunOptions(msgspec.Struct, frozen=True):
     jobs: int | None = None
     """None chooses: the number of cores, and one at a time for a URL."""
     shared: bool = False
-    in_flight: int | None = 1
-    """Calls at once on a shared server. None chooses: several where all of them only read."""
+    in_flight: int = 1
     fail_fast: bool = False
     languages: tuple[tuple[str, ServerChoice], ...] = ()
     """For a matrix: each test is run once for every one of these servers."""
-
-
-class KnownTool(msgspec.Struct, frozen=True):
-    """What a server says about one of its tools."""
-
-    output_schema: Any = None
-    only_reads: bool = False
 
 
 class Memory(msgspec.Struct):
@@ -54,7 +46,7 @@ class Memory(msgspec.Struct):
     """
 
     eras: dict[ServerKey, Revision] = {}
-    tools: dict[ServerKey, dict[str, KnownTool]] = {}
+    output_schemas: dict[ServerKey, dict[str, Any]] = {}
     shortcuts: dict[ServerKey, Shortcut | None] = {}
     """How servers are started without their launchers (`warm_start`); None: not to be known."""
     warnings: dict[str, None] = {}

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import msgspec
 
-from mcptest.model.results import Status, TestResult
+from mcptest.model.results import TestResult
 from mcptest.run.attempt import Attempt
 from mcptest.run.jobs import Tests
 from mcptest.run.pool import Found
@@ -18,18 +18,12 @@ from mcptest.suite.model import Test, ToolBlock
 _FAILED_STARTS = 2
 """After so many in a row a server is not started again: all further tests fail for that reason."""
 _AGAIN = "the shared server was lost with several calls under way; this one was made again, alone"
-_READERS = 4
-"""So many calls may be under way at once where all of them only read, and nobody said a number."""
-_PASSED_ALONE = "failed beside other calls of tools that only read, and passed alone"
 
 
 class SharedJob(Tests):
     """Tests one after the other on one server. One that was lost is replaced by a new one."""
 
-    def __init__(
-        self, items: Sequence[Numbered], settings: Settings, in_flight: int | None
-    ) -> None:
-        """`in_flight`: so many calls at once; None for several where all of them only read."""
+    def __init__(self, items: Sequence[Numbered], settings: Settings, in_flight: int) -> None:
         super().__init__(items, settings)
         self._in_flight = in_flight
         self._shared: ServerSession | None = None
@@ -45,31 +39,19 @@ class SharedJob(Tests):
 
     def run(self) -> Generator[Found, None, None]:
         for item in self.items:
-            at_once = self._at_once(item.test)
-            if at_once == 1:
+            if self._in_flight == 1 or not may_share_the_line(item.test):
                 yield from self._settle_all()
                 yield self._told(item, self._alone(item))
                 continue
             if self._shared is not None and self._shared.is_gone:
                 yield from self._settle_all()
             attempt = Attempt(item, self._server(), self.settings).begin()
-            attempt.was_beside_others = bool(self._under_way)
             self._under_way.append(attempt)
             if attempt.could_not_begin:
                 yield from self._settle_all()
-            elif len(self._under_way) >= at_once:
+            elif len(self._under_way) >= self._in_flight:
                 yield from self._settle_first()
         yield from self._settle_all()
-
-    def _at_once(self, test: Test) -> int:
-        """How many calls may be under way with the one of this test among them."""
-        if self._in_flight == 1 or not may_share_the_line(test):
-            return 1
-        if self._in_flight is not None:
-            return self._in_flight
-        assert isinstance(test.block, ToolBlock)
-        known = self._shared.tools.get(test.block.tool) if self._shared is not None else None
-        return _READERS if known is not None and known.only_reads else 1
 
     # -- calls under way -------------------------------------------------------------------------
 
@@ -80,7 +62,6 @@ class SharedJob(Tests):
     def _settle_first(self) -> Iterator[Found]:
         """Wait for the answer to the call that was made first."""
         attempt = self._under_way.popleft()
-        doubtful = attempt.was_beside_others or bool(self._under_way)
         if self._under_way:
             result = self._finish(attempt)
             if attempt.has_lost_the_server:
@@ -88,17 +69,7 @@ class SharedJob(Tests):
                 return
         else:
             result = self._finish_alone(attempt)
-        if result.status is Status.FAIL and doubtful and self._in_flight is None:
-            yield from self._settle_all()
-            result = self._doubted(attempt.item)
         yield self._told(attempt.item, result)
-
-    def _doubted(self, item: Numbered) -> TestResult:
-        """Nobody asked for calls at once, so a failure counts only if the call fails alone too."""
-        again = self._alone(item)
-        if again.status is Status.FAIL:
-            return again
-        return msgspec.structs.replace(again, note=again.note or _PASSED_ALONE)
 
     def _sort_out(self, first: Attempt) -> Iterator[Found]:
         """The server is lost, and any of the calls may be to blame: make each again, alone.

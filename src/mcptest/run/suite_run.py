@@ -151,7 +151,7 @@ def _pool(
         items,
         settings,
         shared=options.shared,
-        in_flight=1 if options.fail_fast and options.in_flight is None else options.in_flight,
+        in_flight=options.in_flight,
         serial_urls=options.jobs is None,
     )
     workers = options.jobs or cores()
