@@ -150,7 +150,7 @@ def _choice() -> Iterator[str]:
     yield "- You need the badge of the official suite: run that. Names, check ids and lists of"
     yield "  expected failures are the same, so both can stand in one pipeline."
     yield "- You have a shared server and a suite of a few calls that has to end within half a"
-    yield "  second: the bare binary of mcp-assert, with `--reuse-server`, starts faster."
+    yield "  second: mcp-assert with `--reuse-server` starts faster."
     yield "- You want to click through a server by hand: use the MCP Inspector."
     yield "- You want to know whether a model picks the right tool: that needs a model. mcptest"
     yield "  [lints](lint.md) what a model reads, and [checks](intercept.md) what an agent did."
