@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -63,6 +64,22 @@ def mcptest_anew(*argv: str, **options: Any) -> Done:
 
 def awkward(peculiarity: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, str(AWKWARD), peculiarity, *arguments)
+
+
+def interrupted_in_a_call(folder: Path, *argv: str, peculiarity: str = "stuck-call") -> Done:
+    """Run the command, with Ctrl-C while its server is inside a call. The server is gone after."""
+    note = folder / "pid"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcptest", *argv, "--", *awkward(peculiarity, str(note))],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=BOUND)
+    assert not is_alive(int(note.read_text()))
+    return Done(process.returncode, out.decode(), err.decode())
 
 
 def record(out: Path, *argv: str, command: Sequence[str] = (), **options: Any) -> Done:

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +22,7 @@ from mcptest.run.compliance.order import Order
 from mcptest.transport.descendants import live_servers
 from mcptest.transport.target import DEMO
 from tests.e2e.demo_peer import BOUND
-from tests.e2e.driving import awkward, is_alive, mcptest, wait_until
+from tests.e2e.driving import awkward, interrupted_in_a_call, mcptest
 from tests.e2e.probing import OFFERED, SOUND, demo
 from tests.e2e.test_compliance_live import OLD, judged, misbehaving, quiet, result
 
@@ -75,19 +74,11 @@ def test_who_is_stopped_tells_what_was_judged_by_then(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_has_every_rule_in_its_report(tmp_path: Path) -> None:
-    note, out, page = tmp_path / "pid", tmp_path / "part.json", tmp_path / "part.html"
-    command = [sys.executable, "-m", "mcptest", "compliance", "run", "--min-grade", "A"]
-    files = ["--json-file", str(out), "--html", str(page), "--spec-version", "2025-11-25"]
-    process = subprocess.Popen(
-        [*command, *files, "--", *awkward("slow-call", str(note))],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
-    os.kill(process.pid, signal.SIGINT)
-    said, _ = process.communicate(timeout=BOUND)
-    assert process.returncode == 130
+    out, page = tmp_path / "part.json", tmp_path / "part.html"
+    words = ["compliance", "run", "--min-grade", "A", "--spec-version", "2025-11-25"]
+    words += ["--json-file", str(out), "--html", str(page)]
+    done = interrupted_in_a_call(tmp_path, *words, peculiarity="slow-call")
+    assert done.code == 130
     report = json.loads(out.read_text())
     (judgement,) = report["judgements"]
     reasons = {
@@ -95,9 +86,8 @@ def test_an_interrupted_run_has_every_rule_in_its_report(tmp_path: Path) -> None
     }
     assert reasons == {"interrupted"}
     assert report["gates"] == []
-    assert b"interrupted" in said
+    assert "interrupted" in done.out
     assert page.is_file()
-    assert not is_alive(int(note.read_text()))
 
 
 # -- one rule again ------------------------------------------------------------------------------

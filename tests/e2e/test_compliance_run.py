@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import signal
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -14,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import BOUND, Done, awkward, is_alive, listening, mcptest, wait_until
+from tests.e2e.driving import (
+    Done,
+    awkward,
+    interrupted_in_a_call,
+    listening,
+    mcptest,
+    wait_until,
+)
 
 DEMO = f"server: {{command: {json.dumps(sys.executable)}, args: [-m, mcptest, serve, demo]}}\n"
 OLD = ("--spec-version", "2025-11-25")
@@ -181,23 +185,13 @@ def test_nothing_observed_is_exit_4() -> None:
 
 
 def test_an_interrupted_run_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    note, out = tmp_path / "pid", tmp_path / "part.json"
-    command = [sys.executable, "-m", "mcptest", "compliance", "run", "--json-file", str(out)]
-    process = subprocess.Popen(
-        [*command, *OLD, "--", *awkward("stuck-call", str(note))],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
-    os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=BOUND)
-    assert process.returncode == 130, said
-    assert b"interrupted" in said
+    out = tmp_path / "part.json"
+    done = interrupted_in_a_call(tmp_path, "compliance", "run", "--json-file", str(out), *OLD)
+    assert done.code == 130, done.err
+    assert "interrupted" in done.err
     report = json.loads(out.read_text())
     assert report["exit_code"] == 130
     assert any("interrupted" in note for note in report["notes"])
-    assert not is_alive(int(note.read_text()))
 
 
 def test_a_report_that_can_not_be_written_is_said_and_fails_when_strict(tmp_path: Path) -> None:

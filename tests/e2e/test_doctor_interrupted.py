@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from mcptest.model.revision import Revision
 from mcptest.run.compliance.order import Order
 from mcptest.run.doctor import examine
 from mcptest.transport.target import Target
-from tests.e2e.driving import BOUND, awkward, is_alive, wait_until
+from tests.e2e.driving import interrupted_in_a_call
 
 DEMO = (sys.executable, "-m", "mcptest.peer.demo")
 
@@ -33,19 +30,10 @@ def test_what_was_looked_at_before_is_told_and_the_rest_is_unknown() -> None:
 
 
 def test_an_interrupted_examination_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    note, out = tmp_path / "pid", tmp_path / "part.json"
-    command = [sys.executable, "-m", "mcptest", "doctor", "--to", "2026-07-28"]
-    process = subprocess.Popen(
-        [*command, "--json-file", str(out), "--", *awkward("stuck-call", str(note))],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    wait_until(lambda: note.is_file() and note.read_text(), "the call that hangs")
-    os.kill(process.pid, signal.SIGINT)
-    shown, said = process.communicate(timeout=BOUND)
-    assert process.returncode == 130, said
-    assert b"mcptest: interrupted" in said
-    assert b"interrupted: only what was looked at by then is told here" in shown
+    out = tmp_path / "part.json"
+    words = ("doctor", "--to", "2026-07-28", "--json-file", str(out))
+    done = interrupted_in_a_call(tmp_path, *words)
+    assert done.code == 130, done.err
+    assert "mcptest: interrupted" in done.err
+    assert "interrupted: only what was looked at by then is told here" in done.out
     assert any("interrupted" in one for one in json.loads(out.read_text())["notes"])
-    assert not is_alive(int(note.read_text()))

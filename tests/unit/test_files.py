@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mcptest.model.errors import UsageError
 from mcptest.transport.files import is_special, replace_file
+from mcptest.transport.recorder import Recorder
 
 
 def test_a_file_is_written_whole_for_its_owner_only_with_its_folders(tmp_path: Path) -> None:
@@ -82,3 +84,13 @@ def test_a_full_device_is_named_and_the_older_file_stays(
 def test_a_device_that_refuses_is_an_error_for_people() -> None:
     with pytest.raises(UsageError, match="No space left"):
         replace_file(Path("/dev/full"), b"content")
+
+
+def test_links_that_lead_in_a_circle_are_told_and_left_alone(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("link")
+    for write in (partial(replace_file, link, b"new"), partial(Recorder, link)):
+        with pytest.raises(UsageError, match=r"can't write .*link: Too many levels"):
+            write()
+    assert [each.name for each in tmp_path.iterdir()] == ["link"]
+    assert link.is_symlink()

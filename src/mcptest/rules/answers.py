@@ -141,9 +141,7 @@ def _answers_a_notification(step: Step) -> bool:
     stream = step.stream
     if stream is None or stream.posted is None or step.sender != "server":
         return False
-    if stream.posted.kind is not Kind.NOTIFICATION:
-        return False
-    return stream.response is None or stream.response.status < 400
+    return stream.posted.kind is Kind.NOTIFICATION and not stream.was_refused
 
 
 def _posted_method(step: Step) -> str:

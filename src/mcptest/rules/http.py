@@ -323,8 +323,8 @@ def get_streams_carry_no_responses(check: Check) -> Watching:
         stream = step.stream
         if stream is None or stream.request is None or stream.request.method != "GET":
             continue
-        if stream.response is not None and stream.response.status >= 300:
-            continue  # it was refused: what its body tells is no message of a stream
+        if stream.was_refused:
+            continue  # what its body tells is no message of a stream
         check.saw(step)
         is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
         if is_answer and stream.sent_header("last-event-id") is None:

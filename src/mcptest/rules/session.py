@@ -59,6 +59,11 @@ class Stream:
         self.posted: Step | None = None
         """The first message that the client sent on it."""
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether the server answered with an error status, as far as the capture tells."""
+        return self.response is not None and self.response.status >= 400
+
     def sent_header(self, name: str) -> str | None:
         headers = self.request.headers if self.request else ()
         return next((value for key, value in headers if key.lower() == name), None)
@@ -302,7 +307,7 @@ class _Tracker:
         in_flight = self.session.in_flight["client"]
         if in_flight.find(request.id) is not request:
             return
-        if stream.response is not None and stream.response.status >= 400:
+        if stream.was_refused:
             in_flight.answered(request.id)
         elif not end.complete and request.stateless:
             request.cancelled = step

@@ -29,11 +29,16 @@ def replace_file(path: str | Path, content: bytes) -> None:
 
 
 def is_special(path: str | Path) -> bool:
-    """A pipe, a device or a folder: it can't be replaced, and has no place for a file beside it."""
+    """A pipe, a device or a folder: it can't be replaced, and has no place for a file beside it.
+
+    UsageError for what can't be looked at, as links that lead in a circle.
+    """
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - as it was given
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        raise UsageError(f"can't write {path}: {error.strerror}") from None
 
 
 def _replace(path: str, content: bytes) -> None:

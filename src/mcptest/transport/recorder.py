@@ -29,6 +29,7 @@ from mcptest.model.capture import (
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.masking import Masker
+from mcptest.transport.files import is_special
 from mcptest.wire.capture_codec import encode_records
 
 PARTIAL = ".partial"
@@ -66,7 +67,7 @@ class Recorder:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A device or a pipe is written as it is; a file is replaced only by a whole capture.
-            special = path.exists() and not path.is_file()
+            special = is_special(path)
             # A link keeps pointing where it does: what it names is replaced.
             self._place = path.resolve()
             self._partial = None if special else self._place.with_name(self._place.name + PARTIAL)
