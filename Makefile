@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NPM_PEERS := tests/peers/npm
 
-.PHONY: demo test lint format docs docs-check site precision bench clean
+.PHONY: demo test lint format docs docs-check site precision client-peers published bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -48,6 +48,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md
 	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance
 	$(BIN)/python -m tests.docs.comparison_page
+	$(BIN)/python -m tests.peers.clients.page
 
 docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
@@ -55,6 +56,7 @@ docs-check: $(VENV)/.installed-dev
 	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md --check
 	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance --check
 	$(BIN)/python -m tests.docs.comparison_page --check
+	$(BIN)/python -m tests.peers.clients.page --check
 
 # The documentation as a site in .cache/site, which can be read from disk. Any warning fails.
 site: $(VENV)/.installed-dev docs-check
@@ -64,6 +66,19 @@ precision: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.precision
 	$(BIN)/python -m tests.mutants.exchanges
 	$(BIN)/python -m tests.properties.precision
+
+# Client libraries as they are pinned, each in an environment of its own below .cache/clients (2.5 GB), for
+# `python -m tests.peers.clients.record`. `make test` judges the captures that were recorded, and needs none of it.
+client-peers: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.peers.clients.install
+
+# Servers that other people published, installed into .cache and judged over every transport that they have.
+published: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.published.install
+	$(BIN)/python -m tests.published.judge --minimal
+	$(BIN)/python -m tests.published.judge
+	$(BIN)/python -m tests.published.commonness
+	$(BIN)/python -m tests.published.readings
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/throughput.py

@@ -59,7 +59,7 @@ INITIALIZE = {
         "clientInfo": {"name": "floor", "version": "1"},
     },
 }
-# What mcptest gives to servers, so that every side starts them in the same environment.
+# So that every side starts servers in the same environment.
 ENVIRONMENT = {
     key: value
     for key, value in os.environ.items()
@@ -169,13 +169,15 @@ def write_suite(subject: Subject, folder: Path) -> None:
 
 def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[], None]:
     extra = ["--fixture", str(fixture)] if subject.fixture else []
-    ours = [str(MCPTEST), "run", str(suite), *extra]
+    # Files in mcp-assert's form take turns unless it is said that they need not.
+    ours = [str(MCPTEST), "run", str(suite), "--jobs", "auto", *extra]
     theirs = [mcp_assert(), "run", "--suite", str(suite), *extra]
     commands = {
         "assert": theirs,
         "reuse": [*theirs, "--reuse-server"],
         "reuse-pip": [str(MCPTEST.with_name("mcp-assert")), *theirs[1:], "--reuse-server"],
         "fresh": ours,
+        "one-by-one": [str(MCPTEST), "run", str(suite), *extra],
         "quick-end": [*ours, "--quick-end"],
         "warm": [*ours, "--warm-start"],
         "shared": [*ours, "--isolation", "shared"],

@@ -14,7 +14,7 @@ _INTERRUPTED = 130
 def main() -> int:
     """Run the command line and return its exit code."""
     words = sys.argv[1:]
-    if words in (["--version"], ["-V"]):
+    if words in (["--version"], ["-V"], ["version"]):
         from mcptest import __version__
 
         sys.stdout.write(f"mcptest {__version__}\n")

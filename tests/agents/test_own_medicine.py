@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -49,8 +50,11 @@ def test_a_model_can_use_its_tools(tmp_path: Path, server: str) -> None:
 
 
 def test_an_audit_finds_everything_in_health(tmp_path: Path) -> None:
-    done = mcptest("audit", "--server", EVERYTHING, "--min-score", "100", cwd=tmp_path)
+    done = mcptest("audit", "--server", EVERYTHING, "--json", cwd=tmp_path)
     assert done.code == 0, done.said
+    assert json.loads(done.out)["answered"] == 100, (
+        "files that are not there are answered with isError"
+    )
 
 
 def test_fuzz_finds_nothing(tmp_path: Path) -> None:

@@ -149,7 +149,6 @@ BROKEN_CLIENTS = (
         NEW,
         (),
         warns=("sep-2575-client-retry-supported-version",),
-        also=("client-exit",),
     ),
     Broken(
         "tampers-with-the-state",
@@ -267,7 +266,13 @@ BROKEN_CLIENTS = (
     Broken("undeclared-roots", "client-capabilities-undeclared", NEW, ("undeclared-roots",)),
     Broken("undeclared-sampling", "client-capabilities-undeclared", OLD, ("undeclared-sampling",)),
     Broken("undeclared-sampling", "client-capabilities-undeclared", NEW, ("undeclared-sampling",)),
-    Broken("declares-only-once", "client-capabilities", NEW, ("capabilities-on-every-request",)),
+    Broken(
+        "declares-only-once",
+        "client-capabilities",
+        NEW,
+        ("capabilities-on-every-request",),
+        also=("META-001",),
+    ),
     Broken(
         "malformed-sampling",
         "client-capabilities",

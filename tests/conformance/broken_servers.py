@@ -76,6 +76,11 @@ def says(words: str) -> Callable[[Any], Any]:
     return lambda result: {**result, "content": [{"type": "text", "text": words}]}
 
 
+def _fails(result: Any) -> None:
+    if result.get("resultType") != "input_required":
+        result["isError"] = True
+
+
 def prompt(name: str, change: Callable[[Any], Any]) -> Fault:
     return on_result(asks("prompts/get", name=name), change)
 
@@ -352,6 +357,27 @@ broken(
     "the tool answers without asking the user",
     instead("test_elicitation", "test_simple_text"),
 )
+
+for _check, _tool, _era in (
+    ("tools-call-simple-text", "test_simple_text", D),
+    ("tools-call-image", "test_image_content", D),
+    ("tools-call-audio", "test_audio_content", D),
+    ("tools-call-embedded-resource", "test_embedded_resource", D),
+    ("tools-call-mixed-content", "test_multiple_content_types", D),
+    ("tools-call-with-logging", "test_tool_with_logging", D),
+    ("tools-call-with-progress", "test_tool_with_progress", D),
+    ("tools-call-sampling", "test_sampling", D),
+    ("tools-call-elicitation", "test_elicitation", D),
+    ("sep-2322-list-roots-complete", "test_input_required_result_list_roots", E),
+    ("sep-2322-sampling-complete", "test_input_required_result_sampling", E),
+):
+    broken(
+        f"failing-{_tool.removeprefix('test_').replace('_', '-')}",
+        _check,
+        "all is there that should be, and the result says isError: true",
+        gives(_tool, _fails),
+        revision=_era,
+    )
 
 # -- forms
 

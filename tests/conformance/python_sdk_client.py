@@ -77,6 +77,7 @@ async def call_all(client: Client, names: list[str]) -> None:
 
 async def main() -> None:
     mode = "legacy" if VERSION < "2026" else "auto" if SCENARIO == "request-metadata" else VERSION
+    mode = "auto" if "BOTH_ERAS" in os.environ else mode
     options: dict[str, Any] = {}
     if SCENARIO in ASKED:
         options = {"elicitation_callback": elicit}

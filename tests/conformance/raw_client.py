@@ -22,12 +22,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 META = "io.modelcontextprotocol/"
+HANDSHAKE = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25")
 CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
 STATELESS = VERSION >= "2026"
 WRONG = sys.argv[2] if sys.argv[1:2] == ["--break"] else ""
-"""The way in which this client is broken; empty for a sound one."""
+"""The way in which this client is broken, or odd although it is sound; empty for a plain one."""
+SPEAKS_ONLY = WRONG.removeprefix("speaks-only-") if WRONG.startswith("speaks-only-") else ""
+if SPEAKS_ONLY:
+    VERSION, STATELESS = SPEAKS_ONLY, SPEAKS_ONLY >= "2026"
 
 Obj = dict[str, Any]
 
@@ -248,11 +252,11 @@ class Client:
         if SCENARIO in {"client-capabilities", "client-capabilities-undeclared"}:
             declared = {"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}}
         for name in ("roots", "sampling", "elicitation"):
-            if WRONG in {f"hides-{name}", f"undeclared-{name}"}:
+            if WRONG in {f"hides-{name}", f"undeclared-{name}", f"cancels-undeclared-{name}"}:
                 declared.pop(name, None)
             if f"malformed-{name}" == WRONG:
                 declared[name] = True
-        if WRONG == "declares-only-once" and self.requests > 1:
+        if WRONG == "declares-for-some-requests" and self.requests > 1:
             declared = {}
         return declared
 
@@ -262,7 +266,9 @@ class Client:
             META + "clientCapabilities": self.capabilities(),
             META + "clientInfo": {"name": "raw", "version": "1"},
         }
-        if WRONG == "sends-no-capabilities":
+        if WRONG == "sends-no-capabilities" or (
+            WRONG == "declares-only-once" and self.requests > 1
+        ):
             del found[META + "clientCapabilities"]
         if WRONG == "hides-its-name":
             del found[META + "clientInfo"]
@@ -347,7 +353,8 @@ class Client:
             method, "elicitation"
         )
         lies = f"lies-about-{capability}" == WRONG
-        if lies or (capability not in self.capabilities() and f"undeclared-{capability}" != WRONG):
+        secretly = WRONG in {f"undeclared-{capability}", f"cancels-undeclared-{capability}"}
+        if lies or (capability not in self.capabilities() and not secretly):
             return None
         if method == "roots/list":
             return {"roots": [{"uri": "file:///tmp", "name": "tmp"}]}
@@ -361,6 +368,8 @@ class Client:
     def elicited(self, params: Obj) -> Obj:
         if WRONG == "declines":
             return {"action": "decline"}
+        if WRONG.startswith("cancels"):
+            return {"action": "cancel"}
         if params.get("mode") == "url":
             return {"action": "accept"}
         properties = params.get("requestedSchema", {}).get("properties", {})
@@ -447,6 +456,8 @@ def connect(client: Client) -> None:
                 raise
             client.request("server/discover")
         return
+    if WRONG == "asks-discover-first":
+        probe_the_era(client)
     params: Obj = {
         "protocolVersion": "1.0" if WRONG == "invents-a-version" else VERSION,
         "capabilities": client.capabilities(),
@@ -456,7 +467,8 @@ def connect(client: Client) -> None:
         del params["clientInfo"]["name"]
     result = client.request("initialize", params)
     agreed = result["protocolVersion"]
-    if agreed not in {"2025-03-26", "2025-06-18", "2025-11-25"} and WRONG != "speaks-any-version":
+    spoken = {SPEAKS_ONLY} if SPEAKS_ONLY else HANDSHAKE
+    if agreed not in spoken and WRONG != "speaks-any-version":
         raise SystemExit(f"can't speak {agreed}")
     if isinstance(client.transport, Http):
         client.transport.version = agreed
@@ -464,6 +476,19 @@ def connect(client: Client) -> None:
         client.notify("notifications/initialized")
     if isinstance(client.transport, Http) and SCENARIO == "elicitation-sep1034-client-defaults":
         client.transport.listen(client.serve)
+
+
+def probe_the_era(client: Client) -> None:
+    """As a client of both eras does: whatever is refused, initialize follows."""
+    client.ids += 1
+    meta = {**client.meta(), META + "protocolVersion": "2026-07-28"}
+    params = {"_meta": meta}
+    probe = {"jsonrpc": "2.0", "id": client.ids, "method": "server/discover", "params": params}
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "server/discover"}
+    for came in client.transport.exchange(probe, headers, 20.0):
+        if "error" in came:
+            return
+    raise SystemExit("the probe was not refused")
 
 
 def call_all(client: Client, calls: list[Obj]) -> None:
@@ -562,11 +587,12 @@ def main(arguments: list[str]) -> int:
     if WRONG == "hangs":
         threading.Event().wait()
     command = json.loads(os.environ.get("MCP_CONFORMANCE_SERVER_COMMAND", "[]"))
-    transport = Stdio(command) if command else Http(arguments[-1])
-    client = Client(transport)
-    connect(client)
-    play(client)
-    transport.close()
+    for _ in range(2 if WRONG == "connects-twice" else 1):
+        transport = Stdio(command) if command else Http(arguments[-1])
+        client = Client(transport)
+        connect(client)
+        play(client)
+        transport.close()
     return 3 if WRONG == "ends-with-an-error" else 0
 
 

@@ -18,7 +18,7 @@ from mcptest.model.capture import AnyRecord
 from mcptest.model.conformance import CheckResult, Ended, Status
 from mcptest.model.revision import Revision
 from mcptest.peer.scripted.recording import origins_of
-from mcptest.run.conformance.client_judging import Evidence, rows_of
+from mcptest.run.conformance.client_judging import Evidence, judge_client
 from mcptest.run.conformance.client_runner import ClientOrder, run_client
 from mcptest.wire.capture_codec import decode_records
 from tests.conformance.auth_client import AuthClient, StoppedError
@@ -42,7 +42,7 @@ Run = Callable[[str, Revision, Mapping[str, Any]], int]
 def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
     """What is found about a client in a scenario."""
     scenario = AUTH_SCENARIOS[name]
-    script = scenario.make(revision)
+    script = scenario.make()
     with playing(script, revision) as play:
         code = run(play.site.url() + scenario.path, revision, script.context)
         urls = play.site.urls
@@ -56,7 +56,7 @@ def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
             context=dict(script.context),
             ended=Ended(code=code),
         )
-        return list(rows_of(scenario, evidence, 30.0))
+        return list(judge_client(scenario, evidence, 30.0).rows)
 
 
 def raw(name: str, wrong: str = "") -> Run:
@@ -180,7 +180,7 @@ def test_a_capture_that_was_kept_is_judged_the_same_again(way: str, tmp_path: Pa
         urls=origins_of(records),
         ended=result.ended,
     )
-    again = list(rows_of(AUTH_SCENARIOS[name], evidence, 30.0))
+    again = list(judge_client(AUTH_SCENARIOS[name], evidence, 30.0).rows)
     assert [(row.id, row.status) for row in again] == [
         (row.id, row.status) for row in result.checks
     ]

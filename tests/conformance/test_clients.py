@@ -62,6 +62,13 @@ def test_a_sound_client_passes_over_stdio(name: str, era: Era) -> None:
     assert bad_rows(result) == {}, result.stderr
 
 
+def test_a_client_that_declines_shows_no_defaults_and_fails_nothing() -> None:
+    result = ran("elicitation-sep1034-client-defaults", Revision.V2025_11_25, "declines")
+    assert bad_rows(result) == {}, result.stderr
+    told = {check.message for check in result.checks if check.status is Status.UNTESTABLE}
+    assert told == {"the elicitation was answered with decline, so no defaults were seen"}
+
+
 ONE_ERA_ONLY = {
     *("initialize", "elicitation-sep1034-client-defaults", "sep-2322-client-request-state"),
     *("server-requests", "version-unknown", "era-fallback"),

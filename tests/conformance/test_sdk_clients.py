@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mcptest.clients.catalogue import client_scenario_table
 from mcptest.model.revision import Revision
@@ -38,6 +39,19 @@ def test_a_client_that_launches_its_server_is_tested_for_real(
     assert not result.cause, result.stderr
     assert [check.id for check in result.checks if check.status.is_bad] == [], result.stderr
     assert result.observed
+
+
+@pytest.mark.parametrize("revision", ERAS, ids=str)
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize("command", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
+def test_a_client_of_both_eras_finds_out_which_one_the_server_speaks(
+    command: tuple[str, ...], transport: str, revision: Revision
+) -> None:
+    """As the newest revision tells it to: `server/discover` first, then `initialize`."""
+    wanted = order(command, "tools_call", revision, transport)
+    result = run_client(replace(wanted, env={"BOTH_ERAS": "1"}), lambda: False)
+    assert [check.id for check in result.checks if check.status.is_bad] == [], result.stderr
+    assert (result.revision, result.observed) == (revision, True)
 
 
 KNOWN = {

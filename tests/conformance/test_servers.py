@@ -145,6 +145,65 @@ def test_a_fixture_may_have_the_users_own_name() -> None:
     assert {row.status for row in rows_of(results)} == {Status.SUCCESS}
 
 
+STRICT = """
+import json, sys
+TEXT = {"content": [{"type": "text", "text": "done"}]}
+TOOL = {"name": "greet", "description": "Greets", "inputSchema": {
+    "type": "object", "additionalProperties": False, "required": ["who", "times"],
+    "properties": {"who": {"type": "string", "minLength": 3}, "times": {"type": "integer"}}}}
+PROMPT = {"name": "letter", "description": "A letter", "arguments": [
+    {"name": "to", "required": True}, {"name": "about", "required": True},
+    {"name": "tone", "required": True}, {"name": "length"}]}
+def answer(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-11-25", "serverInfo": {"name": "s", "version": "1"},
+                "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}}}
+    if method == "tools/list": return {"tools": [TOOL]}
+    if method == "prompts/list": return {"prompts": [PROMPT]}
+    if method == "resources/list": return {"resources": []}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"name": "t", "uriTemplate": "notes://{note}/text"}]}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": params["uri"]}]} \
+            if "{" not in params["uri"] else None
+    arguments = params.get("arguments", {})
+    if method == "tools/call":
+        return TEXT if set(arguments) == {"who", "times"} and len(arguments["who"]) > 2 else None
+    if method == "prompts/get":
+        text = {"type": "text", "text": json.dumps(arguments)}
+        return {"messages": [{"role": "user", "content": text}]} \
+            if {"to", "about", "tone"} <= set(arguments) else None
+    if method == "completion/complete":
+        return {"completion": {"values": []}} if params["argument"]["name"] == "to" else None
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = answer(asked["method"], asked.get("params", {}))
+        end = {"result": result} if result else {"error": {"code": -32602, "message": "invalid"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **end}), flush=True)
+"""
+
+
+def test_a_fixture_of_the_users_own_gets_what_it_requires() -> None:
+    order = ServerOrder(
+        target=Target(way="stdio", label="it", command=(sys.executable, "-c", STRICT)),
+        revision=D,
+        scenarios=(
+            *("tools-call-simple-text", "prompts-get-simple", "prompts-get-with-args"),
+            *("completion-complete", "resources-templates-read"),
+        ),
+        fixtures={
+            "test_simple_text": "greet",
+            "test_simple_prompt": "letter",
+            "test_prompt_with_arguments": "letter",
+            "test://template/{id}/data": "notes://{note}/text",
+        },
+    )
+    results = run_server_scenarios(order, tell=lambda result: None)
+    assert [(row.id, row.message) for row in rows_of(results) if row.status.is_bad] == []
+    assert {row.status for row in rows_of(results)} == {Status.SUCCESS}
+
+
 def test_a_scenario_outside_of_its_revision_or_transport_is_skipped() -> None:
     names = ("server-stateless", "dns-rebinding-protection")
     with served((*DEMO, *OFFERED), "stdio") as target:

@@ -20,7 +20,8 @@ const capabilities = {};
 if (asked.includes(scenario) || probed) capabilities.elicitation = { form: { applyDefaults: true } };
 if (probed) Object.assign(capabilities, { sampling: {}, roots: {} });
 
-const mode = stateless ? { pin: version } : "legacy";
+const pinned = stateless ? { pin: version } : "legacy";
+const mode = process.env.BOTH_ERAS ? "auto" : pinned;
 const client = new sdk.Client(
   { name: "typescript-sdk", version: "1" },
   { capabilities, versionNegotiation: { mode } },

@@ -20,6 +20,10 @@ NO_EXPECTATION = (
 OVER_HTTP = "`client_capabilities` and `assert_sampling` over HTTP and SSE"
 TEMPLATES = "templates in resource URIs, completion, `env`, `cwd`"
 TO_CAPTURE = "`{{name}}` that nothing captures, `{{fixture}}` without `--fixture`"
+NO_REQUEST = (
+    "`assert_resources` or `assert_prompts` without a request, a `ref.type` that there is not"
+)
+FILES = "`{{fixture}}` in the paths of `file_*` outside of `assert`"
 NO_TRACE = "an audit log in which no event names a tool"
 NO_PATTERN = "invalid pattern in `matches_regex`"
 
@@ -62,13 +66,21 @@ DIFFERENCES: dict[str, Difference] = {
             "a mocked model over HTTP": OVER_HTTP,
             "a server that says much on stderr": "what a server writes to stderr",
             "args_contain holds for the second call": "`args_contain`",
+            # refused when the suite is loaded
+            "a count below zero": "a count below zero (`max_results: -1`)",
+            "no request to prompts": NO_REQUEST,
+            "no request to resources": NO_REQUEST,
+            "a reference of an unknown type": NO_REQUEST,
+            "a timeout of nothing": "`timeout: 0`, or below",
+            # every block sees the disk
+            "a file of the fixture is looked at after reading a resource": FILES,
         },
     ),
     **_all(
         "PASS",
         {
+            "a file that exists is missed after a prompt": FILES,
             "net_delta is cut to a whole number": "`net_delta` 0.9 for 0",
-            "a variable of the caller that the suite does not name": "the server's environment",
             "too many notifications without capabilities of the client": NOTIFICATIONS,
             "an unwanted method without capabilities of the client": NOTIFICATIONS,
             "min_progress without capture_progress": "`min_progress` without `capture_progress`",
@@ -85,6 +97,7 @@ DIFFERENCES: dict[str, Difference] = {
             "a list and a reading at once": "`list` together with `read` or `get`",
             "an unknown action of elicitation": "unknown `action` of elicitation",
             "a trajectory over no tools": "a trajectory over no calls at all, or without tools",
+            "the fixture with spaces around its name": "`{{ fixture }}` with spaces",
             "min_progress where nobody counts": "`min_progress` in another block than `assert`",
         },
     ),

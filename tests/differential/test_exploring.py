@@ -162,7 +162,8 @@ def test_coverage_counts_the_same_where_nothing_is_skipped(name: str, tmp_path: 
     theirs("generate", *words, folder=tmp_path)
     for path in sorted((tmp_path / "suite").glob("*.yaml"))[1:]:
         path.unlink()
-    asked = ("coverage", "--suite", "suite", "--server", command, "--coverage-json")
+    asked = ("coverage", "--timeout", "2m", "--suite", "suite", "--server", command)
+    asked += ("--coverage-json",)
     assert theirs(*asked, "theirs.json", folder=tmp_path).code == 0
     assert ours(*asked, "ours.json", folder=tmp_path).code == 0
     before = json.loads((tmp_path / "theirs.json").read_text())
@@ -176,7 +177,8 @@ def test_coverage_counts_the_same_where_nothing_is_skipped(name: str, tmp_path: 
 def test_a_skipped_test_covers_nothing(tmp_path: Path) -> None:
     command = server("only=wipe", tmp_path)
     ours("generate", "--server", command, "--output", "suite", folder=tmp_path)
-    asked = ("coverage", "--suite", "suite", "--server", command, "--coverage-json")
+    asked = ("coverage", "--timeout", "2m", "--suite", "suite", "--server", command)
+    asked += ("--coverage-json",)
     theirs(*asked, "theirs.json", folder=tmp_path)
     ours(*asked, "ours.json", folder=tmp_path)
     assert json.loads((tmp_path / "theirs.json").read_text())["percentage"] == 100

@@ -35,7 +35,15 @@ def theirs(*command: str) -> list[dict[str, Any]]:
 
 
 def ours(*command: str) -> list[dict[str, Any]]:
-    return list(json.loads(mcptest("lint", "--json", "--", *command).out)["findings"])
+    return list(
+        json.loads(mcptest("lint", "--json", "--profile", "mcp-assert", "--", *command).out)[
+            "findings"
+        ]
+    )
+
+
+def severities(findings: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(one["code"], one["severity"]) for one in findings}
 
 
 def keys(findings: Sequence[dict[str, Any]]) -> set[Key]:
@@ -63,6 +71,8 @@ def compare(*command: str) -> tuple[set[Key], set[Key]]:
     assert in_circles(here, ("parameters: ", "\0")) == in_circles(there, ("between ", ". "))
     known = {one for one in keys(here) if not one[0].startswith("L")}
     assert here or there, "nothing was compared"
+    codes = {one["code"] for one in here}
+    assert severities(here) == {one for one in severities(there) if one[0] in codes}
     return keys(there) - known, known - keys(there)
 
 

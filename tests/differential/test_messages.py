@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.differential.both_tools import REFUSED, Said, said_by_both
+from tests.differential.both_tools import REFUSED, Case, Said, said_by_both
 from tests.differential.differences import NO_PATTERN
 from tests.differential.stub_cases import INVALID_PATTERNS, stub_cases
 
@@ -35,6 +37,48 @@ def test_both_tools_say_the_same_of_every_shape_of_answer(tmp_path: Path) -> Non
     assert f"\n| {NO_PATTERN} |" in PAGE.read_text(encoding="utf-8")
     # a stub that no tool can talk to would make everything the same
     assert Counter(said.status for said in ours.values())["PASS"] > len(cases) / 3
+
+
+SHUFFLED = {
+    "z": 1,
+    "b": {"y": [{"d": 1, "c": 2}], "x": None},
+    "a": "t",
+    "B": 1.0,
+    "\u00e9": 1,
+    "_": 2,
+}
+STRINGS = {"z": "1", "a": "2", "m": "3"}
+
+
+@pytest.mark.peer
+def test_both_tools_send_arguments_in_the_same_order(tmp_path: Path) -> None:
+    """As Go writes them: sorted by name, at any depth. The server tells what it got."""
+    server = {"command": "python", "args": ["-S", "-E", "stub.py", '"mirror"']}
+    blocks: dict[str, dict[str, Any]] = {
+        "assert": {"tool": "t", "args": SHUFFLED},
+        "assert_sampling": {"tool": "t", "args": SHUFFLED},
+        "assert_prompts": {"get": {"name": "p", "arguments": STRINGS}},
+    }
+    cases = [
+        Case(
+            kind,
+            "FAIL",
+            {"name": kind, "server": server, kind: {**block, "expect": {"equals": ""}}},
+        )
+        for kind, block in blocks.items()
+    ]
+    captured = {"tool": "t", "args": {"z": 1, "a": 2}, "capture": {"sent": "$"}}
+    call = {"tool": "t", "args": {"text": "{{sent}}"}, "expect": {"equals": ""}}
+    cases.append(
+        Case(
+            "setup",
+            "FAIL",
+            {"name": "setup", "server": server, "setup": [captured], "assert": call},
+        )
+    )
+    theirs, ours = said_by_both(cases, tmp_path)
+    assert ours == theirs
+    assert list(json.loads(ours["assert"].detail.partition("got:  ")[2])) == sorted(SHUFFLED)
 
 
 def in_our_words(said: Said) -> Said:

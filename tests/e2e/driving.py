@@ -39,23 +39,26 @@ class Done:
 
 
 def mcptest(
-    *argv: str, cwd: str | Path | None = None, env: Mapping[str, str] | None = None
+    *argv: str,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    bound: float = BOUND,
 ) -> Done:
     """Run the command to its end, without the time that its imports take."""
     environment = os.environ if env is None else env
     warm = warm_command()
     if not warm.is_like(environment):
-        return mcptest_anew(*argv, cwd=cwd, env=env)
-    code, out, err = warm.run(argv, str(cwd or Path.cwd()), environment, BOUND)
+        return mcptest_anew(*argv, cwd=cwd, env=env, bound=bound)
+    code, out, err = warm.run(argv, str(cwd or Path.cwd()), environment, bound)
     return Done(code, out.decode(), err.decode())
 
 
-def mcptest_anew(*argv: str, **options: Any) -> Done:
+def mcptest_anew(*argv: str, bound: float = BOUND, **options: Any) -> Done:
     """Run the command to its end, in an interpreter that starts for it."""
     done = subprocess.run(
         [sys.executable, "-m", "mcptest", *argv],
         capture_output=True,
-        timeout=BOUND,
+        timeout=bound,
         stdin=subprocess.DEVNULL,
         **options,
     )

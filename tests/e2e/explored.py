@@ -3,7 +3,8 @@
 Words choose what is offered: `only=a,b` these tools, `many=N` so many more,
 `strange` entries that are none, `bare` no annotations,
 `paged` one tool a page, `prompts`, `resources`, `ticking` a resource that changes by itself;
-`file=PATH` is what the tools that write write to.
+`file=PATH` is what the tools that write write to; `slow=SECONDS` is what each request but the first
+takes, and `log=PATH` is where the methods are written to.
 """
 
 from __future__ import annotations
@@ -85,6 +86,11 @@ def put(args: dict) -> dict:
     return text("put")
 
 
+def bumped(name: str) -> int:
+    STATE[name] = STATE.get(name, 0) + 1
+    return STATE[name]
+
+
 WRITES = {"readOnlyHint": False, "destructiveHint": False}
 TOOLS = {
     "echo": (lambda args: text(args["text"]), TEXT, READS),
@@ -106,8 +112,16 @@ TOOLS = {
     "silent": (lambda args: text("nobody says what I do"), NOTHING, None),
     "wipe": (lambda args: text("wiped"), NOTHING, {"destructiveHint": True}),
 }
+MORE = {
+    # Only when they are named.
+    "tally": (lambda args: text(str(len(STATE["notes"]))), NOTHING, READS),
+    "count_calls": (lambda args: text(str(bumped("calls"))), NOTHING, READS),
+    "coarse_clock": (lambda args: text(str(STATE["requests"] // 7)), NOTHING, READS),
+    **{f"slow_{number}": (lambda args: text("done"), NOTHING, READS) for number in range(40)},
+}
 OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 CHOSEN = WORDS["only"].split(",") if "only" in WORDS else list(TOOLS)
+TOOLS |= MORE
 for number in range(int(WORDS.get("many", 0))):
     TOOLS[f"copy_{number}"] = TOOLS["echo"]
     CHOSEN.append(f"copy_{number}")
@@ -182,6 +196,14 @@ def answer(method: str, params: dict) -> object:
     raise Failed(-32601, "Method not found")
 
 
+def take_time(method: str) -> None:
+    if "log" in WORDS:
+        with open(WORDS["log"], "a") as file:  # noqa: PTH123 - pathlib is slow to import
+            file.write(f"{method}\n")
+    if "slow" in WORDS:
+        time.sleep(float(WORDS["slow"]))
+
+
 def main() -> None:
     if "ROGUE_PIDS" in os.environ:
         with open(os.environ["ROGUE_PIDS"], "a") as file:  # noqa: PTH123 - pathlib is slow
@@ -190,6 +212,9 @@ def main() -> None:
         message = json.loads(line)
         if "id" not in message or "method" not in message:
             continue
+        bumped("requests")
+        if message["method"] not in {"initialize", "server/discover"}:
+            take_time(message["method"])
         try:
             result = answer(message["method"], message.get("params", {}))
         except Failed as failure:

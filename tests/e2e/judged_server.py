@@ -85,6 +85,14 @@ def answer(way: str, message: dict[str, Any], log: str) -> None:
         fail(identifier, -32601)
 
 
+def with_coerced_id(way: str, message: Any) -> Any:
+    """As a server reads ids that keeps all of them as whole numbers."""
+    identifier = message.get("id") if isinstance(message, dict) else None
+    if way == "ids-to-numbers" and isinstance(identifier, str) and identifier.isdigit():
+        return {**message, "id": int(identifier)}
+    return message
+
+
 def main(way: str, log: str) -> None:
     if way == "banner":
         print("Welcome!", flush=True)
@@ -99,7 +107,7 @@ def main(way: str, log: str) -> None:
         if not isinstance(message, dict) or "method" not in message:
             fail(message.get("id") if isinstance(message, dict) else None, -32600)
         elif "id" in message:
-            answer(way, message, log)
+            answer(way, with_coerced_id(way, message), log)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,13 @@ class Site:
         (self.folder / name).write_text(json.dumps({**top, "tests": list(tests)}, indent=1))
         return name
 
+    def files(self, tests: Sequence[Mapping[str, Any]], folder: str = "evals") -> str:
+        """Write each test into a file of its own: the form of mcp-assert."""
+        (self.folder / folder).mkdir()
+        for number, test in enumerate(tests):
+            (self.folder / folder / f"{number:03}.yaml").write_text(json.dumps(test, indent=1))
+        return folder
+
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if k not in _CI}
         return {**kept, "TMPDIR": str(self.temporary), **self.env, **more}

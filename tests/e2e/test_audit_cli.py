@@ -126,6 +126,62 @@ def test_what_changes_by_itself_is_held_against_nobody() -> None:
     assert claim["detail"] == "two calls changed resource note://all"
 
 
+def test_a_change_that_only_another_tool_shows_is_held_against_the_liar() -> None:
+    report = report_of(words=("only=echo,scribble,tally",))
+    (claim,) = result_of(report, "scribble")["claims"]
+    assert claim["holds"] is False
+    assert claim["detail"] == "two calls changed the answer of tally"
+    (honest,) = result_of(report, "echo")["claims"]
+    assert honest["holds"] is True
+    assert honest["detail"] == (
+        "nothing visible changed by two calls: the lists, the answers of 2 tools"
+    )
+
+
+def test_a_liar_is_found_out_whatever_other_tools_do_when_they_are_asked() -> None:
+    report = report_of(words=("only=scribble,echo,count_calls,clock,tally",))
+    lies = {one["tool"] for one in report["results"] if "findings" in one}
+    assert lies == {"scribble"}
+
+
+def test_an_answer_that_moves_on_now_and_then_is_held_against_nobody() -> None:
+    report = report_of(words=("only=echo,structured,coarse_clock,clock,tally",))
+    assert [one["tool"] for one in report["results"] if "findings" in one] == []
+
+
+def test_where_nothing_is_visible_nothing_is_claimed() -> None:
+    report = report_of(words=("only=echo",))
+    (claim,) = result_of(report, "echo")["claims"]
+    assert (claim["holds"], claim["detail"]) == (None, "nothing of the server's state is visible")
+
+
+def test_answers_errors_and_crashes_are_told_apart() -> None:
+    report = report_of(words=("only=echo,complain,internal,refuse",))
+    summary = {name: count for name, count in report["summary"].items() if count}
+    assert summary == {
+        "healthy": 2,
+        "answers": 1,
+        "answers_with_errors": 1,
+        "crash": 1,
+        "refused": 1,
+    }
+    assert report["score"] == report["tool_score"] == 25
+    assert report["answered"] == 50  # the score of mcp-assert
+    worked = {one["tool"]: one["worked"] for one in report["results"]}
+    assert worked == {"echo": True, "complain": False, "internal": False, "refuse": False}
+    gated = audit("--min-score", "50", words=("only=echo,complain,refuse",))
+    assert gated.code == 1
+    assert "score 33% (1 of 3 worked), 50% demanded" in gated.out
+
+
+def test_a_server_that_answers_with_errors_only_is_not_in_health() -> None:
+    done = audit(words=("only=complain",))
+    assert done.code == 0  # it is no crash, and no gate was set
+    assert "score 0% (0 of 1 worked): 1 answer with errors" in done.out
+    assert "! complain  error" in done.out
+    assert "--env" in done.out
+
+
 def test_idempotence_is_verified_where_writes_are_allowed() -> None:
     words = ("only=append,put", "resources")
     report = report_of("--include-writes", words=words)
@@ -191,7 +247,10 @@ def test_the_table_names_the_class_the_reason_and_what_to_do() -> None:
     assert "isError: no such thing" in done.out
     assert "crashed" in done.out
     assert "skipped" in done.out
-    assert "score 66%: 2 healthy, 1 crashed, 1 skipped" in done.out
+    assert (
+        "score 33% (1 of 3 worked): 1 answer, 1 answer with errors, 1 crashed, 1 skipped"
+        in done.out
+    )
     assert "isError: true" in done.out.partition("Next steps:")[2]
 
 
@@ -213,7 +272,7 @@ def test_quiet_leaves_out_what_is_in_order() -> None:
     assert "internal" in done.out
     assert "✓ echo" not in done.out
     quiet = audit("--quiet", words=("only=echo",))
-    assert quiet.out == "score 100%: 1 healthy\n"
+    assert quiet.out == "score 100% (1 of 1 worked): 1 answer\n"
 
 
 def test_in_docker_everything_is_called(tmp_path: Path) -> None:
@@ -302,7 +361,10 @@ def test_the_demo_is_audited_over_every_transport(way: str, tmp_path: Path) -> N
     report = json.loads(done.out)
     assert done.code == 0, done.said
     assert report["transport"] == way
-    assert report["score"] == 100
+    assert report["answered"] == 100
+    erring = [one["tool"] for one in report["results"] if one["is_error"]]
+    assert erring == ["fail", "read_file"]
+    assert report["score"] == 93
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-06-18", "2026-07-28"])

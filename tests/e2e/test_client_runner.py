@@ -68,7 +68,7 @@ def scenario(script: type[Script] = Sums, **changed: object) -> Scenario:
         "description": "The client adds two numbers.",
         "revisions": frozenset({D, E}),
         "suites": frozenset({"ours"}),
-        "make": lambda revision: script(),
+        "make": script,
         "checks": (Check(id="called", title="Called", description="it calls", judge=calls),),
         **changed,
     }
@@ -248,9 +248,9 @@ def test_the_capture_is_kept_and_can_be_judged_again(tmp_path: Path) -> None:
     called_at = row(result, "called").record
     assert called_at is not None
     assert records[called_at]["message"]["method"] == "tools/call"
-    revision, _, rows = judged_capture(scenario(), str(capture))
-    assert revision is D
-    assert rows == tuple(check for check in result.checks if check.id != "client-exit")
+    again = judged_capture(scenario(), [str(capture)])
+    assert again.revision is D
+    assert again.checks == tuple(check for check in result.checks if check.id != "client-exit")
 
 
 def test_results_are_written_as_the_official_suite_has_them(tmp_path: Path) -> None:

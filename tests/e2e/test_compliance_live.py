@@ -222,9 +222,20 @@ def test_a_banner_is_one_finding(tmp_path: Path) -> None:
 
 def test_silence_to_one_method_costs_that_rule_only(tmp_path: Path) -> None:
     judgement = judged("ignores-unknown", tmp_path)
-    assert {"JSONRPC-001", "COMPL-001"} <= set(failed(judgement))
-    assert judgement.count(Outcome.INCONCLUSIVE) == 0
+    assert failed(judgement) == ["MSG-009"]
+    assert result(judgement, "JSONRPC-001").reason == "the same fault as MSG-009, which tells of it"
+    assert result(judgement, "COMPL-001").outcome is Outcome.NOT_OBSERVED
     assert result(judgement, "TOOLS-005").outcome is Outcome.PASS
+
+
+def test_ids_that_come_back_changed_are_one_finding(tmp_path: Path) -> None:
+    judgement = judged("ids-to-numbers", tmp_path)
+    assert failed(judgement) == ["JSONRPC-004"]
+    for rule in ("MSG-006", "MSG-009"):
+        same = "the same fault as JSONRPC-004, which tells of it"
+        assert result(judgement, rule).reason == same
+    assert judgement.grade is not None
+    assert judgement.grade.caps == ("at best B+: 1 MUST rule failed",)
 
 
 def test_the_question_after_which_nothing_is_answered_is_found(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_reserved_codes_are_found() -> None:
 def test_a_discovery_without_the_revision_is_no_readiness() -> None:
     done = doctor("--json", server=modern("discover"))
     assert done.code == 3
-    assert "does not speak 2026-07-28" in done.err
+    assert "2025-11-25 was offered: the newest that server/discover lists" in done.err
 
 
 def test_an_unrelated_code_says_nothing_about_the_move() -> None:

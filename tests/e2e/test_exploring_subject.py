@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.model.errors import PeerError
+from mcptest.model.revision import Revision
 from mcptest.run.exploring.outcome import Kind
 from mcptest.run.exploring.safety import is_safe, why_not
 from mcptest.run.exploring.subject import Subject
@@ -113,7 +114,8 @@ def test_a_server_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     once.write_text(f'#!/bin/sh\nrm "$0"\nexec {sys.executable} -I -S {EXPLORED}\n')
     once.chmod(0o755)
     command = ("/bin/sh", str(once))
-    with Subject(Target(way="stdio", label="once", command=command), startup=10) as subject:
+    target = Target(way="stdio", label="once", command=command)
+    with Subject(target, revision=Revision.V2025_11_25, startup=10) as subject:
         subject.call("leave", {})
         details = [subject.call("echo", {"text": "a"}).detail for _ in range(3)]
     assert "did not come back: " in details[0]

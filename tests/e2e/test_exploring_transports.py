@@ -59,7 +59,7 @@ def test_audit_and_lint_see_the_same_tools_as_over_a_pipe(
     over_pipe = mcptest("lint", "--server", "demo", "--spec-version", revision, "--json")
     assert linted["findings"] == json.loads(over_pipe.out)["findings"]
     assert audited["tool_count"] == linted["tools"]
-    assert audited["score"] == 100
+    assert audited["answered"] == 100
 
 
 def test_behind_a_url_there_is_one_server_whatever_jobs_says(demo: str, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_nothing_to_fuzz_is_not_green() -> None:
 def test_the_seed_is_printed_also_when_it_was_chance() -> None:
     done = mcptest("fuzz", "--tool", "sound", "--", *FUZZED)
     assert done.code == 0
-    assert done.out.splitlines()[1].startswith("seed ")
+    assert any(line.startswith("seed ") for line in done.out.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -180,6 +180,21 @@ def test_every_report_is_written_and_can_be_read(tmp_path: Path) -> None:
     assert list(captures.glob("session-*.jsonl"))
 
 
+def test_the_summary_of_a_ci_step_is_appended_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("of an earlier step\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    markdown = tmp_path / "report.md"
+    fuzz("--tool", "sound", "--runs", "3", "--markdown", str(markdown))
+    assert summary.read_text() == "of an earlier step\n" + markdown.read_text() + "\n"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))
+    done = fuzz("--tool", "sound", "--runs", "3")
+    assert (done.code, "the step summary" in done.err) == (0, True)
+    assert fuzz("--tool", "sound", "--runs", "3", "--strict-reports").code == 1
+
+
 def test_a_secret_that_gets_out_is_found_and_not_shown(tmp_path: Path) -> None:
     server = tmp_path / "tells.py"
     source = Path(FUZZED[-1]).read_text()
@@ -193,6 +208,20 @@ def test_a_secret_that_gets_out_is_found_and_not_shown(tmp_path: Path) -> None:
     assert done.code == 1
     assert "LEAK" in done.out
     assert "hunter2" not in done.out + done.err
+    assert """--env API_KEY="$API_KEY\"""" in done.out  # a line that can be pasted
+
+
+def test_a_url_that_a_server_was_given_is_no_secret(tmp_path: Path) -> None:
+    server = tmp_path / "tells.py"
+    source = Path(FUZZED[-1]).read_text()
+    server.write_text(
+        source.replace("return said(json.dumps(arguments))", "return said(os.environ['BASE_URL'])")
+    )
+    done = mcptest(
+        *("fuzz", "--env", "BASE_URL=https://api.example.com/v2", "--tool", "sound"),
+        *("--runs", "5", "--", sys.executable, "-I", "-S", str(server)),
+    )
+    assert done.code == 0, done.out
 
 
 @pytest.mark.skipif(not NPM.is_dir(), reason="the npm servers are not installed")

@@ -19,7 +19,7 @@ from mcptest.transport.target import Target
 from tests.e2e.driving import mcptest
 
 SERVER = """
-import json, os, sys, threading, time
+import fcntl, json, os, sys, threading, time
 
 def said(text, error=False):
     return {"result": {"content": [{"type": "text", "text": text}], "isError": error}}
@@ -60,7 +60,7 @@ def answer(message):
 LOCK = threading.Lock()
 TOOLS = sys.argv[2:]
 if sys.argv[1] != "-":
-    os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL))
+    fcntl.flock(os.open(sys.argv[1], os.O_CREAT | os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
 for line in sys.stdin.buffer:
     message = json.loads(line)
     if "id" in message:

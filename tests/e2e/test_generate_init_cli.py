@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -113,6 +114,57 @@ def test_a_suite_of_a_server_passes_at_once(tmp_path: Path) -> None:
     assert "'note://gone' is broken" in done.out
     assert set(verdicts.values()) == {"PASS", "SKIP"}
     assert verdicts["wipe answers"] == "SKIP"
+
+
+def test_what_a_run_needs_is_said_and_a_run_without_it_is_not_green(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    argv = ("--env", "API_KEY=k-123456", "--", *EXPLORED, "only=echo,complain")
+    done = mcptest("init", str(folder), *argv)
+    assert done.code == 0, done.said
+    assert "a run needs in the environment: API_KEY" in done.out
+    assert "1 expect the error that was seen" in done.out
+    without = mcptest("run", str(folder))
+    assert without.code == 4
+    assert "all 2 tests were skipped: env var API_KEY not set (2)" in without.err
+    assert mcptest("run", str(folder), env={**os.environ, "API_KEY": "k-123456"}).code == 0
+
+
+def test_a_test_that_was_seen_to_end_in_an_error_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "evals"
+    mcptest("init", str(folder), "--", *EXPLORED, "only=complain")
+    written = (folder / "complain.yaml").read_text()
+    assert "is_error: true" in written
+    assert "# the input is made up, and is answered with an error: no such thing" in written
+
+
+def test_a_fault_that_no_test_looks_for_is_not_called_a_failing_test(tmp_path: Path) -> None:
+    words = ("only=unstructured,misshapen,internal",)
+    done = mcptest("init", str(tmp_path / "evals"), "--no-snapshots", "--", *EXPLORED, *words)
+    assert "'internal' is broken: its test will fail" in done.out
+    assert "'misshapen' is broken: its test will fail" in done.out
+    assert "'unstructured' has a fault that its test does not look for: " in done.out
+    failed = mcptest("run", str(tmp_path / "evals"), "--json").out
+    outcomes = {one["name"]: one["status"] for one in json.loads(failed)}
+    assert outcomes == {
+        "internal answers": "FAIL",
+        "misshapen answers": "FAIL",
+        "unstructured answers": "PASS",
+    }
+
+
+def test_a_suite_of_which_no_test_runs_is_said_to_be_one(tmp_path: Path) -> None:
+    for command in (("init", str(tmp_path / "a")), ("generate", "--output", str(tmp_path / "b"))):
+        done = mcptest(*command, "--", *EXPLORED, "only=wipe,silent")
+        assert "no test of these runs as it stands; each file says why" in done.out, done.said
+
+
+def test_a_command_with_a_secret_is_named_with_a_variable_where_the_suite_is_run(
+    tmp_path: Path,
+) -> None:
+    secret = "--api-key=k-123456"
+    done = mcptest("init", str(tmp_path / "evals"), "--", *EXPLORED, "only=echo", secret)
+    assert "k-123456" not in done.out
+    assert """--api-key='"$API_KEY\"""" in done.out
 
 
 def test_what_may_write_is_not_called_by_init(tmp_path: Path) -> None:

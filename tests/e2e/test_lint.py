@@ -29,7 +29,7 @@ SILENT = {"name": "silent", "inputSchema": {"type": "object"}}
 
 TELLTALE = """
 import json, os, sys
-tool = {"name": "tell", "description": "Knows the word " + os.environ["WORD"] + " by heart",
+tool = {"name": "tell", "description": "Knows the word " + os.environ["PASSWORD"] + " by heart",
         "inputSchema": {"type": "object"}}
 for line in sys.stdin:
     asked = json.loads(line)
@@ -63,11 +63,34 @@ def test_a_good_tool_has_no_findings(tmp_path: Path) -> None:
 
 def test_an_error_is_exit_code_one_and_a_warning_only_when_strict(tmp_path: Path) -> None:
     assert mcptest("lint", "--tools", listed(tmp_path, SILENT)).code == 1
-    warned = listed(tmp_path, {**GOOD, "description": "Looks up one invoice by its number."})
+    warned = listed(tmp_path, {**GOOD, "description": "Returns it, whole."})
     assert mcptest("lint", "--tools", warned).code == 0
     assert mcptest("lint", "--tools", warned, "--strict").code == 1
     assert mcptest("lint", "--tools", warned, "--threshold", "1").code == 0
-    assert mcptest("lint", "--tools", warned, "--strict", "--ignore", "W116").code == 0
+    assert mcptest("lint", "--tools", warned, "--strict", "--ignore", "W111").code == 0
+
+
+def test_a_note_is_counted_listed_when_asked_for_and_never_a_failure(tmp_path: Path) -> None:
+    noted = listed(tmp_path, {**GOOD, "description": "Looks up one invoice by its number."})
+    done = mcptest("lint", "--tools", noted, "--strict", "--threshold", "0")
+    assert done.code == 0, done.said
+    assert "no errors, no warnings, 1 note" in done.out
+    assert "does not say what it returns" not in done.out
+    for option in ("--verbose", "--select=W116"):
+        assert (
+            "W116  the description does not say what it returns"
+            in mcptest("lint", "--tools", noted, option).out
+        )
+    told = json.loads(mcptest("lint", "--tools", noted, "--json").out)
+    assert [one["severity"] for one in told["findings"]] == ["note"]
+    assert (told["errors"], told["warnings"], told["noted"]) == (0, 0, 1)
+
+
+def test_the_profile_of_mcp_assert_has_its_severities(tmp_path: Path) -> None:
+    noted = listed(tmp_path, {**GOOD, "description": "Looks up one invoice by its number."})
+    done = mcptest("lint", "--tools", noted, "--profile", "mcp-assert", "--strict")
+    assert done.code == 1
+    assert "0 errors, 1 warning (1 W116)" in done.out
 
 
 def test_more_findings_than_the_threshold_allows_fail(tmp_path: Path) -> None:
@@ -168,8 +191,8 @@ def test_only_tools_that_read_are_called(tmp_path: Path) -> None:
 def test_a_secret_that_a_server_repeats_is_not_told(tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text(TELLTALE)
-    argv = ["lint", "--fix", "--env", "WORD=hush-hush-77", "--", sys.executable, "-I", str(server)]
-    done = mcptest(*argv)
+    secret = ["--env", "PASSWORD=hush-hush-77"]
+    done = mcptest("lint", "--fix", "--verbose", *secret, "--", sys.executable, "-I", str(server))
     assert "W116" in done.out, done.said
     assert "hush-hush-77" not in done.said
     assert "***" in done.out
@@ -179,7 +202,7 @@ def test_a_list_that_ends_in_an_error_is_never_clean(tmp_path: Path) -> None:
     server = tmp_path / "server.py"
     server.write_text(TELLTALE)
     done = mcptest(
-        "lint", "--env", "BREAK=1", "--env", "WORD=x", "--", sys.executable, "-I", str(server)
+        "lint", "--env", "BREAK=1", "--env", "PASSWORD=x", "--", sys.executable, "-I", str(server)
     )
     assert done.code == 1
     assert "tools/list could not be read" in done.out
@@ -208,4 +231,7 @@ def test_an_npm_server_is_linted(tmp_path: Path) -> None:
     command = ("node", str(NPM / "server-filesystem/dist/index.js"), str(tmp_path))
     told = json.loads(mcptest("lint", "--json", "--", *command).out)
     assert told["tools"] == 14
+    assert told["errors"] == 0
+    assert told["noted"] > 20
+    told = json.loads(mcptest("lint", "--json", "--profile", "mcp-assert", "--", *command).out)
     assert told["errors"] == 16

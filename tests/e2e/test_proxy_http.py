@@ -15,8 +15,7 @@ import pytest
 
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
-from mcptest.transport.base import discard
-from mcptest.transport.target import Target, transport_for
+from mcptest.transport.target import Target, reach_of
 from tests.e2e.driving import (
     BOUND,
     NPM,
@@ -83,7 +82,7 @@ def proxied(url: str, folder: Path, *options: str) -> Iterator[Proxied]:
 def client_of(url: str, revision: Revision) -> Client:
     way: Any = "sse" if url.endswith("/sse") else "http"
     target = Target(way=way, label="proxied", url=url)
-    return Client(transport_for(target, discard), revision=revision)
+    return Client(reach=reach_of(target), revision=revision)
 
 
 # -- our own client, through the front door ------------------------------------------------

@@ -206,7 +206,7 @@ def test_a_server_of_the_old_transport_is_found_behind_any_guess(out: Path) -> N
         done = record(out, "--server", url, "--transport", "http")
     assert done.code == 0, done.said
     opened = [each["transport"] for each in records_of(out) if each["kind"] == "capture"]
-    assert opened == ["http", "sse"]
+    assert opened == ["sse"]
 
 
 @pytest.mark.npm
@@ -236,7 +236,7 @@ def test_a_banner_is_kept_and_does_not_end_the_session(out: Path) -> None:
 def test_a_server_that_only_greets_is_told_with_its_greeting(out: Path) -> None:
     done = record(out, "--timeout", "2s", command=awkward("only-banner"))
     assert done.code == 3
-    assert "no answer to initialize within 2 s" in done.err
+    assert "no answer to server/discover or to initialize within 2 s" in done.err
     assert "Welcome! Listening on port 3000" in done.err
     assert not any(line.lstrip().startswith("::") for line in done.said.splitlines())
 
@@ -277,9 +277,11 @@ def test_a_server_that_dies_of_the_probe_is_met_again(out: Path, form: str) -> N
         session = json.loads(out.read_bytes())
         assert session["exchanges"][0]["request"]["method"] == "initialize"
         return
-    sessions = [each["channel"] for each in records_of(out) if each["kind"] == "capture"]
-    assert len(set(sessions)) == 2
-    assert methods_in(out)[:2] == ["server/discover", "initialize"]
+    opened = [each for each in records_of(out) if each["kind"] == "capture"]
+    assert [each["revision_reason"] for each in opened] == [
+        "the server ended when it was asked server/discover"
+    ]
+    assert methods_in(out)[0] == "initialize"
 
 
 def test_a_deaf_server_is_ended_all_the_same(out: Path, tmp_path: Path) -> None:

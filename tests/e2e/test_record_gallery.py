@@ -34,7 +34,6 @@ HARMLESS = frozenset(
         "stderr-garbage",
         "stderr-closed",
         "secrets-on-stderr",
-        "writes-before-it-reads",
         # white space that a reader of lines does not notice
         "blank-lines",
         "carriage-returns",

@@ -128,7 +128,7 @@ def test_a_client_that_fails_is_told_with_its_repeat_command(tmp_path: Path) -> 
     verdict, failure = done.out.splitlines()
     assert (done.code, verdict[:15]) == (1, "FAIL: 1 failed ")
     assert shlex.split(failure, comments=True)[:5] == ["mcptest", *argv[:4]]
-    assert failure.endswith(" (and 1 more)")
+    assert "tools_call [" in failure
     results, findings, tap = written(tmp_path)
-    assert len(results) == len(findings) == 2
+    assert len(results) == len(findings) == 1, "one cause, however many checks it keeps from"
     assert "\nnot ok 1 - tools_call " in tap

@@ -38,7 +38,28 @@ def test_the_pass_rate_decides(
 def test_when_everything_is_skipped_nothing_was_run(site: Site) -> None:
     done = site.run(suite_with(site, 0, 0, skipped=3), "--threshold", "0", command="ci")
     assert done.code == 4
-    assert "nothing was run: all 3 tests were skipped" in done.err
+    assert "nothing was run: all 3 tests were skipped: skip: true (3)" in done.err
+
+
+def test_a_run_and_a_matrix_in_which_everything_is_skipped_are_not_green(site: Site) -> None:
+    suite = suite_with(site, 0, 0, skipped=2)
+    done = site.run(suite)
+    assert (done.code, done.err) == (
+        4,
+        "mcptest: nothing was run: all 2 tests were skipped: skip: true (2)\n",
+    )
+    done = site.run(suite, "--languages", f"a:{shlex.join(REPLIER)}", command="matrix")
+    assert done.code == 4
+    assert "all 2 tests were skipped" in done.err
+
+
+def test_a_run_that_lacks_a_variable_names_it(site: Site) -> None:
+    gated = {"name": "gated", "skip_unless_env": "NO_SUCH_KEY", "assert": call()}
+    done = site.run(site.suite([gated, {**gated, "name": "too"}], server=server()))
+    assert done.code == 4
+    assert "all 2 tests were skipped: env var NO_SUCH_KEY not set (2)" in done.err
+    done = site.run(site.suite([gated, {"name": "runs", "assert": call()}], server=server()))
+    assert done.code == 0
     assert "0%" not in done.said
 
 

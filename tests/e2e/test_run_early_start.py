@@ -157,13 +157,16 @@ def test_a_run_that_depends_on_more_than_its_suites_is_not_remembered(
     by_environment = {**server(), "env": {"TOKEN": "${A_SECRET_OF_OURS:-none}"}}
     site.suite([plain], "env.yaml", server=by_environment)
     site.suite([plain], "cwd.yaml", server={**server(), "cwd": str(site.folder)})
+    site.suite([plain], "clean.yaml", server={**server(), "clean_env": True})
     site.suite([{**plain, "skip_unless_env": "HOME"}], "skip.yaml", server=server())
     site.suite([plain], "plain.yaml", server=server())
     command = subprocess.list2cmdline(REPLIER)
     for words in (
         ("env.yaml",),
         ("cwd.yaml",),
+        ("clean.yaml",),
         ("skip.yaml",),
+        ("plain.yaml", "--clean-env"),
         ("plain.yaml", "--env", "A=b"),
         ("plain.yaml", "--server", command),
         ("plain.yaml", "--capture", "captures"),
@@ -173,6 +176,21 @@ def test_a_run_that_depends_on_more_than_its_suites_is_not_remembered(
         assert not memory.exists(), words
     assert site.run("plain.yaml").code == 0
     assert len(list(memory.iterdir())) == 1
+
+
+def test_a_server_that_is_started_early_sees_the_environment_of_this_run(
+    site: Site, memory: Path
+) -> None:
+    suite = site.suite(
+        [{"name": "t", "assert": call("env", {"equals": "second"}, name="OF_THE_CALLER")}],
+        server=server(),
+    )
+    assert site.run(suite, OF_THE_CALLER="first").code == 1
+    assert site.run(suite, OF_THE_CALLER="second").code == 0
+    assert is_early(site, suite, OF_THE_CALLER="second")
+    kept = b"".join(path.read_bytes() for path in memory.iterdir())
+    assert b"second" not in kept
+    assert b"OF_THE_CALLER" not in kept
 
 
 def test_a_home_that_can_not_be_written_to_costs_only_the_early_start(site: Site) -> None:
@@ -199,7 +217,7 @@ def test_a_server_that_is_not_the_one_of_the_suite_is_ended_and_not_talked_to(
     assert site.run(*words).code == 0
     mislead(memory, site)
     assert site.run(*words).code == 0
-    assert len(starts(site)) == 6
+    assert len(starts(site)) == 2 * (3 + 1)  # each run found out once what the server speaks
     other = (site.folder / "other").read_text() if (site.folder / "other").exists() else ""
     assert "call" not in other
     site.pids.write_text("".join(f"{line.split()[1]}\n" for line in other.splitlines()))

@@ -34,7 +34,16 @@ def test_fresh_gives_each_test_a_server_of_its_own(site: Site) -> None:
     tests = [{"name": f"t{n}", "assert": call("count", {"equals": "1"})} for n in range(5)]
     suite = site.suite(tests, server=logging_server(site))
     assert site.run(suite).code == 0
-    assert len({pid for _, pid, what in noted(site) if what == "start"}) == 5
+    assert len({pid for _, pid, what in noted(site) if what.startswith("call")}) == 5
+    # One more was asked what it speaks, which is found out once.
+    assert len({pid for _, pid, what in noted(site) if what == "start"}) == 5 + 1
+
+
+def test_a_revision_that_is_asked_for_costs_no_start(site: Site) -> None:
+    tests = [{"name": f"t{n}", "assert": call("count", {"equals": "1"})} for n in range(3)]
+    suite = site.suite(tests, server=logging_server(site))
+    assert site.run(suite, "--spec-version", "2025-11-25").code == 0
+    assert len({pid for _, pid, what in noted(site) if what == "start"}) == 3
 
 
 @pytest.mark.parametrize("way", ["suite", "option"])
@@ -44,7 +53,7 @@ def test_shared_gives_all_tests_one_server_in_their_order(site: Site, way: str) 
     suite = site.suite(tests, server=logging_server(site), **top)
     options = [] if way == "suite" else ["--isolation", "shared"]
     assert site.run(suite, *options).code == 0
-    assert [what for _, _, what in noted(site)].count("start") == 1
+    assert len({pid for _, pid, what in noted(site) if what.startswith("call")}) == 1
 
 
 def test_tests_that_differ_in_their_server_do_not_share_it(site: Site) -> None:
@@ -164,6 +173,89 @@ def test_jobs_bounds_how_many_tests_run_at_a_time(site: Site) -> None:
     assert all(later - earlier > 0.19 for earlier, later in pairwise(calls))
 
 
+# -- one at a time -----------------------------------------------------------------------------
+
+ONE_PROCESS = "2025-11-25"
+"""A revision that is named needs no second process to find out about."""
+
+
+def servers_that_overlap(site: Site) -> int:
+    """How many servers were started before the one before them had ended."""
+    running = overlaps = 0
+    for _, _, what in noted(site):
+        overlaps += what == "start" and running > 0
+        running += {"start": 1, "end": -1}.get(what, 0)
+    return overlaps
+
+
+def single_files(site: Site, count: int = 4, **members: Any) -> str:
+    spec = logging_server(site, spec_version=ONE_PROCESS)
+    tests = [
+        {"name": f"t{n}", "server": spec, "assert": call("nap", seconds=0.05)} for n in range(count)
+    ]
+    return site.files([{**test, **members} for test in tests])
+
+
+@pytest.mark.parametrize("options", [(), ("--jobs", "1"), ("--trials", "2"), ("--in-flight", "4")])
+def test_tests_that_are_a_file_each_never_have_two_servers_at_once(
+    site: Site, options: tuple[str, ...]
+) -> None:
+    done = site.run(single_files(site), "--json-file", "run.json", *options)
+    assert done.code == 0, done.said
+    assert servers_that_overlap(site) == 0
+    said = [note for note in site.saved().get("notes", []) if note.startswith("one test at a time")]
+    assert len(said) == (0 if "--jobs" in options else 1)
+    assert done.out.count("one test at a time") == len(said)
+
+
+@pytest.mark.parametrize("jobs", ["4", "auto"])
+def test_jobs_that_are_asked_for_run_single_files_side_by_side(site: Site, jobs: str) -> None:
+    done = site.run(single_files(site), "--jobs", jobs)
+    assert done.code == 0, done.said
+    assert "one test at a time" not in done.said
+    if jobs == "4":
+        assert servers_that_overlap(site) > 0
+
+
+def test_a_shared_file_outside_of_the_fixture_is_seen_by_one_test_at_a_time(site: Site) -> None:
+    """As with a server that keeps what it learns beside its own program."""
+    state = site.folder / "state"
+    read = {"tool": "read", "args": {"path": str(state)}, "capture": {"before": "$"}}
+    tests = [
+        {
+            "name": f"t{n}",
+            "server": server(),
+            "setup": [read, {"tool": "write", "args": {"path": str(state), "text": f"{n}"}}],
+            "assert": call("read", {"equals": str(n)}, path=str(state)),
+        }
+        for n in range(8)
+    ]
+    state.write_text("")
+    done = site.run(site.files(tests), "--json")
+    assert [each["status"] for each in site.results(done).values()] == ["PASS"] * 8
+
+
+def test_the_first_failure_ends_a_line_of_tests(site: Site) -> None:
+    suite = single_files(site, **{"assert": call("echo", {"equals": "x"}, text="y")})
+    done = site.run(suite, "-x", "--json")
+    assert done.code == 1
+    assert len(site.results(done)) == 1
+    site.assert_nothing_is_left()
+
+
+def test_a_server_that_cannot_start_costs_one_test_of_a_line(site: Site) -> None:
+    tests = [
+        {"name": "good", "server": server(), "assert": call()},
+        {"name": "bad", "server": {"command": "no-such-program"}, "assert": call()},
+        {"name": "fine", "server": server(), "assert": call()},
+    ]
+    done = site.run(site.files(tests), "--json")
+    assert [each["status"] for each in site.results(done).values()] == ["PASS", "FAIL", "PASS"]
+
+
+# -- a URL -------------------------------------------------------------------------------------
+
+
 def test_tests_of_a_url_have_a_session_and_a_capture_each(site: Site) -> None:
     port = free_port()
     demo = [sys.executable, "-m", "mcptest.peer.demo", "--transport", "http", "--port", str(port)]
@@ -226,6 +318,34 @@ def test_docker_wraps_the_command_and_mounts_the_fixture_itself(site: Site, dock
     assert words[:6] == ["run", "--rm", "-i", "-v", f"{data}:{data}", "-e"]
     assert words[6:8] == ["SPECIAL=one two", "an/image"]
     assert words[8] == spec["command"]
+
+
+@pytest.mark.parametrize("options", [(), ("--jobs", "4"), ("--isolation", "shared")])
+def test_tests_on_the_fixture_that_docker_mounts_run_one_after_the_other(
+    site: Site, docker: Path, options: tuple[str, ...]
+) -> None:
+    data = site.folder / "data"
+    data.mkdir()
+    path = "{{fixture}}/f"
+    tests = [
+        {
+            "name": f"t{n}",
+            "server": logging_server(site, f"name={n}", spec_version=ONE_PROCESS),
+            "setup": [
+                {"tool": "write", "args": {"path": path, "text": f"{n}"}},
+                {"tool": "nap", "args": {"seconds": 0.05}},
+            ],
+            "assert": call("read", {"equals": str(n)}, path=path),
+        }
+        for n in range(3)
+    ]
+    done = site.run(
+        site.suite(tests),
+        *("--docker", "an/image", "--fixture", "data", "--json-file", "run.json", *options),
+    )
+    assert done.code == 0, done.said
+    assert servers_that_overlap(site) == 0
+    assert any("on the fixture itself" in note for note in site.saved().get("notes", []))
 
 
 def test_docker_of_the_suite_wins_and_gets_a_copy_of_the_fixture(site: Site, docker: Path) -> None:

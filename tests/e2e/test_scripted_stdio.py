@@ -19,8 +19,7 @@ from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
 from mcptest.peer.demo.protocol import MAX_MESSAGE_BYTES
 from mcptest.run.conformance.scenario_serving import judged_capture
-from mcptest.transport.base import discard
-from mcptest.transport.target import Target, transport_for
+from mcptest.transport.target import Target, reach_of
 from tests.e2e.driving import BOUND, mcptest, records_of, wait_until
 from tests.unit.playing import Adder, D, E, Http, good_session, on_its_own, playing
 
@@ -64,9 +63,33 @@ def test_a_capture_by_hand_can_be_judged(tmp_path: Path) -> None:
     assert process.returncode == 0
     from mcptest.clients.catalogue import scenario_named
 
-    revision, transport, rows = judged_capture(scenario_named("tools_call"), str(capture))
-    assert (revision, transport) == (E, "stdio")
-    assert {row.status.value for row in rows} == {"SUCCESS"}
+    result = judged_capture(scenario_named("tools_call"), [str(capture)])
+    assert (result.revision, result.transport) == (E, "stdio")
+    assert {row.status.value for row in result.checks} == {"SUCCESS"}
+
+
+def test_the_captures_of_a_server_that_was_restarted_are_judged_together(tmp_path: Path) -> None:
+    captures = [tmp_path / "c.jsonl", tmp_path / "c-2.jsonl"]
+    first = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    first["clientInfo"] = {"name": "host", "version": "1"}
+    wrong = {"name": "add_numbers", "arguments": {"a": "1", "b": 2}}
+    for last in (CALL, wrong):
+        words = ("--spec-version", "2025-11-25", "--capture", str(captures[0]))
+        with served(*words) as process:
+            for number, method, params in ((1, "initialize", first), (2, "tools/call", last)):
+                request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                assert ask(process, json.dumps(request).encode())["result"]
+                told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+                assert process.stdin is not None
+                process.stdin.write(json.dumps(told).encode() + b"\n")
+    options = [word for one in captures for word in ("--capture", str(one))]
+    done = mcptest("conformance", "judge", "--scenario", "tools_call", *options, "--json")
+    assert done.code == 1
+    rows = json.loads(done.out)["results"][0]["checks"]
+    (bad,) = (row for row in rows if row["status"] == "FAILURE")
+    assert bad["id"] == "tool-add-numbers"
+    assert bad["details"]["capture"] == str(captures[1])
+    assert '"a": "1"' in json.dumps(records_of(captures[1])[bad["record"]]).replace("\\", "")
 
 
 def test_what_a_rogue_client_writes_is_answered_and_the_session_goes_on(tmp_path: Path) -> None:
@@ -106,7 +129,7 @@ def test_a_second_launch_keeps_the_capture_of_the_first(tmp_path: Path) -> None:
         with served(*words) as second:
             asked(second, "tools/list")
     assert {file.name for file in tmp_path.iterdir()} == {"c.jsonl", "c-2.jsonl"}
-    assert all(len(records_of(file)) == 4 for file in tmp_path.iterdir())
+    assert all(len(records_of(file)) == 5 for file in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -114,11 +137,12 @@ def test_a_second_launch_keeps_the_capture_of_the_first(tmp_path: Path) -> None:
     [
         (("serve",), "nothing to serve was named"),
         (("serve", "--scenario", "tools_cal"), "did you mean tools_call?"),
-        (("serve", "--scenario", "tools_call", "--spec-version", "2024-11-05"), "is not for"),
+        (("serve", "--scenario", "initialize", "--spec-version", "2026-07-28"), "is not for"),
         (("serve", "--scenario", "tools_call", "--root", "."), "--root is for the demo"),
         (("serve", "demo", "--scenario", "tools_call"), "a server of its own"),
         (("serve", "demo", "--capture", "x"), "--capture goes with --scenario"),
         (("serve", "--scenario", "sse-retry"), "use --transport http"),
+        (("serve", "demo", "--capabilities", "strict"), "--capabilities goes with --scenario"),
     ],
 )
 def test_what_can_not_be_served_is_said(words: tuple[str, ...], said: str) -> None:
@@ -150,7 +174,7 @@ def test_our_own_client_is_served_on_stdio(revision: Revision | None) -> None:
     spoken = (revision or E).value
     command = (*SERVE, "--spec-version", spoken)
     target = Target(way="stdio", label="scripted", command=command)
-    with Client(transport_for(target, discard), revision=revision) as client:
+    with Client(reach=reach_of(target), revision=revision) as client:
         assert client.revision.value == spoken
         assert client.call_tool("add_numbers", CALL["arguments"]).ok  # type: ignore[arg-type]  # an object
 
@@ -161,7 +185,7 @@ def test_our_own_client_is_served_over_http(stage: Revision, finds_out: bool) ->
     with playing(Adder(), stage) as play:
         target = Target(way="http", label="scripted", url=f"{play.site.url()}/mcp")
         wanted = None if finds_out else stage
-        with Client(transport_for(target, discard), revision=wanted) as client:
+        with Client(reach=reach_of(target), revision=wanted) as client:
             assert client.revision is stage
             reply = client.call_tool("add", {"a": 1, "b": 2})
             assert reply.result["content"] == [{"type": "text", "text": "3"}]

@@ -131,7 +131,7 @@ def test_the_table_tells_what_matters_of_each(run: Run) -> None:
         "outcome",
     ]
     (sound,) = [line for line in lines if line.startswith("✓ sound")]
-    assert sound.split()[2:7] == ["2026-07-28", "A+", "100%", "16", "0"]
+    assert sound.split()[2:7] == ["2026-07-28", "A+", "93%", "16", "0"]
     assert sum("[" in line and "]" in line for line in run.done.err.splitlines()) == 4
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "mcptest"
+PROGRAMS = PACKAGE / "clients" / "drivers"
+"""Data: programs that are printed for people, with imports of their own."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Module:
 def modules() -> tuple[Module, ...]:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
+        if path.parent == PROGRAMS:
+            continue
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text()

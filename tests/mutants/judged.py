@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import select
 import subprocess
 import sys
@@ -48,8 +49,14 @@ class Seen(msgspec.Struct, frozen=True):
     not_observed: tuple[str, ...] = ()
     outcome: str = ""
     """Of the mutant's own rule."""
+    told_by: str = ""
+    """The rule to which it yielded, as one that tells of the same fault."""
     trouble: str = ""
     """Why there was no judgement."""
+
+    @property
+    def is_caught(self) -> bool:
+        return self.case.rule in self.failed or self.told_by in self.failed
 
 
 # -- which servers -----------------------------------------------------------------------------
@@ -94,6 +101,8 @@ def healthy_cases() -> list[Case]:
         for part in ("tools", "resources", "prompts", "completions", "logging", "subscribe"):
             cases.append(Case(revision, "stdio", options=("--hide", part)))
         cases.append(Case(revision, "stdio", options=("--offer", "fixtures")))
+        if not old:
+            cases += [Case(revision, way, options=("--era", "stateless")) for way in ways]
     return cases
 
 
@@ -124,13 +133,15 @@ def _order(case: Case, target: Target, rules: tuple[str, ...]) -> Order:
 
 def _seen(case: Case, judgement: Judgement) -> Seen:
     results = judgement.results
-    own = next((one.outcome.value for one in results if one.id == case.rule), "")
+    own = next((one for one in results if one.id == case.rule), None)
+    yielded = re.fullmatch(r"the same fault as (\S+), which tells of it", own.reason if own else "")
     return Seen(
         case,
         failed=tuple(one.id for one in results if one.failed),
         passed=tuple(one.id for one in results if one.outcome is Outcome.PASS),
         not_observed=tuple(one.id for one in results if one.outcome is Outcome.NOT_OBSERVED),
-        outcome=own,
+        outcome=own.outcome.value if own is not None else "",
+        told_by=yielded.group(1) if yielded is not None else "",
     )
 
 

@@ -67,7 +67,7 @@ def _tell(seen: Seen) -> None:
         if seen.failed or seen.trouble:
             options = " ".join(case.options)
             print(f"healthy demo {where} {options}: {', '.join(seen.failed)} {seen.trouble}")
-    elif case.rule not in seen.failed:
+    elif not seen.is_caught:
         print(f"missed {case.rule} {where}: {seen.outcome or seen.trouble}")
     elif len(seen.failed) > 1 and not every_mutant()[case.rule].also:
         print(f"{case.rule} {where} also fails without a reason given: {', '.join(seen.failed)}")

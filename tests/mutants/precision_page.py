@@ -9,6 +9,7 @@ import msgspec
 from mcptest.model.revision import TIMELINE, Revision
 from tests.mutants.judged import Case, Seen
 from tests.mutants.mutant import IMPOSSIBLE, TOKEN, Mutant, every_mutant
+from tests.published.readings import published_section
 
 _INTRODUCTION = """\
 # How precise the rules are
@@ -19,7 +20,7 @@ Every rule about servers is held against two kinds of servers. The demo server c
 rule fires there is a false alarm. A *mutant* is the demo with one fault, made for one rule: if that
 rule does not fail there, it can't be relied on. Each mutant is judged by the whole corpus of the
 first revision that has its rule, over the first transport on which it can be seen, so what else it
-sets off is known too.
+sets off is known too. [Servers that other people published](#published-servers) are the third kind.
 
 `python -m tests.mutants RULE-ID` is that mutant, for any client to talk to.
 """
@@ -33,7 +34,7 @@ class Precision(msgspec.Struct, frozen=True):
 
     @property
     def caught(self) -> int:
-        return sum(one.case.rule in one.failed for one in self.mutants)
+        return sum(one.is_caught for one in self.mutants)
 
     @property
     def fired(self) -> int:
@@ -61,6 +62,7 @@ def page_of(found: Precision) -> str:
         *_healthy(found),
         *_mutants(found),
         *_unbreakable(),
+        *published_section(),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -119,7 +121,8 @@ def _mutants(found: Precision) -> Iterator[str]:
     for one in sorted(found.mutants, key=lambda seen: seen.case.rule):
         case = one.case
         mutant = table[case.rule]
-        caught = "yes" if case.rule in one.failed else f"no: {one.outcome or one.trouble}"
+        caught = "yes" if one.is_caught else f"no: {one.outcome or one.trouble}"
+        caught += f", told by {one.told_by}" if one.is_caught and one.told_by else ""
         others = _others(one, mutant)
         yield f"| {case.rule} | {mutant.about} | {case.revision} {case.way} | {caught} | {others} |"
     yield ""

@@ -52,6 +52,7 @@ mutant(
     "HTTP-103",
     "DELETE is answered with 200",
     _endpoint(lambda request: request.method == "DELETE", 200),
+    options=("--era", "stateless"),
 )
 mutant(
     "HTTP-129",
@@ -454,6 +455,7 @@ mutant(
     "HTTP-126",
     "Last-Event-ID is refused",
     _endpoint(lambda request: request.header("last-event-id") is not None, 400),
+    options=("--era", "stateless"),
 )
 
 

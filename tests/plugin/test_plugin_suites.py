@@ -130,6 +130,17 @@ def test_a_skip_has_its_reason_and_starts_no_server(folder: Folder) -> None:
     assert not folder.log.exists()
 
 
+def test_a_session_in_which_every_test_of_the_suites_was_skipped_is_not_green(
+    folder: Folder,
+) -> None:
+    folder.suite(check("later", skip=True), check("elsewhere", skip_unless_env="NO_SUCH_NAME"))
+    result = folder.run("--mcptest", "evals")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["mcptest: nothing was run: all 2 tests were skipped"])
+    folder.suite(check("later", skip=True), check("runs"))
+    assert folder.run("--mcptest", "evals").ret == pytest.ExitCode.OK
+
+
 def test_a_file_of_mcp_assert_is_a_test(folder: Folder) -> None:
     (folder.path / "evals").mkdir()
     (folder.path / "evals/read.yaml").write_text(
@@ -154,13 +165,14 @@ timeout: 20s
 # -- running ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("isolation", "started"), [("fresh", 3), ("shared", 1)])
+@pytest.mark.parametrize(("isolation", "started"), [("fresh", 3 + 1), ("shared", 1 + 1)])
 def test_servers_are_fresh_or_shared_and_gone_at_the_end(
     folder: Folder, isolation: str, started: int
 ) -> None:
     folder.configure(mcptest_suites="evals", mcptest_isolation=isolation)
     folder.suite(check("one"), check("two"), check("three"))
     folder.run().assert_outcomes(passed=3)
+    # One more is asked what the server speaks, and has no part in any test.
     assert (folder.noted("start"), folder.noted("end")) == (started, started)
 
 
@@ -334,7 +346,7 @@ def test_an_interrupt_leaves_no_server(folder: Folder) -> None:
     wait_until(lambda: folder.noted("call hang"), "the call")
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == pytest.ExitCode.INTERRUPTED
-    assert [is_alive(pid) for pid in folder.pids()] == [False]
+    assert [is_alive(pid) for pid in folder.pids()] == [False, False]  # one was asked first
 
 
 def patient_server(folder: Folder) -> dict[str, Any]:
@@ -358,7 +370,7 @@ def test_a_server_that_was_started_ahead_for_nothing_is_ended(folder: Folder) ->
     naps = check("naps", "nap", {"equals": "else"}, timeout="20s")
     folder.suite(naps, check("next"), server=patient_server(folder))
     folder.run("--mcptest", "evals", "-x").assert_outcomes(failed=1)
-    assert [is_alive(pid) for pid in folder.pids()] == [False, False]
+    assert [is_alive(pid) for pid in folder.pids()] == [False] * 3  # one was asked first
 
 
 # -- xdist -----------------------------------------------------------------------------------------

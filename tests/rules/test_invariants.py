@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.revision import Revision
+from mcptest.model.revision import Era, Revision
 from mcptest.model.verdict import Outcome, Verdict
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declare import RULES
@@ -16,6 +16,7 @@ from mcptest.wire.session_source import SessionSource
 from tests.rules.captures import (
     A,
     B,
+    D,
     answer,
     ask,
     call,
@@ -29,7 +30,10 @@ from tests.rules.captures import (
     message,
     modern,
     modern_call,
+    posted,
     public,
+    raw,
+    replied,
 )
 
 PASS, FAIL = Outcome.PASS, Outcome.FAIL
@@ -77,6 +81,46 @@ def test_a_refused_probe_of_the_other_era_may_come_before_initialize() -> None:
     session = full(probe, handshake())
     assert verdict("INV-001", session).outcome is PASS
     assert outcome("META-001", probe, handshake(), ask(1, "tools/list")) is ELSEWHERE
+
+
+PROBES = {
+    "refused": [modern("p", "server/discover"), fail("p", -32601)],
+    "refused twice": [
+        *[modern("p", "server/discover"), fail("p", -32022)],
+        *[modern("q", "server/discover"), fail("q", -32601)],
+    ],
+    "bare": [ask("p", "server/discover"), fail("p", -32600)],
+    "another request": [modern("p", "tools/list"), fail("p", -32600)],
+    "unanswered": [modern("p", "server/discover")],
+    "refused by HTTP": [
+        *posted(9, modern("p", "server/discover")),
+        *replied(9, raw("server", "no"), 400),
+    ],
+    "older revisions only": modern_call(
+        "p", "server/discover", {}, complete(supportedVersions=[D], capabilities={})
+    ),
+}
+
+
+@pytest.mark.parametrize("forced", [None, Revision.V2025_11_25], ids=str)
+@pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
+def test_a_probe_of_the_stateless_era_comes_before_initialize_and_nothing_else_does(
+    probe: list[Any], forced: Revision | None
+) -> None:
+    assert verdict("INV-001", full(probe, handshake()), forced).outcome is PASS
+    judged = judge(full(probe, handshake(), ask(1, "tools/list")), all_rules(), forced)
+    assert [
+        one.rule for one in judged.verdicts if one.outcome is FAIL and one.rule[:3] == "INV"
+    ] == []
+    assert judged.era is Era.HANDSHAKE
+    if probe is not PROBES["unanswered"]:
+        between = [probe, ask(1, "tools/list"), fail(1, -32600), handshake()]
+        assert verdict("INV-001", full(between), forced).outcome is FAIL
+
+
+def test_a_session_whose_discovery_was_answered_first_is_no_handshake() -> None:
+    judged = judge(full(discover(), handshake(), ask(1, "tools/list")), all_rules())
+    assert (judged.era, judged.revision) == (Era.STATELESS, Revision.V2026_07_28)
 
 
 def test_a_session_that_speaks_both_eras_is_judged_by_both() -> None:
@@ -211,3 +255,29 @@ def test_a_revision_can_be_forced() -> None:
     assert judge(source, [], Revision.V2026_07_28).revision is Revision.V2026_07_28
     forced = verdict("INV-001", full(handshake(A)), Revision.V2026_07_28)
     assert forced.outcome is ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "text", "expected"),
+    [
+        ("tools/call", {"name": "add"}, "Method add not found", UNSEEN),
+        ("tools/call", {"name": "add"}, "Unknown method: 'add'", UNSEEN),
+        ("tools/call", {"name": "no.such"}, "no such method no.such", UNSEEN),
+        ("prompts/get", {"name": "greet"}, "method greet is not implemented", UNSEEN),
+        ("resources/read", {"uri": "demo://x"}, "unsupported method for demo://x", UNSEEN),
+        ("tools/call", {"name": "add"}, "Method not found", FAIL),
+        ("tools/call", {"name": "add"}, "Method tools/call not found (add)", FAIL),
+        ("tools/call", {"name": "add"}, "Unknown method: address", FAIL),
+        ("tools/call", {"name": "method"}, "Unknown method", FAIL),
+        ("tools/call", {"name": ""}, "Unknown method", FAIL),
+        ("no/such", {"name": "add"}, "Method add not found", FAIL),
+    ],
+)
+def test_a_tool_that_is_called_a_method_is_no_method(
+    method: str, params: Any, text: str, expected: Outcome
+) -> None:
+    for begin, asked in (
+        (handshake(server={"tools": {}}), ask(1, method, params)),
+        (discover({"tools": {}}), modern(1, method, params)),
+    ):
+        assert outcome("INV-007", begin, asked, fail(1, -32602, text)) is expected

@@ -14,7 +14,7 @@ import pytest
 from mcptest.model.capture import Exited, Frame, StreamEnd, Trouble
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import Kind
-from mcptest.model.revision import Revision, Window
+from mcptest.model.revision import Era, Revision, Window
 from mcptest.model.verdict import Outcome, Severity, Side, Verdict
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.check import Check
@@ -35,8 +35,10 @@ from tests.rules.captures import (
     full,
     handshake,
     http_handshake,
+    initialize,
     message,
     modern,
+    modern_call,
     posted,
     public,
     raw,
@@ -357,3 +359,32 @@ def test_urls_follow_the_pages_of_the_era() -> None:
     assert RULES["STDIO-001"].url(Revision.V2025_06_18).endswith("basic/transports#stdio")
     assert RULES["STDIO-001"].url().endswith("/2026-07-28/basic/transports/stdio")
     assert RULES["INV-001"].url().endswith("/2025-11-25/basic/lifecycle#initialization")
+
+
+# -- which era a session is of -------------------------------------------------------------
+
+PROBE = modern("probe", "server/discover")
+OLDER = answer("probe", complete(supportedVersions=["2025-11-25"], capabilities={}))
+
+
+@pytest.mark.parametrize(
+    ("records", "era", "revision"),
+    [
+        (discover(), Era.STATELESS, "2026-07-28"),
+        ([PROBE], Era.STATELESS, "2026-07-28"),
+        (handshake(), Era.HANDSHAKE, "2025-11-25"),
+        # The probe was refused, or points to older revisions: what follows is a handshake.
+        ([PROBE, fail("probe", -32601), *handshake()], Era.HANDSHAKE, "2025-11-25"),
+        ([PROBE, OLDER, *handshake()], Era.HANDSHAKE, "2025-11-25"),
+        # A client that lost patience, and was then answered after all.
+        ([*discover(), *initialize(), *modern_call(1, "tools/list", {}, complete(tools=[]))],
+         Era.STATELESS, "2026-07-28"),
+        ([PROBE, *initialize(), answer("probe", complete(supportedVersions=["2026-07-28"]))],
+         Era.STATELESS, "2026-07-28"),
+    ],
+)  # fmt: skip
+def test_a_session_is_of_the_era_that_was_really_spoken(
+    records: list[Any], era: Era, revision: str
+) -> None:
+    judged = judge(full(*records), [])
+    assert (judged.era, str(judged.revision)) == (era, revision)

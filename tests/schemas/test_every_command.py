@@ -199,12 +199,16 @@ def test_a_code_of_the_linter_follows_its_schema(tmp_path: Path) -> None:
     read_own(said("explain", "E101", "--json", cwd=tmp_path), "lint-rule")
 
 
+def test_a_code_of_an_audit_follows_its_schema(tmp_path: Path) -> None:
+    read_own(said("explain", "E201", "--json", cwd=tmp_path), "audit-code")
+
+
 def test_every_stored_form_of_a_command_is_covered_here() -> None:
     """A new format needs its case: in one of the tests above, in GOOD, or in tests of its own."""
     alone = {"doctor", "scorecard", "snapshot", "capture", "report", "rules", "version-diff"}
     of_the_mixed_run = {"suite", "run", "results", "baseline", "badge"}
     elsewhere = {"fleet"}  # tests/fleet/test_fleet_command.py
-    covered = {*COMMANDS, *GOOD, *alone, "lint-rule", *of_the_mixed_run, *elsewhere}
+    covered = {*COMMANDS, *GOOD, *alone, "lint-rule", "audit-code", *of_the_mixed_run, *elsewhere}
     assert covered == {*NAMES, "example"}
     assert set(FILES) <= set(FORMS)
 

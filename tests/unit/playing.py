@@ -59,7 +59,7 @@ class Play:
         self.loop = Loop()
         self.tape.opened("test", "http", "", revision.value)
         self.performance = Performance(script, self.tape, self.loop)
-        self.site = ScriptedSite(self.performance, revision)
+        self.site = ScriptedSite(self.performance, [revision])
         self.port = int(self.site.url().rpartition(":")[2])
         self._stopped = False
         self._ears, self._wake = os.pipe()

@@ -14,7 +14,7 @@ from typing import Any
 from mcptest.model.capture import AnyRecord, Frame, HttpResponse, StreamEnd, TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import PeerError
-from mcptest.transport.base import NO_HEADERS
+from mcptest.transport.base import NO_HEADERS, Sink, discard
 
 
 @dataclass
@@ -69,6 +69,9 @@ class Scripted:
     abandoned: list[int] = field(default_factory=list)
     deleted: list[Mapping[str, str]] = field(default_factory=list)
     closed: bool = False
+    has_unread_input: bool = False
+    sink: Sink = discard
+    """Told of every message, as a transport does."""
     _queue: list[tuple[float, int, Any]] = field(default_factory=list)
     _streams: int = 0
     _order: int = 0
@@ -87,6 +90,7 @@ class Scripted:
             message = None
         sent = Sent(message, dict(headers), self._stream(), payload)
         self.sent.append(sent)
+        self.sink(Frame(sender="client", raw=payload, stream=sent.stream))
         key = "batch" if isinstance(message, list) else sent.method or "answer"
         self._react(key, sent)
         return sent.stream
@@ -102,6 +106,8 @@ class Scripted:
             raise due[0]  # and again, should anybody ask once more
         end = next((n for n, what in enumerate(due) if isinstance(what, PeerError)), len(due))
         del self._queue[:end]
+        for record in due[:end]:
+            self.sink(record)
         return due[:end]
 
     def close(self, deadline: Deadline) -> None:

@@ -229,3 +229,70 @@ def test_a_word_that_is_mistyped_has_what_was_meant_beside_it(
 ) -> None:
     assert app.run(typed.split()) == 2
     assert capsys.readouterr().err.rstrip().endswith(meant)
+
+
+# -- the spelling of Go, which mcp-assert has ------------------------------------------------------
+
+# fmt: off
+FLAGS_OF_MCP_ASSERT = {
+    "run": "suite fixture server docker trials timeout json junit markdown badge baseline "
+           "save-baseline fix reuse-server",
+    "ci": "suite fixture server docker timeout junit markdown badge baseline save-baseline fix "
+          "reuse-server threshold fail-on-regression",
+    "matrix": "suite languages fixture timeout",
+    "init": "server fixture timeout",
+    "coverage": "suite server timeout coverage-json",
+    "generate": "server output fixture timeout overwrite include-writes transport headers",
+    "snapshot": "suite fixture server docker update timeout",
+    "watch": "suite fixture server interval timeout",
+    "intercept": "server trajectory timeout",
+    "audit": "server transport headers timeout json docker output include-writes",
+    "fuzz": "server transport headers timeout json runs seed tool junit markdown",
+    "lint": "server transport headers timeout json threshold call-tools max-response-kb "
+            "detect-nondeterminism strict fix skip-rules",
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("command", FLAGS_OF_MCP_ASSERT)
+def test_every_flag_of_mcp_assert_is_known_with_one_dash_and_with_two(command: str) -> None:
+    parser = app.parser_of(command)
+    for flag in FLAGS_OF_MCP_ASSERT[command].split():
+        assert f"--{flag}" in parser._option_string_actions
+        assert parser._spelled_out([f"-{flag}"]) == [f"--{flag}"]
+        assert parser._spelled_out([f"-{flag}=x y"]) == [f"--{flag}=x y"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-number", "3"], ["--number", "3"]),
+        (["-number=3"], ["--number=3"]),
+        (["-debug"], ["--debug"]),
+        (["--debug=true"], ["--debug"]),
+        (["-debug=T"], ["--debug"]),
+        (["--debug=false"], []),
+        (["--debug", "--debug=0"], []),
+        (["--debug=0", "--debug=1"], ["--debug"]),
+        (["--debug=maybe"], ["--debug=maybe"]),
+        (["-h"], ["-h"]),
+        (["-nu=3"], ["-nu=3"]),
+        (["-d"], ["-d"]),
+        (["number=3", "-3", "-"], ["number=3", "-3", "-"]),
+        (["--number=true"], ["--number=true"]),
+    ],
+)
+def test_options_may_be_spelled_as_in_go(command: Any, words: list[str], told: list[str]) -> None:
+    assert app.parser_of("try")._spelled_out(words) == told
+
+
+def test_what_is_neither_true_nor_false_is_refused(
+    command: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["try", "--debug=maybe"]) == 2
+    assert "maybe" in capsys.readouterr().err
+
+
+def test_options_of_an_action_may_be_spelled_as_in_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["compliance", "rules", "-json=true"]) == 0
+    assert capsys.readouterr().out.startswith(("{", "["))

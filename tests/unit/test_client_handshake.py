@@ -147,6 +147,34 @@ def asked(method: str, params: Any = None, identifier: Any = "s1") -> dict[str, 
     return {"id": identifier, **notification(method, params)}
 
 
+NO_FIELDS = {"requestedSchema": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        ("sampling/createMessage", {"messages": "hello", "maxTokens": 9}, "/params/messages"),
+        ("sampling/createMessage", {"messages": []}, "/params/maxTokens is absent"),
+        ("sampling/createMessage", None, "/params is absent"),
+        ("elicitation/create", {"message": 5, **NO_FIELDS}, "/params/message is number 5"),
+        ("elicitation/create", {"message": "?"}, "/params/requestedSchema"),
+        ("roots/list", [], "/params is array"),
+    ],
+)
+def test_a_request_that_does_not_fit_its_revision_is_refused_and_not_answered(
+    clock: VirtualTime, method: str, params: Any, words: str
+) -> None:
+    ask = {"jsonrpc": "2.0", "id": "s1", "method": method}
+    if params is not None:
+        ask["params"] = params
+    client, server = session(clock, ping=lambda sent: [ask, *result({})(sent)])
+    client.request("ping")
+    refused = server.sent[-1].message
+    assert refused["id"] == "s1"
+    assert refused["error"]["code"] == -32602
+    assert words in refused["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("request_", "outcome"),
     [
@@ -154,7 +182,7 @@ def asked(method: str, params: Any = None, identifier: Any = "s1") -> dict[str, 
         (asked("roots/list"), {"result": {"roots": []}}),
         (asked("no/such"), {"error": {"code": -32601, "message": "Method not found"}}),
         (
-            asked("elicitation/create", {"message": "?"}),
+            asked("elicitation/create", {"message": "?", **NO_FIELDS}),
             {"result": {"action": "accept", "content": {}}},
         ),
     ],

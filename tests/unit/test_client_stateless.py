@@ -168,11 +168,33 @@ def input_required(state: str | None = None, **asked: Any) -> Reaction:
     return result(body)
 
 
+NO_FIELDS = {"requestedSchema": {"type": "object", "properties": {}}}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"method": "elicitation/create", "params": {"message": 5, **NO_FIELDS}},
+        {"method": "elicitation/create", "params": {"message": "?"}},
+        {"method": "sampling/createMessage", "params": {"messages": "hello", "maxTokens": 9}},
+        {"method": "sampling/createMessage", "params": {"messages": []}},
+        {"method": "sampling/createMessage"},
+        {"method": "roots/list", "params": []},
+    ],
+)
+def test_input_that_is_asked_for_wrongly_is_not_given(clock: VirtualTime, question: Any) -> None:
+    client, server = session(clock, tools__call=input_required(q=question))
+    with pytest.raises(PeerError, match="no client can give: /result/inputRequests/q/") as caught:
+        client.call_tool("t")
+    assert caught.value.kind is ErrorKind.PROTOCOL
+    assert server.methods.count("tools/call") == 1
+
+
 def test_asked_input_is_given_in_a_retry_with_a_new_id_and_the_same_params(
     clock: VirtualTime,
 ) -> None:
     state = 'opaque 😀 "state"\n'
-    question = {"method": "elicitation/create", "params": {"message": "Name?"}}
+    question = {"method": "elicitation/create", "params": {"message": "Name?", **NO_FIELDS}}
     client, server = session(
         clock, tools__call=in_turn(input_required(state, name=question), result(COMPLETE))
     )
@@ -190,8 +212,8 @@ def test_asked_input_is_given_in_a_retry_with_a_new_id_and_the_same_params(
 def test_all_that_is_asked_is_answered_at_once(clock: VirtualTime) -> None:
     asked = {
         "a": {"method": "roots/list"},
-        "b": {"method": "sampling/createMessage", "params": {"messages": []}},
-        "c": {"method": "elicitation/create", "params": {"message": "?"}},
+        "b": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}},
+        "c": {"method": "elicitation/create", "params": {"message": "?", **NO_FIELDS}},
     }
     client, server = session(clock, tools__call=in_turn(input_required(**asked), result(COMPLETE)))
     client.call_tool("t")

@@ -45,6 +45,7 @@ def refused(one: CorpusRule, where: Site) -> Unasked:
     return found
 
 
+VERSION = "io.modelcontextprotocol/protocolVersion"
 PING = Check(method="ping")
 
 
@@ -145,21 +146,31 @@ def test_wanted_rules_come_once_and_unknown_ones_are_an_error() -> None:
         (PING, "transport_observation", Lane.LAST),
         (Check(method="tools/call", declare=("roots",)), "result", Lane.ALONE),
         (Check(method="ping", headers={"Origin": "x"}), "http.status", Lane.ODD),
-        (Check(method="ping", omit=("_meta",)), "error.code", Lane.ODD),
+        (Check(method="ping", omit=("_meta",)), "error.code", Lane.SPOILING),
+        (Check(method="ping", meta={VERSION: None}), "error.code", Lane.SPOILING),
+        (Check(method="ping", meta={VERSION: "1999-01-01"}), "error.code", Lane.ODD),
         (Check(method="initialize"), "result", Lane.FIRST),
         (Check(raw="{"), "error.code", Lane.RUDE),
         (Check(http=HttpRequest("GET")), "http.status", Lane.RUDE),
     ],
 )
 def test_each_check_has_its_lane(check: Check, target: str, lane: Lane) -> None:
-    assert lane_of(Question("A", check, (Expectation(target, {}),))) is lane
+    question = Question("A", check, (Expectation(target, {}),))
+    assert lane_of(question, Revision.V2026_07_28) is lane
+
+
+def test_only_a_server_of_the_stateless_era_can_be_moved_to_the_other() -> None:
+    question = Question("A", Check(method="ping", omit=("_meta",)), ANSWERED)
+    assert lane_of(question, Revision.V2025_11_25) is Lane.ODD
 
 
 def test_the_same_check_is_asked_once() -> None:
     def question(name: str, method: str) -> Question:
         return Question(name, Check(method=method), ANSWERED)
 
-    jobs = jobs_of([question("A", "x"), question("B", "x"), question("C", "y")])
+    jobs = jobs_of(
+        [question("A", "x"), question("B", "x"), question("C", "y")], Revision.V2025_11_25
+    )
     assert jobs["A"] is jobs["B"]
     assert isinstance(jobs["C"], Job)
     assert jobs["C"] is not jobs["A"]

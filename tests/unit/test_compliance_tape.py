@@ -13,14 +13,13 @@ from mcptest.model.capture import (
     StreamEnd,
     Trouble,
 )
-from mcptest.model.compliance import Evidence, RuleResult
+from mcptest.model.compliance import RuleResult
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.masking import Masker
 from mcptest.model.verdict import Finding, Outcome, Severity, Verdict
 from mcptest.rules.catalogue import all_rules
 from mcptest.run.compliance.asked import http_facts, input_requests
 from mcptest.run.compliance.causes import Causes
-from mcptest.run.compliance.noise import noise_message, stumbled_over_noise
 from mcptest.run.compliance.sessions import ALSO_WHEN_RUDE, ON_THE_TOUR_ONLY, about_the_server
 from mcptest.run.compliance.tape import Room, Tape
 from mcptest.run.compliance.wire_text import received_text, sent_text
@@ -151,18 +150,6 @@ def test_a_cause_keeps_the_lines_of_what_the_server_said() -> None:
     causes.note_error(PeerError(ErrorKind.EXITED, "exited\n  stderr: one\x1b\n  stderr: two"))
     (cause,) = causes.counted([])
     assert cause.message == "exited\n  stderr: one\\x1b\n  stderr: two"
-
-
-def test_rules_that_stumble_over_the_same_noise_are_known() -> None:
-    line, other = Evidence(received="Welcome!"), Evidence(received="{broken")
-    noise = outcome("STDIO-001", evidence=(line,))
-    assert noise_message(noise) == "stdout carries lines that are no messages: Welcome!"
-    assert stumbled_over_noise(outcome("MSG-002", evidence=(line,)), noise)
-    assert not stumbled_over_noise(outcome("MSG-002", evidence=(line, other)), noise)
-    alive = Finding("unusable", actual='{"transport":"stdio","alive":true,"unusable":1}')
-    dead = Finding("dead", actual='{"transport":"stdio","alive":false,"unusable":1}')
-    assert stumbled_over_noise(outcome("PROTO-008", findings=(alive,)), noise)
-    assert not stumbled_over_noise(outcome("PROTO-008", findings=(dead,)), noise)
 
 
 # -- sessions ------------------------------------------------------------------------------------

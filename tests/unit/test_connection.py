@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import Any
 
 import pytest
 
-from mcptest.model.capture import HttpResponse, StreamEnd, Trouble
+from mcptest.model.capture import Frame, HttpResponse, StreamEnd, Trouble
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import Kind
@@ -58,7 +59,7 @@ def test_answers_may_come_in_any_order(clock: VirtualTime) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "answered"),
-    [(1, '"1"'), (1, "1.0"), (1, "true"), ("1", "1"), (1, "null"), (1, "[1]"), ("a", '{"a":1}')],
+    [(1, "true"), (1, "null"), (1, "[1]"), (1, "1.5"), ("a", '{"a":1}'), ("a", '"A"')],
 )
 def test_an_id_of_another_type_is_another_id(clock: VirtualTime, asked: Any, answered: str) -> None:
     wrong = f'{{"jsonrpc":"2.0","id":{answered},"result":{{}}}}'.encode()
@@ -69,6 +70,54 @@ def test_an_id_of_another_type_is_another_id(clock: VirtualTime, asked: Any, ans
         connection.settle(pending, deadline)
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert "only came: an answer with id" in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["stdio", "http"])
+@pytest.mark.parametrize(("asked", "answered"), [(1, '"1"'), ("1", "1"), ("1", "1.0")])
+def test_a_number_that_comes_back_as_a_string_is_told_at_once(
+    clock: VirtualTime, name: str, asked: Any, answered: str
+) -> None:
+    wrong = f'{{"jsonrpc":"2.0","id":{answered},"result":{{}}}}'.encode()
+    answering = http(200, raw(wrong)) if name == "http" else raw(wrong)
+    connection = connected(clock, name, m=answering)
+    deadline = Deadline.after(5)
+    pending = connection.request("m", None, deadline, identifier=asked)
+    with pytest.raises(PeerError, match=r"m: the answer has the id .*; the request had") as caught:
+        connection.settle(pending, deadline)
+    assert caught.value.kind is ErrorKind.PROTOCOL
+    assert deadline.remaining() == 5
+
+
+def test_a_number_may_be_written_with_a_fraction_of_zero(clock: VirtualTime) -> None:
+    answer = ask(connected(clock, m=raw(b'{"jsonrpc":"2.0","id":1.0,"result":{"a":1}}')))
+    assert answer.result == {"a": 1}
+
+
+def test_a_late_second_answer_does_not_fail_a_request_with_a_like_id(clock: VirtualTime) -> None:
+    twice = lambda sent: [*result(1)(sent), *result(2)(sent)]  # noqa: E731 - a script
+    connection = connected(clock, m=twice, n=nothing)
+    deadline = Deadline.after(5)
+    like = connection.request("n", None, deadline, identifier="1")
+    assert ask(connection).result == 1
+    with pytest.raises(PeerError) as caught:
+        connection.settle(like, deadline)
+    assert caught.value.kind is ErrorKind.TIMEOUT
+    assert [one.result for one in connection.second_answers()] == [2]
+
+
+def test_an_answer_without_result_and_error_is_not_waited_beyond(clock: VirtualTime) -> None:
+    answer = ask(connected(clock, m=raw(b'{"jsonrpc":"2.0","id":1}')))
+    assert answer.kind is Kind.INVALID
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"id":1,"msg":"accepted"}', b'{"level":"info","id":1,"result":"ok"}', b"1"]
+)
+def test_a_log_line_with_the_id_of_a_request_is_not_its_answer(
+    clock: VirtualTime, line: bytes
+) -> None:
+    log_first = lambda sent: [line, *result("good")(sent)]  # noqa: E731 - a script
+    assert ask(connected(clock, m=log_first)).result == "good"
 
 
 def test_two_answers_to_one_id_leave_the_first_and_tell_of_the_second(clock: VirtualTime) -> None:
@@ -196,7 +245,7 @@ def test_an_error_without_an_id_belongs_to_the_request_of_its_stream(
 
 def test_an_error_without_an_id_on_stdio_answers_nobody(clock: VirtualTime) -> None:
     body = b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}'
-    assert "an answer with id ABSENT" in failure(connected(clock, m=raw(body))).message
+    assert "an answer without an id" in failure(connected(clock, m=raw(body))).message
 
 
 def test_the_status_and_headers_of_a_response_are_known_with_its_answer(clock: VirtualTime) -> None:
@@ -229,6 +278,22 @@ def test_a_body_that_is_no_message_is_named(clock: VirtualTime) -> None:
     assert '{"message":"hello"}' in error_.message
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (gzip.compress(b'{"jsonrpc":"2.0","id":1,"result":{}}', mtime=0), "compressed with gzip"),
+        ('{"jsonrpc":"2.0","id":1,"result":{}}'.encode("utf-16"), "it is UTF-16"),
+        (b"{'jsonrpc': '2.0', 'id': 1, 'result': {}}", "a Python object"),
+    ],
+)
+def test_a_body_that_is_encoded_wrongly_is_called_what_it_is(
+    clock: VirtualTime, body: bytes, words: str
+) -> None:
+    error_ = failure(connected(clock, "http", m=http(200, raw(body))))
+    assert error_.kind is ErrorKind.NOT_A_MESSAGE
+    assert words in error_.message
+
+
 def test_a_spoiled_event_does_not_cost_the_answer_behind_it(clock: VirtualTime) -> None:
     connection = connected(clock, "http", m=http(200, raw(b"garbage"), result("good")))
     assert ask(connection).result == "good"
@@ -237,10 +302,73 @@ def test_a_spoiled_event_does_not_cost_the_answer_behind_it(clock: VirtualTime) 
 def test_an_answer_with_a_wrong_id_on_the_stream_of_a_request_is_not_its_answer(
     clock: VirtualTime,
 ) -> None:
-    wrong = raw(b'{"jsonrpc":"2.0","id":"1","result":{}}')
+    wrong = raw(b'{"jsonrpc":"2.0","id":"x","result":{}}')
     error_ = failure(connected(clock, "http", m=http(200, wrong)))
     assert error_.kind is ErrorKind.PROTOCOL
-    assert "an answer with id '1'" in error_.message
+    assert "an answer with id 'x', which no request had" in error_.message
+
+
+def test_a_result_without_an_id_belongs_to_the_request_of_its_stream(clock: VirtualTime) -> None:
+    connection = connected(clock, "http", m=http(200, raw(b'{"jsonrpc":"2.0","result":{"a":1}}')))
+    assert ask(connection).result == {"a": 1}
+
+
+def test_a_refusal_with_any_json_as_its_body_is_a_status(clock: VirtualTime) -> None:
+    error_ = failure(connected(clock, "http", m=http(404, raw(b'{"detail":"Not Found"}'))))
+    assert error_.kind is ErrorKind.HTTP_STATUS
+    assert "(HTTP 404)" in error_.message
+    assert '{"detail":"Not Found"}' in error_.message
+
+
+@pytest.mark.parametrize("body", [b"null", b'{"detail":"Method Not Allowed"}'])
+def test_a_body_that_nobody_waits_for_is_not_told_of(clock: VirtualTime, body: bytes) -> None:
+    connection = connected(clock, "http", m=nothing)
+    head = HttpResponse(stream=77, status=405, headers=(("content-type", "application/json"),))
+    for record in (head, Frame(sender="server", raw=body, stream=77), StreamEnd(stream=77)):
+        connection.transport.deliver(record)
+    assert failure(connection).message.startswith("no answer to m within 5 s; nothing came")
+
+
+LISTED = {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
+LINE = json.dumps(LISTED).encode()
+LONG = json.dumps({**LISTED, "result": {"tools": ["x" * 100] * 2000}}, indent=2)
+FRAMED = b"Content-Length: %d\r" % len(LINE)
+TOLD = {
+    "several lines": (json.dumps(LISTED, indent=2).encode().split(b"\n"), b""),
+    "over several lines": (LONG.encode().split(b"\n"), b""),
+    "as LSP messages are": ([FRAMED], LINE),
+    "UTF-16": ([json.dumps(LISTED).encode("utf-16")], b""),
+    "UTF-16;": ([json.dumps(LISTED).encode("utf-16-be")], b""),
+    "gzip": ([gzip.compress(LINE, mtime=0)], b""),
+    "several messages stand on one line": ([LINE + LINE], b""),
+    "carriage return alone": ([], LINE + b"\r" + LINE + b"\r"),
+    "a carriage return alone": ([], LINE + b"\r"),
+    "without a newline behind it": ([], LINE),
+    "server-sent event": ([b"event: message", b"data: " + LINE], b""),
+    "web page": ([b"<!DOCTYPE html><title>x</title>"], b""),
+    "Python object": ([repr(LISTED).encode()], b""),
+    "behind other text": ([b"[INFO] sending " + LINE], b""),
+}
+
+
+@pytest.mark.parametrize(("words", "came"), TOLD.items(), ids=TOLD)
+def test_a_timeout_says_what_the_bytes_are_that_came(
+    clock: VirtualTime, words: str, came: tuple[list[bytes], bytes]
+) -> None:
+    lines, unfinished = came
+    connection = connected(clock, m=lambda sent: lines)
+    connection.transport.unfinished = unfinished
+    error_ = failure(connection)
+    assert error_.kind is ErrorKind.TIMEOUT
+    assert words in error_.message
+    assert "raise --timeout" not in (error_.hint or "")
+
+
+@pytest.mark.parametrize("line", [b"Server is ready", b"\x00\x01", b"{", b'{"a":1}', b"\xff\xfd"])
+def test_a_timeout_does_not_guess(clock: VirtualTime, line: bytes) -> None:
+    error_ = failure(connected(clock, m=raw(line)))
+    assert "; it is" not in error_.message
+    assert error_.hint == "raise --timeout if it is only slow"
 
 
 def test_trouble_on_a_stream_fails_the_request_of_that_stream_only(clock: VirtualTime) -> None:

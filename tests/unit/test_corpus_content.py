@@ -212,7 +212,8 @@ def test_a_row_that_is_hard_to_read_says_it_in_words() -> None:
 
 
 def test_every_probe_and_every_placeholder_is_used() -> None:
-    sent = [row.check for _, _, row in rows()]
+    beside = [one for _, _, row in rows() for one in (row.control, row.unlike) if one is not None]
+    sent = [*(row.check for _, _, row in rows()), *beside]
     sent += [step.send for probe in PROBES.values() for step in probe.steps]
     assert {check.probe for check in sent} - {""} == set(PROBES)
     texts = [(one.method, one.params, one.meta, one.headers, one.raw) for one in sent]

@@ -79,7 +79,17 @@ def test_files_are_as_expected_or_the_message_says_why(
     assert [failure.message for failure in failures] == ([] if message is None else [message])
 
 
-def test_without_a_view_no_file_exists() -> None:
-    observed = observe("tools/call", result={"content": []})
-    assert check(Expect(file_not_exists=("/a",)), observed) == []
-    assert check(Expect(file_contains={"/a": ""}), observed) != []
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"file_not_exists": ("/a",)},
+        {"file_contains": {"/a": ""}},
+        {"file_not_contains": {"/a": "x"}},
+        {"file_unchanged": ("/a",)},
+    ],
+)
+def test_where_nobody_looked_at_the_disk_no_expectation_on_a_file_holds(
+    expected: dict[str, Any],
+) -> None:
+    observed = observe("tools/call", result={"content": []}, snapshots={"/a": b""})
+    assert check(Expect(**expected), observed) != []

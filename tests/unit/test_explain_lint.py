@@ -9,6 +9,8 @@ import pytest
 from mcptest.cli.app import run
 from mcptest.explore.lint.catalogue import all_lint_rules
 from mcptest.explore.lint.finding import LintRule
+from mcptest.model.audit import Health
+from mcptest.report.audit_codes import AUDIT_CODES, AuditCode
 from mcptest.report.corpus_rules import corpus_rules
 from mcptest.report.corpus_words import conditions_in_words, needs_in_words
 from mcptest.report.lint_examples import EXAMPLES, findings_in
@@ -93,3 +95,21 @@ def test_every_condition_and_every_need_of_the_corpora_has_words() -> None:
 def test_one_of_several_capabilities_is_told() -> None:
     needs = Needs(any_capability=("tools", "prompts"))
     assert needs_in_words(needs) == ["the server declares one of tools, prompts"]
+
+
+@pytest.mark.parametrize("code", AUDIT_CODES, ids=lambda code: code.code)
+def test_a_code_of_an_audit_is_explained(
+    code: AuditCode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", code.code.lower()]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{code.code}  {code.title}\n")
+    assert max(map(len, said.splitlines())) <= 100
+    assert run(["explain", code.code, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["status"] == code.health.value
+
+
+def test_every_class_of_an_audit_has_a_code_that_can_be_explained() -> None:
+    assert set(Health) - {one.health for one in AUDIT_CODES} == {Health.SKIPPED}
+    codes = {one.code for one in AUDIT_CODES}
+    assert codes.isdisjoint(rule.code for rule in RULES)

@@ -330,3 +330,41 @@ def test_texts_made_to_be_slow_are_searched_to_their_end(piece: str) -> None:
 def test_lookalike_letters_make_names_confusable() -> None:
     assert found("L204", [tool("pay_all"), tool("p\u0430y_all")])
     assert found("L204", [tool("list_users"), tool("list-user")])
+
+
+def severities(definition: Any, code: str) -> list[str]:
+    surface = surface_of(definition if isinstance(definition, list) else [definition])
+    return [one.severity.value for one in lint(surface, chosen_rules([code]), Limits())]
+
+
+ARGS = "Makes a heading.\n\nArgs:\n    level: From 1 to 6."
+
+
+@pytest.mark.parametrize(
+    ("code", "definition", "severity"),
+    [
+        ("E103", takes("level", level={"type": "integer"}), "warning"),
+        ("E103", takes("repo_path", repo_path={"type": "string"}), "note"),
+        ("E103", takes("user_id", user_id={"type": "string"}), "note"),
+        ("E103", takes("id", id={"type": "string"}), "warning"),
+        ("E103", {**takes("level", level={"type": "integer"}), "description": ARGS}, "note"),
+        ("E112", takes(password={"type": "string"}), "warning"),
+        ("E112", takes(secret_type={"type": "string"}), "note"),
+        ("W111", tool(description="Gets it."), "warning"),
+        ("W111", tool(description="Gets it. " * 100), "note"),
+        ("W108", tool("delete_note", "Takes a note away, by its day."), "warning"),
+        ("W108", tool("set_shading", "Applies shading to one cell of a table."), "note"),
+        ("W105", [tool("one", SAYS), tool("two", SAYS)], "warning"),
+        ("W105", [tool("one", SAYS), tool("two", SAYS.replace("invoice", "receipt"))], "note"),
+        ("L208", takes(values={"type": "object"}), "warning"),
+        ("L208", takes(values={"type": "object", "description": "Values of the chart."}), "note"),
+        (
+            "L221",
+            takes(a={"type": "object", "properties": {"b": {"description": "A b."}}}),
+            "warning",
+        ),
+        ("L221", takes(a={"type": "object", "properties": {"b": {"type": "string"}}}), "note"),
+    ],
+)
+def test_severity_follows_the_harm_in_its_place(code: str, definition: Any, severity: str) -> None:
+    assert severities(definition, code) == [severity]

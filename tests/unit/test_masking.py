@@ -25,7 +25,15 @@ from mcptest.model.capture import (
     Stderr,
     Trouble,
 )
-from mcptest.model.masking import MASK, Masker, secrets_of_header
+from mcptest.model.masking import (
+    MASK,
+    Masker,
+    is_credential_header,
+    is_secret_name,
+    secrets_of_environment,
+    secrets_of_header,
+    secrets_of_headers,
+)
 from mcptest.wire.capture_codec import encode_record
 
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=20).filter(
@@ -193,6 +201,62 @@ def test_a_header_hides_its_token_and_what_basic_credentials_decode_to() -> None
     assert list(secrets_of_header("Bearer t")) == ["Bearer t", "t"]
     assert list(secrets_of_header("plain")) == ["plain"]
     assert list(secrets_of_header("Basic é")) == ["Basic é", "é"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("API_KEY", "OPENAI_APIKEY", "GITHUB_TOKEN", "GITHUB_PAT", "PGPASSWORD", "DB_PWD"),
+        *("AWS_SECRET_ACCESS_KEY", "SENTRY_DSN", "AUTH", "BASIC_AUTH", "clientSecret", "api-key"),
+        *("SLACK_WEBHOOK_URL", "AZURE_STORAGE_CONNECTION_STRING", "MY_CREDENTIALS", "accessToken"),
+        *("SESSION_COOKIE", "LINKEDIN_SESSION", "PRIVATE_KEY", "DB_PASS"),
+    ],
+)
+def test_a_name_that_says_so_is_that_of_a_secret(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PATH", "HOME", "PWD", "OLDPWD", "BASE_URL", "LOG_LEVEL", "NODE_OPTIONS", "MONKEY"),
+        *("KEYBOARD", "AUTHOR", "GIT_AUTHOR_NAME", "COMPASS", "SSH_AUTH_SOCK", "XAUTHORITY"),
+        *(
+            "GOOGLE_APPLICATION_CREDENTIALS_FILE",
+            "TOKEN_URL",
+            "AUTH_TYPE",
+            "MAX_TOKENS",
+            "KEY_NAME",
+        ),
+        *("DBUS_SESSION_BUS_ADDRESS", "XDG_SESSION_TYPE", "DESKTOP_SESSION", "", "__"),
+    ],
+)
+def test_other_names_are_not(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_the_length_of_a_value_does_not_make_it_a_secret() -> None:
+    env = {"BASE_URL": "https://api.example.com/v2/things", "REGION": "eu-central-1-frankfurt"}
+    assert list(secrets_of_environment(env)) == []
+
+
+def test_the_password_in_a_url_is_secret_whatever_the_variable_is_called() -> None:
+    url = "postgres://me:s3cr3t@db.example.com/shop"
+    assert list(secrets_of_environment({"DATABASE_URL": url})) == [url, "s3cr3t"]
+
+
+@pytest.mark.parametrize("value", ["", "test", "none", "TRUE", "4096", "password", "changeme"])
+def test_an_ordinary_word_or_number_is_left_alone_whatever_the_name(value: str) -> None:
+    assert list(secrets_of_environment({"API_KEY": value})) == []
+    assert list(secrets_of_headers({"X-Api-Key": value})) == []
+
+
+def test_headers_of_the_protocol_hold_no_credentials() -> None:
+    assert is_credential_header("X-Api-Key")
+    assert is_credential_header("Proxy-Authorization")
+    assert not is_credential_header("Mcp-Session-Id")
+    assert not is_credential_header("Mcp-Param-Key")
+    assert not is_credential_header("Access-Control-Allow-Credentials")
 
 
 def test_a_value_that_is_too_short_to_be_a_secret_is_left_alone() -> None:

@@ -12,10 +12,16 @@ from mcptest.wire.envelope import decode
 
 
 def test_ids_of_different_json_types_are_different_ids() -> None:
-    ids = [1, "1", 1.0, True, None, "True", "None", [1], {"1": 1}, "1.0", 0, False, 0.0, ABSENT]
+    ids = [1, "1", 1.5, True, None, "True", "None", [1], {"1": 1}, "1.0", 0, False, ABSENT]
     for one, other in itertools.combinations(ids, 2):
         assert id_key(one) != id_key(other), (one, other)
         assert len({id_key(one), id_key(other)}) == 2
+
+
+def test_a_number_is_the_same_id_with_a_fraction_of_zero() -> None:
+    assert id_key(2.0) == id_key(2) == 2
+    assert type(id_key(2.0)) is int
+    assert id_key(-0.0) == id_key(0)
 
 
 @pytest.mark.parametrize("identifier", [1, "a", 1.5, True, None, [1, [2]], {"a": [1]}])

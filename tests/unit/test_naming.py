@@ -188,17 +188,45 @@ def test_variables_are_filled_in_and_their_values_are_secrets(
     assert Masker(target.secrets).text(target.peer) == "run --token=*** plain"
 
 
-def test_secrets_are_what_env_and_headers_hold() -> None:
+def test_names_decide_which_values_of_env_headers_and_options_are_secrets() -> None:
     env = {
-        "API_TOKEN": "value",  # by its name
-        "SETTING": "a-long-opaque-value",  # by its length
-        "LOG_LEVEL": "info",  # masking this would change what messages say
+        "API_TOKEN": "value-1",
+        "SETTING": "a-long-opaque-value",
+        "LOG_LEVEL": "info",
+        "BASE_URL": "https://api.example.com/v2",
         "DATA_FOLDER": "/srv/data/of/somebody",
     }
-    found = Target(way="stdio", label="s", env=env).secrets
-    assert found == ("value", "a-long-opaque-value")
-    headers = {"Authorization": "Bearer token"}
-    assert set(Target(way="http", label="s", headers=headers).secrets) == {"Bearer token", "token"}
+    assert Target(way="stdio", label="s", env=env, clean_env=True).secrets == ("value-1",)
+    headers = {"Authorization": "Bearer token-1", "X-Tenant": "a-tenant-of-ours"}
+    found = Target(way="http", label="s", headers=headers).secrets
+    assert set(found) == {"Bearer token-1", "token-1"}
+    command = ("serve", "--api-key", "key-1", "--auth-token=token-2", "--token-file", "/etc/token")
+    assert Target(way="stdio", label="s", command=command, clean_env=True).secrets == (
+        "key-1",
+        "token-2",
+    )
+
+
+def test_a_variable_that_a_configuration_names_is_secret_by_its_name(
+    config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "secret-from-env")
+    monkeypatch.setenv("MY_FOLDER", "/srv/my-folder")
+    config({"s": {"command": "run", "args": ["${MY_TOKEN}", "${MY_FOLDER}"]}})
+    assert named("s", clean_env=True).secrets == ("secret-from-env",)
+
+
+def test_what_a_server_inherits_is_secret_by_its_name_unless_it_inherits_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "secret-from-env")
+    monkeypatch.setenv("PROXY", "http://me:hunter22@proxy:1")
+    monkeypatch.setenv("MY_FOLDER", "/srv/my-folder")
+    inherited = {"secret-from-env", "http://me:hunter22@proxy:1", "hunter22"}
+    assert inherited <= set(Target(way="stdio", label="s").secrets)
+    assert "/srv/my-folder" not in Target(way="stdio", label="s").secrets
+    assert inherited.isdisjoint(Target(way="stdio", label="s", clean_env=True).secrets)
+    assert inherited.isdisjoint(Target(way="http", label="s", url="http://h").secrets)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import ABSENT
 from mcptest.model.revision import Revision
 from mcptest.peer.pending import Pending
@@ -181,12 +182,13 @@ class MuteConversation:
     """A conversation with a server that answers no call. Everything that is done is kept."""
 
     def __init__(self) -> None:
-        self.gone: Any = None
         self.cancelled: list[Any] = []
         self.tape = SimpleNamespace(records=[])
-        self.lifecycle = SimpleNamespace(
-            cancel=lambda pending, *more: self.cancelled.append(pending)
-        )
+
+    def give_up(self, started: Started) -> None:
+        for pending in started.waiting:
+            pending.failure = PeerError(ErrorKind.CLOSED, "it was taken back")
+            self.cancelled.append(pending)
 
     def pump(self, seconds: float, until: Any) -> bool:
         return bool(until())

@@ -108,16 +108,23 @@ def test_a_nul_byte_in_the_command_is_refused() -> None:
     assert "can't be used" in spawn_error([*PYTHON, "-c", "\0"]).message
 
 
-def test_a_server_sees_the_allow_list_and_what_is_named() -> None:
-    ours = {
-        "HOME": "/h",
-        "LC_ALL": "C",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "NODE_OPTIONS": "--require x",
-        "SHELL": "() { :;}; echo pwned",
-        "LD_PRELOAD": "x",
-    }
-    assert server_environment({"TOKEN": "t", "HOME": "/mine"}, ours) == {
+OURS = {
+    "HOME": "/h",
+    "LC_ALL": "C",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "NODE_OPTIONS": "--require x",
+    "SHELL": "() { :;}; echo pwned",
+    "LD_PRELOAD": "x",
+}
+
+
+def test_a_server_sees_our_environment_and_over_it_what_is_named() -> None:
+    named = {"TOKEN": "t", "HOME": "/mine"}
+    assert server_environment(named, OURS) == {**OURS, **named}
+
+
+def test_a_clean_environment_is_an_allow_list_and_what_is_named() -> None:
+    assert server_environment({"TOKEN": "t", "HOME": "/mine"}, OURS, clean=True) == {
         "HOME": "/mine",
         "LC_ALL": "C",
         "TOKEN": "t",

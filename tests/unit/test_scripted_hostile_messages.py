@@ -60,6 +60,7 @@ class Pretended(Stage):
 
     def __init__(self, revision: Revision, transport: str) -> None:
         self.revision = revision
+        self.offered = (revision,)
         self.transport = transport
         self.later: list[Callable[[], None]] = []
 
@@ -206,7 +207,7 @@ def test_a_script_that_trusts_its_client_would_be_found(revision: Revision, tran
 
 @pytest.mark.parametrize(("name", "revision", "transport"), CASES)
 def test_no_message_is_a_defect_of_a_script(name: str, revision: Revision, transport: str) -> None:
-    script = client_scenario_table()[name].make(revision)
+    script = client_scenario_table()[name].make()
     stage = Pretended(revision, transport)
     script.begin(stage)
     client = Client(script, stage)

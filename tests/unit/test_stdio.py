@@ -127,8 +127,9 @@ def test_an_expired_deadline_still_ends_the_server() -> None:
     assert not Path(f"/proc/{server.pid}").exists()
 
 
+@pytest.mark.parametrize(("clean", "seen"), [(False, "s3cret"), (True, None)])
 def test_the_environment_and_folder_are_the_ones_that_were_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clean: bool, seen: str | None
 ) -> None:
     monkeypatch.setenv("MY_SECRET", "s3cret")
     code = (
@@ -136,8 +137,8 @@ def test_the_environment_and_folder_are_the_ones_that_were_asked_for(
         "told = os.getcwd(), os.environ.get('MY_SECRET'), os.environ['X']\n"
         "os.write(1, repr(told).encode() + b'\\n')"
     )
-    with python(code, env={"X": "named"}, cwd=str(tmp_path)) as server:
-        assert receive_frames(server, 1) == [repr((str(tmp_path), None, "named")).encode()]
+    with python(code, env={"X": "named"}, cwd=str(tmp_path), clean_env=clean) as server:
+        assert receive_frames(server, 1) == [repr((str(tmp_path), seen, "named")).encode()]
 
 
 def test_what_was_said_before_death_is_handed_out_before_the_error() -> None:

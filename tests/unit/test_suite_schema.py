@@ -209,3 +209,39 @@ def test_they_agree_on_lengths_of_time(length: Any, valid: bool) -> None:
 
     assert VALID(document) is valid
     assert (not source.problems) is valid
+
+
+SUBSCRIBED = {"subscribe": "x://y", "read": "x://y"}
+CALLED = {"tool": "t", "expect": {"not_error": True}}
+
+
+@pytest.mark.parametrize(
+    ("document", "accepted"),
+    [
+        ({"x-common": {"any": [1]}, "assert": CALLED}, True),
+        ({"x-common": 1, "tests": [{"name": "t", "assert": CALLED}]}, True),
+        ({"x_common": 1, "assert": CALLED}, False),
+        ({"tests": [{"name": "t", "x-mine": 1, "assert": CALLED}]}, False),
+        ({"assert": {**CALLED, "x-mine": 1}}, False),
+        ({"assert_resources": {**SUBSCRIBED, "expect_notification": True, "expect": {}}}, True),
+        ({"assert_resources": {**SUBSCRIBED, "expect_notification": True}}, True),
+        ({"assert_resources": {**SUBSCRIBED, "expect_notification": False, "expect": {}}}, False),
+        ({"assert_resources": {**SUBSCRIBED, "expect": {}}}, False),
+        (
+            {
+                "assert_resources": {
+                    **SUBSCRIBED,
+                    "expect_notification": True,
+                    "expect": {"contains": []},
+                }
+            },
+            False,
+        ),
+    ],
+)
+def test_they_agree_on_keys_of_others_and_on_what_asks_for_enough(
+    document: dict[str, Any], accepted: bool
+) -> None:
+    _, source = load_text(json.dumps(document).encode(), "suite.yaml", PROVIDED)
+    assert (not source.errors) is accepted
+    assert VALID(document) is accepted

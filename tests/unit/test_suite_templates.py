@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -74,6 +75,12 @@ def test_arguments_are_filled_at_any_depth_but_not_in_their_keys() -> None:
     assert fill_json(args, KNOWN) == {
         "{{id}}": ["7", {"a": "/f"}], "n": 1, "z": None, "b": True,
     }  # fmt: skip
+
+
+def test_members_of_arguments_are_sorted_by_name_at_any_depth() -> None:
+    args = {"z": 1, "a": [{"d": 1, "c": {"2": 0, "10": 0}}], "B": 1}
+    filled = fill_json(args, {})
+    assert json.dumps(filled) == '{"B": 1, "a": [{"c": {"10": 0, "2": 0}, "d": 1}], "z": 1}'
 
 
 def test_a_value_is_inserted_as_text_even_when_it_is_all_there_is() -> None:

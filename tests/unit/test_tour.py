@@ -61,7 +61,7 @@ def step(events: list[Any], what: str) -> StepTaken:
 def test_a_bare_server_is_greeted_and_pinged_and_nothing_else(clock: VirtualTime) -> None:
     events, server = toured(clock)
     assert events == [
-        SessionBegan(Revision.V2025_11_25, "scripted", ()),
+        SessionBegan(Revision.V2025_11_25, "scripted", (), reason="asked for by --spec-version"),
         StepTaken("ping", "done"),
     ]
     assert server.methods[2:] == ["ping"]
@@ -137,7 +137,8 @@ def test_a_refusal_is_told_as_one(clock: VirtualTime) -> None:
 
 def test_an_answer_that_is_no_message_is_told_as_one(clock: VirtualTime) -> None:
     events, _ = toured(clock, ping=raw(b'{"jsonrpc":"2.0","id":2,"result":{},"error":{}}'))
-    assert step(events, "ping").outcome == "refused"
+    assert step(events, "ping").outcome == "malformed"
+    assert "both result and error are present" in step(events, "ping").detail
 
 
 def test_silence_fails_one_step_and_the_tour_goes_on(clock: VirtualTime) -> None:

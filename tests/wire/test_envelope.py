@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.model.message import Flaw, Kind
+from mcptest.model.revision import Revision
 from mcptest.wire.envelope import (
+    answer_problems,
     batch_problems,
     decode,
     envelope_problems,
+    is_tolerable,
     is_valid_jsonrpc,
     kind_of,
 )
@@ -50,9 +53,10 @@ TABLE: list[tuple[bytes, Kind, set[Flaw]]] = [
     (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', INVALID, {F.RESULT_AND_ERROR}),
     (
         b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}',
-        INVALID,
-        {F.RESULT_AND_ERROR, F.ERROR_TYPE},
+        RESULT,
+        {F.RESULT_AND_ERROR},
     ),
+    (b'{"jsonrpc":"2.0","id":1,"result":null,"error":{}}', ERROR, {F.RESULT_AND_ERROR}),
     (b'{"jsonrpc":"2.0","id":1,"method":"m","result":{}}', INVALID, {F.METHOD_AND_ANSWER}),
     (b'{"jsonrpc":"2.0","id":1,"method":"m","error":{}}', INVALID, {F.METHOD_AND_ANSWER}),
     (b'{"jsonrpc":"2.0","id":1,"method":7}', REQUEST, {F.METHOD_NOT_STRING}),
@@ -63,7 +67,8 @@ TABLE: list[tuple[bytes, Kind, set[Flaw]]] = [
     # the id
     (b'{"jsonrpc":"2.0","id":null,"method":"m"}', REQUEST, {F.ID_NULL}),
     (b'{"jsonrpc":"2.0","id":null,"error":{}}', ERROR, {F.ID_NULL}),
-    (b'{"jsonrpc":"2.0","id":1.0,"method":"m"}', REQUEST, {F.ID_TYPE}),
+    (b'{"jsonrpc":"2.0","id":1.0,"method":"m"}', REQUEST, set()),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"m"}', REQUEST, {F.ID_TYPE}),
     (b'{"jsonrpc":"2.0","id":true,"result":{}}', RESULT, {F.ID_TYPE}),
     (b'{"jsonrpc":"2.0","id":[1],"result":{}}', RESULT, {F.ID_TYPE}),
     (b'{"jsonrpc":"2.0","id":{},"result":{}}', RESULT, {F.ID_TYPE}),
@@ -100,9 +105,48 @@ def test_a_frame_has_its_kind_and_exactly_these_flaws(
     assert all(problem.reason for problem in (*message.problems, *envelope))
 
 
-def test_the_table_shows_every_flaw_but_duplicate_keys_which_cost_a_search() -> None:
+def test_the_table_shows_every_flaw_but_those_of_answers() -> None:
     shown = {flaw for _, _, flaws in TABLE for flaw in flaws}
-    assert set(Flaw) - shown == {F.DUPLICATE_KEY}
+    assert set(Flaw) - shown == {F.DUPLICATE_KEY, F.IN_BATCH}
+
+
+REFUSED, WARNED = True, False
+ANSWERS: list[tuple[bytes, dict[Flaw, bool]]] = [
+    (b'{"jsonrpc":"2.0","id":1,"result":{}}', {}),
+    (b'{"jsonrpc":"2.0","id":1.0,"result":{}}', {}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{},"extra":1}', {}),
+    (b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}', {}),
+    (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}', {}),
+    (b'{"jsonrpc":"2.0","result":{}}', {F.ID_MISSING: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}', {F.NOT_FINITE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":-Infinity}}', {F.NOT_FINITE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\xff"}}', {F.INVALID_UTF8: REFUSED}),
+    (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"result":{}}', {F.BYTE_ORDER_MARK: REFUSED}),
+    (b'{"jsonrpc":"1.0","id":1,"result":{}}', {F.JSONRPC_WRONG: REFUSED}),
+    (b'{"id":1,"result":{}}', {F.JSONRPC_MISSING: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}', {F.RESULT_AND_ERROR: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1}', {F.NO_MEMBER: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"error":"no"}', {F.ERROR_TYPE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}', {F.DUPLICATE_KEY: WARNED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\ud800"}}', {F.LONE_SURROGATE: WARNED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"a":1e999}}', {F.HUGE_NUMBER: WARNED}),
+]
+
+
+@pytest.mark.parametrize(("raw", "flaws"), ANSWERS)
+def test_an_answer_has_exactly_these_problems_and_some_are_tolerable(
+    raw: bytes, flaws: dict[Flaw, bool]
+) -> None:
+    problems = answer_problems(decode(raw), Revision.V2025_11_25)
+    assert {one.flaw: not is_tolerable(one) for one in problems} == flaws
+
+
+def test_an_answer_in_an_array_is_refused_but_in_the_one_revision_with_batches() -> None:
+    (item,) = decode(b'[{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}]').items
+    for revision in (None, *Revision):
+        found = {one.flaw for one in answer_problems(item, revision)}
+        batched = {F.IN_BATCH} if revision is not Revision.V2025_03_26 else set()
+        assert found == {F.NOT_FINITE, *batched}
 
 
 MEMBERS = (

@@ -93,11 +93,11 @@ def _shape(line: Line) -> bytes | str:
 def test_reading_byte_by_byte_takes_linear_time() -> None:
     def seconds(count: int) -> float:
         reader = LineReader(1 << 24)
-        started = time.perf_counter()
+        started = time.thread_time()
         for _ in range(count):
             reader.feed(b"x")
         assert reader.feed(b"\n") == [b"x" * count]
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     seconds(1000)
     # ten times the bytes: a quadratic reader takes a hundred times as long

@@ -75,4 +75,4 @@ def environment_for(server: AllowedServer | None, place: Workplace) -> dict[str,
     """
     named = server.variables if server is not None else {}
     own = {"NO_COLOR": "1", "XDG_CACHE_HOME": f"{place.folder}/.cache"}
-    return {**server_environment(named, os.environ), **own}
+    return {**server_environment(named, os.environ, clean=True), **own}

@@ -13,6 +13,7 @@ import functools
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -118,10 +119,35 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """What nobody knows is told of by the parser of the action, which knows its options."""
-        found, unknown = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else args
+        found, unknown = super().parse_known_args(self._spelled_out(words), namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def _spelled_out(self, words: Sequence[str]) -> list[str]:
+        """Options in the spelling of Go, and so of mcp-assert: `-suite evals`, `--json=true`."""
+        told: list[str] = []
+        for word in words:
+            name, assigned, value = word.partition("=")
+            if (
+                re.fullmatch(r"-[a-z][a-z0-9-]+", name)
+                and f"-{name}" in self._option_string_actions
+            ):
+                name = f"-{name}"
+            action = self._option_string_actions.get(name)
+            is_flag = action is not None and action.nargs == 0
+            if not (is_flag and assigned and value in _TRUE | _FALSE):
+                told.append(f"{name}{assigned}{value}")
+            elif value in _TRUE:
+                told.append(name)
+            else:  # the last word counts
+                told = [each for each in told if each != name]
+        return told
+
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def run(argv: Sequence[str]) -> int:

@@ -14,9 +14,16 @@ from mcptest.cli.explored import (
     check_tool_names,
     exploring,
     named_tools,
+    out_of_time,
     repeat_command,
 )
-from mcptest.cli.options import add_common_options, add_server_options, duration
+from mcptest.cli.options import (
+    add_common_options,
+    add_max_time,
+    add_server_options,
+    duration,
+    limit_of,
+)
 from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
@@ -35,12 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--min-score",
         type=int,
         metavar="N",
-        help="fail below this share of healthy items, in percent, and only then; "
+        help="fail below this share of items that work, in percent, and only then; "
         "without it anything that is broken fails",
     )
     add("--no-verify", action="store_true", help="don't call tools again to verify their hints")
     add("--output", type=Path, metavar="DIR", help="write a starter test for each item")
     add("--overwrite", action="store_true", help="replace starter tests that exist")
+    add_max_time(parser)
     add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
@@ -58,12 +66,14 @@ def _audit_and_tell(arguments: argparse.Namespace) -> int:
     from mcptest.run.interrupt import stopping_on_signals
 
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        stop.limit = limit_of(arguments)
         try:
             audit = _audited(arguments, explored)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
+        was_cut = audit.interrupted and stop.is_out_of_time
         explored.subject.close()  # only now it is known whether its capture is whole
-        report = audit.report()
+        report = audit.report(out_of_time(arguments) if was_cut else "")
         saved = _write_starters(arguments, explored, report)
     written = conclude(arguments, _views(report, arguments))
     return max(saved.tell(arguments), written, _code(report))
@@ -119,6 +129,7 @@ def _write_starters(
     return saved_into(
         arguments.output,
         lambda: place_starters(arguments.output, starters, server, overwrite=arguments.overwrite),
+        server.needs,
     )
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 
 from mcptest.cli import run as suite_run
 from mcptest.cli.options import is_for_a_program
-from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.errors import UsageError
 from mcptest.model.results import Demand, RunReport
 from mcptest.report import markdown
 from mcptest.report.annotations import github
+from mcptest.report.write import append_to_step_summary
 from mcptest.run.interrupt import stopping_on_signals
 
 
@@ -49,14 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
             arguments,
             report,
             stored,
-            elsewhere=lambda done: step_summary(done, os.environ),
+            elsewhere=lambda done: append_to_step_summary(markdown.render(done)),
             fails=lambda done: done.falls_short or bool(loaded.problems),
         )
         suite_run.tell_suggestions(arguments, suggested)
         _annotate(arguments, report)
-    if report.results and not report.passed and not report.failed and not stop.is_set():
-        sys.stderr.write(f"mcptest: nothing was run: all {report.skipped} tests were skipped\n")
-        return ExitCode.NOTHING_MATCHED
     return suite_run.exit_code(
         loaded,
         report,
@@ -93,19 +89,6 @@ def _has_regressed(arguments: argparse.Namespace, report: RunReport) -> bool:
         return False
     sys.stderr.write(f"mcptest: {len(report.regressions)} regression(s) detected\n")
     return True
-
-
-def step_summary(report: RunReport, environment: Mapping[str, str]) -> list[str]:
-    """Append to the summary of the CI's step, where there is one; gives what went wrong."""
-    path = environment.get("GITHUB_STEP_SUMMARY", "")
-    if not path:
-        return []
-    try:
-        with Path(path).open("ab") as file:  # other steps of the job write to it too
-            file.write(markdown.render(report).encode("utf-8", "backslashreplace") + b"\n")
-    except OSError as error:
-        return [f"report not written: the step summary {path}: {error.strerror}"]
-    return []
 
 
 def _annotate(arguments: argparse.Namespace, report: RunReport) -> None:

@@ -63,8 +63,8 @@ def _value(action: argparse.Action) -> dict[str, Any]:
     metavar = action.metavar if isinstance(action.metavar, str) else ""
     choices = dict.fromkeys(map(str, action.choices or ()), "")
     kind = "choice" if choices else _KINDS.get(metavar, "any")
-    if action.dest == "scenario":
-        kind = "scenario"
+    if action.dest in {"scenario", "driver"}:
+        kind = action.dest
     return {
         "help": _words(action.help),
         "kind": kind if takes else "",
@@ -81,6 +81,7 @@ def _words(text: str | None) -> str:
 
 def _values() -> dict[str, dict[str, str]]:
     """Values by their kind, each with what it means."""
+    from mcptest.clients.driver import drivers
     from mcptest.explore.lint.catalogue import all_lint_rules
     from mcptest.model.revision import Revision
     from mcptest.report.corpus_rules import corpus_rules
@@ -98,6 +99,7 @@ def _values() -> dict[str, dict[str, str]]:
         "lint code": lint,
         "server": {"demo": "the server that ships with mcptest"},
         "scenario": _scenarios(),
+        "driver": {one.name: _words(one.library) for one in drivers()},
     }
 
 

@@ -55,7 +55,8 @@ class Case:
 
         for revision in spoken_revisions(order):
             repeat = self.repeat(revision.value)
-            yield msgspec.structs.replace(order, revision=revision, repeat=repeat)
+            because = "one of those that the server speaks"
+            yield msgspec.structs.replace(order, revision=revision, because=because, repeat=repeat)
 
 
 def case_of(arguments: argparse.Namespace, corpora: Path | None) -> Case:
@@ -173,6 +174,7 @@ def _choice(arguments: argparse.Namespace) -> ServerChoice:
         env=tuple(pairs(arguments.env, "--env").items()),
         headers=tuple(headers_of(arguments).items()),
         cwd=arguments.cwd,
+        clean_env=arguments.clean_env,
         spec_version="" if version in {"auto", _ALL} else version,
     )
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
+from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.options import (
     add_common_options,
     add_file_options,
@@ -21,7 +20,6 @@ from mcptest.model.show import show
 
 FORMATS = ("text", "json", "markdown", "md", "html", "agent", "tap")
 FILES = ("json-file", "markdown", "html", "junit")
-_NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 
 
@@ -127,8 +125,11 @@ def fixtures_of(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
-    """This command line again, to which ` --rule ID` can be appended. It may hold secrets."""
-    words = ["mcptest", "compliance", "run", *_server_words(arguments)]
+    """This command line again, without secrets, to which ` --rule ID` can be appended."""
+    words = ["mcptest", "compliance", "run"]
+    if arguments.from_suite is not None:
+        words += ["--from-suite", str(arguments.from_suite)]
+    words += server_options(arguments)
     if revision:
         words += ["--spec-version", revision]
     for option in ("allow_tool", "fixture"):
@@ -138,25 +139,4 @@ def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
         value = getattr(arguments, option)
         if value != usual:
             words += [f"--{option.replace('_', '-')}", str(value)]
-    return shlex.join(words)
-
-
-def _server_words(arguments: argparse.Namespace) -> Iterator[str]:
-    if arguments.from_suite is not None:
-        yield from ("--from-suite", str(arguments.from_suite))
-    if arguments.server_command:
-        yield from ("--server", as_one_word(arguments.server_command))
-    for option in ("server", "transport", "headers", "cwd", "mcp_config"):
-        value = getattr(arguments, option)
-        of_names = option == "mcp_config" and arguments.server_command  # a command is none
-        if value and not of_names:
-            yield from (f"--{option.replace('_', '-')}", str(value))
-    for option in ("header", "env"):
-        for value in getattr(arguments, option):
-            yield from (f"--{option}", value)
-
-
-def as_one_word(command: list[str]) -> str:
-    """What stood behind `--`, for --server, where a name or a URL would be taken for one."""
-    line = shlex.join(command)
-    return f"'{line}'" if _NAME_OR_URL.fullmatch(line) else line
+    return repeat_line(words, arguments)

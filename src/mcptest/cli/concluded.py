@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -63,13 +63,15 @@ def conclude(
     views: Views,
     *,
     page: Callable[[], bytes] | None = None,
+    in_step_summary: bool = False,
 ) -> int:
     """Print the report and write the files; gives what became of the files, as an exit code.
 
-    `page` makes what `--html` asks for where it is more than one report.
+    `page` makes what `--html` asks for where it is more than one report. `in_step_summary` adds
+    the markdown to the summary that GitHub Actions shows of a step.
     """
     from mcptest.cli.report_forms import say_form, wanted_forms, with_notes
-    from mcptest.report.write import write_all
+    from mcptest.report.write import append_to_step_summary, write_all
 
     told = _told(arguments, views)
     is_a_form = is_for_a_program(arguments) and not arguments.json
@@ -84,6 +86,8 @@ def conclude(
         *wanted_forms(arguments, told),
     ]
     unwritten = write_all(wanted)
+    if in_step_summary:
+        unwritten += append_to_step_summary(views.markdown())
     tell_unwritten(arguments, unwritten)
     written = code_with_reports(arguments, ExitCode.OK, unwritten)
     if is_a_form:  # after the files: the verdict knows what became of them
@@ -169,11 +173,13 @@ class Saved(msgspec.Struct, frozen=True):
         return ExitCode.FAILED
 
 
-def saved_into(folder: Path, write: Callable[[], Iterable[PlacedFile]]) -> Saved:
+def saved_into(
+    folder: Path, write: Callable[[], Iterable[PlacedFile]], needs: Sequence[str] = ()
+) -> Saved:
     """Write tests into a folder. That it can't be done costs nobody the report."""
     from mcptest.report.placed import placed_lines
 
     try:
-        return Saved(tuple(placed_lines(write(), str(folder))))
+        return Saved(tuple(placed_lines(write(), str(folder), needs)))
     except McptestError as error:
         return Saved(trouble=error.message)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from mcptest.cli.options import (
+    add_clean_env_option,
     add_common_options,
     add_file_options,
     add_format_option,
@@ -15,12 +16,17 @@ from mcptest.cli.options import (
 from mcptest.cli.report_forms import add_html_option
 from mcptest.cli.unwritten import add_strict_option
 
+_FOR_CLIENTS = "default: of the scenarios' own checks alone, as in the official suite"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_client(commands.add_parser("client", help="test a client: we are the server"))
     _configure_server(commands.add_parser("server", help="the scenario suite for servers"))
     _configure_list(commands.add_parser("list", help="every scenario, and what is not offered"))
+    _configure_driver(
+        commands.add_parser("driver", help="a program to begin with, for your client library")
+    )
     _configure_judge(
         commands.add_parser("judge", help="judge a kept capture of a client scenario again")
     )
@@ -43,9 +49,16 @@ def _configure_client(parser: argparse.ArgumentParser) -> None:
     add("--timeout", default="30s", metavar="T", help="for each scenario (30s)")
     add("--jobs", default="auto", metavar="N", help="clients at a time (auto: one per core)")
     add("--env", action="append", default=[], metavar="K=V", help="for the client; may repeat")
+    add_clean_env_option(add, "the client")
     add("--cwd", metavar="DIR", help="where the client is started")
-    add("--spec-version", default="auto", metavar="REV", help="auto: the newest of each scenario")
+    add(
+        "--spec-version",
+        default="auto",
+        metavar="REV",
+        help="auto: the newest that the client speaks",
+    )
     _add_choice(parser)
+    _add_warnings(parser, _FOR_CLIENTS)
     _add_reports(parser)
     add_common_options(parser)
 
@@ -65,6 +78,7 @@ def _configure_server(parser: argparse.ArgumentParser) -> None:
     add("--strict-fixtures", action="store_true", help="what is missing is a failure")
     add("--jobs", default="auto", metavar="N", help="scenarios at a time over HTTP")
     _add_choice(parser)
+    _add_warnings(parser, "default: it does not")
     _add_reports(parser)
     add_server_options(parser)
     add_common_options(parser)
@@ -80,15 +94,41 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     add("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
+def _configure_driver(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("driver", nargs="?", metavar="NAME", help="print the program for this library")
+    add(
+        "--list", action="store_true", help="the libraries, and what to install (also without NAME)"
+    )
+    add("--json", action="store_true", help="as JSON")
+    add("--no-color", action="store_true", help="plain text")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
 def _configure_judge(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--scenario", required=True, metavar="NAME", help="the client scenario it was made in")
-    add("--capture", required=True, type=Path, metavar="FILE", help="what was kept of it")
+    add(
+        "--capture",
+        required=True,
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help="what was kept of it; may repeat, for a host that restarts its server",
+    )
     add("--spec-version", default="auto", metavar="REV", help="instead of what the capture says")
     add("--capabilities", choices=("permissive", "strict", "probe"), default="probe")
     add("--claims", default="", metavar="A,B", help="what the client is said to support")
+    _add_warnings(parser, _FOR_CLIENTS)
     _add_reports(parser)
     add_common_options(parser)
+
+
+def _add_warnings(parser: argparse.ArgumentParser, default: str) -> None:
+    add = parser.add_argument
+    about = f"what is only recommended counts ({default})"
+    add("--fail-on-warning", action="store_true", default=None, dest="warnings", help=about)
+    add("--no-fail-on-warning", action="store_false", dest="warnings", help="or does not")
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
@@ -126,8 +166,10 @@ def run(arguments: argparse.Namespace) -> int:
         from mcptest.cli.conformance_server import test_server
 
         return test_server(arguments)
-    from mcptest.cli.conformance_other import judge_again, list_scenarios
+    from mcptest.cli.conformance_other import judge_again, list_scenarios, show_driver
 
     if arguments.action == "list":
         return list_scenarios(arguments, sys.stdout)
+    if arguments.action == "driver":
+        return show_driver(arguments, sys.stdout)
     return judge_again(arguments)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcptest.cli.command_line import repeat_line
 from mcptest.cli.conformance_shared import (
     Clock,
     Telling,
@@ -68,6 +69,7 @@ def test_client(arguments: argparse.Namespace) -> int:
             scored=scored,
             notes=notes,
             interrupted=stop.is_set(),
+            fail_on_warning=arguments.warnings,
         )
         return published(arguments, report, captures_lent=arguments.output_dir is None)
 
@@ -142,10 +144,12 @@ def _order(
         shell=arguments.shell,
         scenario=scenario,
         revision=revision,
+        negotiates=arguments.spec_version == "auto" and arguments.requirements is None,
         transport=arguments.transport,
         timeout=duration(arguments.timeout, "--timeout"),
         env=pairs(arguments.env, "--env"),
         cwd=arguments.cwd,
+        clean_env=arguments.clean_env,
         capture=folder / name if folder is not None else None,
         capabilities=arguments.capabilities,
         claims=claims,
@@ -168,9 +172,13 @@ def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
 def _repeat(arguments: argparse.Namespace, scenario: Scenario, revision: Revision) -> str:
     words = ["mcptest", "conformance", "client", "--command", arguments.command]
     words += ["--shell"] if arguments.shell else []
-    words += ["--scenario", scenario.name, "--spec-version", revision.value]
+    words += ["--scenario", scenario.name]
+    if arguments.spec_version != "auto" or arguments.requirements is not None:
+        words += ["--spec-version", revision.value]
     words += ["--transport", "stdio"] if arguments.transport == "stdio" else []
     words += ["--claims", arguments.claims] if arguments.claims else []
     if arguments.capabilities != "probe":
         words += ["--capabilities", arguments.capabilities]
-    return shlex.join([*words, "--verbose"])
+    words += [word for pair in arguments.env for word in ("--env", pair)]
+    words += ["--clean-env"] if arguments.clean_env else []
+    return repeat_line([*words, "--verbose"], arguments)

@@ -1,4 +1,4 @@
-"""`mcptest conformance list` and `mcptest conformance judge`."""
+"""`mcptest conformance list`, `mcptest conformance driver` and `mcptest conformance judge`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 from mcptest.cli.conformance_client import claims_of
 from mcptest.cli.conformance_shared import Clock, made_report, published
 from mcptest.cli.options import wanted_revision
-from mcptest.model.conformance import ScenarioResult
 from mcptest.model.errors import ExitCode
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Side
@@ -67,26 +66,50 @@ def _row(scenario: Any) -> dict[str, Any]:
     }
 
 
+def show_driver(arguments: argparse.Namespace, stream: TextIO) -> int:
+    """One program, or which there are."""
+    from mcptest.clients.driver import driver_named, drivers
+
+    chosen = drivers() if arguments.list or not arguments.driver else ()
+    one = driver_named(arguments.driver) if arguments.driver else None
+    if arguments.json:
+        plain = [_driver_row(each) for each in chosen] or _driver_row(one, whole=True)
+        say_json(stream, msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")
+    elif chosen or one is None:
+        style = Style.of(stream, no_color=arguments.no_color)
+        for each in chosen:
+            say(stream, f"{each.name:<18} {each.library}\n")
+            say(stream, style.paint(f"{'':<18} {each.install}\n", "dim"))
+        first = drivers()[0]
+        say(stream, f"\nmcptest conformance driver {first.name} > {first.file}\n")
+        say(stream, f'mcptest conformance client --command "{first.command}"\n')
+    else:
+        say(stream, one.program)
+    return ExitCode.OK
+
+
+def _driver_row(driver: Any, *, whole: bool = False) -> dict[str, Any]:
+    row = {
+        name: getattr(driver, name) for name in ("name", "library", "install", "file", "command")
+    }
+    return {**row, "program": driver.program} if whole else row
+
+
 def judge_again(arguments: argparse.Namespace) -> int:
     from mcptest.clients.catalogue import scenario_named
     from mcptest.run.conformance.scenario_serving import judged_capture
 
     scenario = scenario_named(arguments.scenario)
     clock = Clock()
-    revision, transport, rows = judged_capture(
+    result = judged_capture(
         scenario,
-        str(arguments.capture),
+        [str(one) for one in arguments.capture],
         wanted_revision(arguments.spec_version),
         mode=arguments.capabilities,
         claims=claims_of(arguments.claims),
     )
-    result = ScenarioResult(
-        scenario=scenario.name,
-        side=Side.CLIENT,
-        revision=revision,
-        transport=transport,
-        checks=rows,
-        capture=str(arguments.capture),
+    subject = ", ".join(str(one) for one in arguments.capture)
+    report = made_report(
+        Side.CLIENT, subject, [result], clock=clock, fail_on_warning=arguments.warnings
     )
-    report = made_report(Side.CLIENT, str(arguments.capture), [result], clock=clock)
     return published(arguments, report)

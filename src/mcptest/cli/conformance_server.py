@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.conformance_shared import (
     Clock,
     Telling,
@@ -25,6 +27,7 @@ from mcptest.model.errors import ExitCode, McptestError, UsageError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Side
+from mcptest.peer.meeting import ASKED_FOR
 from mcptest.run.conformance.scenarios.catalogue import (
     NOT_OFFERED,
     server_scenario,
@@ -43,7 +46,7 @@ def test_server(arguments: argparse.Namespace) -> int:
             raise UsageError("--url and --server name the same thing", hint="give one of them")
         arguments.server = arguments.url
     target = target_of(server_words(arguments))
-    revision = _revision(arguments, target)
+    revision, because = _revision(arguments, target)
     names, scored, notes = _chosen(arguments, target, revision)
     if arguments.list:
         sys.stdout.writelines(f"{name} {revision}\n" for name in names)
@@ -57,7 +60,7 @@ def test_server(arguments: argparse.Namespace) -> int:
     telling = Telling(arguments, len(names))
     with stopping_on_signals() as stop, _captures(arguments) as folder:
         try:
-            order = _order(arguments, target, revision, names, folder)
+            order = replace(_order(arguments, target, revision, names, folder), because=because)
             results = run_server_scenarios(order, tell=telling, should_stop=stop.is_set)
         except McptestError as error:
             raise error.masked(mask) from None
@@ -72,25 +75,28 @@ def test_server(arguments: argparse.Namespace) -> int:
             scored=scored,
             notes=notes,
             interrupted=stop.is_set(),
+            revision_reason=mask(because),
+            fail_on_warning=arguments.warnings,
         )
         return published(arguments, report, captures_lent=arguments.output_dir is None)
 
 
-def _revision(arguments: argparse.Namespace, target: Target) -> Revision:
-    """Without a wish the newest that the server speaks."""
+def _revision(arguments: argparse.Namespace, target: Target) -> tuple[Revision, str]:
+    """Without a wish the newest that the server speaks; and why it is this one."""
     if arguments.requirements is not None:
-        return required(arguments, Side.SERVER)[0]
+        return required(arguments, Side.SERVER)[0], "asked for by --requirements"
     wanted = wanted_revision(arguments.spec_version)
     if wanted is not None:
-        return wanted
+        return wanted, ASKED_FOR
     from mcptest.run.compliance.judging import newest_spoken
     from mcptest.run.compliance.order import Order
 
     startup = duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout")
     try:
-        return newest_spoken(Order(target=target, startup=startup))
+        met = newest_spoken(Order(target=target, startup=startup))
     except McptestError as error:
         raise error.masked(Masker(target.secrets).text) from None
+    return met.revision, met.reason
 
 
 def _chosen(
@@ -145,19 +151,8 @@ def _captures(arguments: argparse.Namespace) -> Iterator[Path | None]:
 
 
 def _repeat(arguments: argparse.Namespace, revision: Revision) -> str:
-    words = ["mcptest", "conformance", "server"]
-    if arguments.server_command:
-        words += ["--server", shlex.join(arguments.server_command)]
-    for option in ("server", "transport", "cwd", "mcp_config"):
-        value = getattr(arguments, option, None)
-        if value:
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    for option, values in (
-        ("--header", arguments.header),
-        ("--env", arguments.env),
-        ("--fixture", arguments.fixtures),
-    ):
-        for value in values:
-            words += [option, value]
+    words = ["mcptest", "conformance", "server", *server_options(arguments)]
+    for value in arguments.fixtures:
+        words += ["--fixture", value]
     words += ["--strict-fixtures"] if arguments.strict_fixtures else []
-    return shlex.join([*words, "--spec-version", revision.value])
+    return repeat_line([*words, "--spec-version", revision.value], arguments)

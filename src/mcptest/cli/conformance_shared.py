@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -131,7 +131,11 @@ def made_report(
     scored: Sequence[str] = (),
     notes: Sequence[str] = (),
     interrupted: bool = False,
+    revision_reason: str = "",
+    fail_on_warning: bool | None = None,
 ) -> ConformanceReport:
+    """`fail_on_warning` None: as the official suite has it. It lets warnings fail a client, but no
+    server, and nothing when a requirement set is what counts."""
     from mcptest.rules.expected_failures import compared_with
 
     counted = [one for one in results if not scored or one.scenario in scored]
@@ -146,7 +150,17 @@ def made_report(
         duration_ms=clock.ms,
         notes=tuple(notes),
         interrupted=interrupted,
+        revision_reason=revision_reason,
+        warnings_fail=_counted_warnings(side, fail_on_warning, bool(scored)),
     )
+
+
+def _counted_warnings(
+    side: Side, wish: bool | None, by_requirements: bool
+) -> Literal["none", "own", "all"]:
+    if wish is not None:
+        return "all" if wish else "none"
+    return "own" if side is Side.CLIENT and not by_requirements else "none"
 
 
 def published(
@@ -157,13 +171,12 @@ def published(
     `captures_lent`: they are gone at the end, and only the page shows what is in them.
     """
     page = _as_html(report)
-    if captures_lent:
-        report = replace(report, results=tuple(replace(one, capture="") for one in report.results))
+    report, unkept = _with_kept_captures(arguments, report, captures_lent=captures_lent)
     unreachable = _unreachable(report)
     is_a_form = arguments.format != "text" and not arguments.json
     if arguments.json or (unreachable is None and not is_a_form):
         _print(arguments, report)
-    unwritten = _write_files(arguments, report, page)
+    unwritten = [*unkept, *_write_files(arguments, report, page)]
     tell_unwritten(arguments, unwritten)
     if unreachable is not None:
         raise unreachable
@@ -244,7 +257,7 @@ def _write_files(
         (arguments.html, page),
         *wanted_forms(arguments, _told(report)),
     ]
-    return [*write_all(wanted), *_write_folders(arguments, report)]
+    return write_all(wanted)
 
 
 def _told(report: ConformanceReport) -> Told:
@@ -258,14 +271,25 @@ def _told(report: ConformanceReport) -> Told:
     return Told(run=lambda: run, problems=lambda: problems_of_conformance(report), excused=excused)
 
 
-def _write_folders(arguments: argparse.Namespace, report: ConformanceReport) -> list[str]:
+def _with_kept_captures(
+    arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool
+) -> tuple[ConformanceReport, list[str]]:
+    """The folders are written first: a report names captures where they stay, and no others."""
     if arguments.output_dir is None:
-        return []
-    from mcptest.run.conformance.results import write_results
+        if captures_lent:
+            gone = tuple(replace(one, capture="") for one in report.results)
+            report = replace(report, results=gone)
+        return report, []
+    from mcptest.run.conformance.results import CAPTURE, write_results
 
-    try:
-        for result in report.results:
-            write_results(arguments.output_dir, result)
-    except (McptestError, OSError) as error:
-        return [f"results not written: {show(str(error), 300)}"]
-    return []
+    results: list[ScenarioResult] = []
+    problems: list[str] = []
+    for result in report.results:
+        capture = ""
+        try:
+            place = write_results(arguments.output_dir, result) / CAPTURE
+            capture = str(place) if place.exists() else ""
+        except (McptestError, OSError) as error:
+            problems.append(f"results not written: {show(str(error), 300)}")
+        results.append(replace(result, capture=capture))
+    return replace(report, results=tuple(results)), problems[:1]

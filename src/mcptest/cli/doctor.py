@@ -9,10 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from mcptest.cli.explored import ended_before_meeting, out_of_time
 from mcptest.cli.options import (
     add_common_options,
+    add_max_time,
     add_server_options,
     duration,
+    limit_of,
     server_words,
     wanted_revision,
 )
@@ -57,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capture", type=Path, metavar="DIR", help="keep everything that went over the wire"
     )
+    add_max_time(parser)
     add_server_options(parser)
     add_common_options(parser)
 
@@ -71,15 +77,18 @@ def run(arguments: argparse.Namespace) -> int:
     begun = datetime.now(UTC).isoformat(timespec="seconds")
     # Until the reports are written: a signal must not cost them.
     with captures_for_html(arguments), stopping_on_signals() as stop:
+        stop.limit = limit_of(arguments)
         order = _order(arguments, stop)
         try:
             report = examine(order, newer, older, _teller(arguments))
-        except Stopped:
-            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
+        except Stopped:  # nothing was seen yet that could be reported
+            raise ended_before_meeting(arguments, stop) from None
         except McptestError as error:
             raise error.masked(Masker(order.target.secrets).cut_text) from None
         finally:
             _teller(arguments)("")
+        if stop.is_out_of_time and report.unreached:
+            report = _cut_short(report, out_of_time(arguments))
         code = _code(report, stop)
         _print(report, arguments)
         return _write_files(report, arguments, begun, code)
@@ -89,7 +98,16 @@ def _code(report: DoctorReport, stop: Stop) -> int:
     if stop.is_set():
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if report.breaks else ExitCode.OK
+    return ExitCode.FAILED if report.breaks or report.unreached else ExitCode.OK
+
+
+def _cut_short(report: DoctorReport, why: str) -> DoctorReport:
+    from mcptest.run.doctor import INTERRUPTED
+
+    total = len(report.items)
+    notes = [note for note in report.notes if note != INTERRUPTED]
+    notes.append(f"{why}: {report.unreached} of {total} items not reached")
+    return replace(report, notes=tuple(notes))
 
 
 def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
@@ -103,7 +121,7 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
         timeout=timeout,
         startup=startup,
         captures=arguments.capture,
-        should_stop=stop.is_set,
+        should_stop=stop.is_over,
     )
 
 

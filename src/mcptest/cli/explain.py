@@ -1,4 +1,4 @@
-"""`mcptest explain ID`: one rule, or one code of the linter, in full."""
+"""`mcptest explain ID`: one rule, or one code of the linter or of an audit, in full."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mcptest.model.show import show
 if TYPE_CHECKING:
     from mcptest.explore.lint.finding import LintRule
 
-_LINT_CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
+_CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "rule",
         metavar="ID",
-        help="a rule's id, like INV-003 or PROTO-002, or a code of the linter, like E101",
+        help="the id of a rule, like INV-003, or a code of lint or audit, like E101 or E201",
     )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--no-color", action="store_true")
@@ -29,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     # The two kinds of names can't be confused: a rule's has a hyphen.
-    if _LINT_CODE.fullmatch(arguments.rule):
-        return _explain_lint_code(arguments)
+    if _CODE.fullmatch(arguments.rule):
+        return _explain_code(arguments)
     from mcptest.report.corpus_rules import find_any_rule
     from mcptest.report.rules_list import rule_page, rules_as_json
     from mcptest.report.terminal import Style, say, say_json
@@ -46,15 +46,22 @@ def run(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _explain_lint_code(arguments: argparse.Namespace) -> int:
+def _explain_code(arguments: argparse.Namespace) -> int:
+    from mcptest.report.audit_codes import audit_code_as_json, audit_code_page, find_audit_code
     from mcptest.report.lint_explained import lint_rule_as_json, lint_rule_page
     from mcptest.report.terminal import Style, say, say_json
 
-    rule = _lint_rule(arguments.rule)
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    audited = find_audit_code(arguments.rule)
+    if audited is not None:
+        data, lines = audit_code_as_json(audited), audit_code_page(audited, style)
+    else:
+        rule = _lint_rule(arguments.rule)
+        data, lines = lint_rule_as_json(rule), lint_rule_page(rule, style)
     if arguments.json:
-        say_json(sys.stdout, lint_rule_as_json(rule))
+        say_json(sys.stdout, data)
         return ExitCode.OK
-    for line in lint_rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
+    for line in lines:
         say(sys.stdout, line + "\n")
     return ExitCode.OK
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.options import duration, server_words, wanted_revision
-from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.peer.connection import Stopped
 from mcptest.run.naming import target_of
 from mcptest.transport.target import Target
@@ -52,6 +52,19 @@ class Explored(msgspec.Struct, frozen=True):
         return Ground(folder, f"{folder}/{file.relative_to(self.fixture).as_posix()}")
 
 
+def out_of_time(arguments: argparse.Namespace) -> str:
+    """Why a command ended, in words."""
+    return f"stopped after {arguments.max_time} of --max-time"
+
+
+def ended_before_meeting(arguments: argparse.Namespace, stop: Stop) -> BaseException:
+    """What to raise where we were stopped and there is nothing to report."""
+    if not stop.is_out_of_time:
+        return KeyboardInterrupt()
+    message = f"{out_of_time(arguments)}: the server was not met by then"
+    return PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer")
+
+
 def add_fixture_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fixture",
@@ -83,12 +96,12 @@ def exploring(
             startup=startup,
             answers=answers,
             captures=getattr(arguments, "capture", None),
-            should_stop=stop.is_set,
+            should_stop=stop.is_over,
         )
         with subject:
             yield Explored(named, subject, copy.path if copy is not None else None)
     except Stopped:
-        raise KeyboardInterrupt from None
+        raise ended_before_meeting(arguments, stop) from None
     finally:
         if copy is not None:
             copy.remove()
@@ -113,28 +126,24 @@ def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
     from mcptest.suite.model import ServerSpec
 
     spec = ServerSpec(
-        command=target.command[0], args=target.command[1:], env=target.env, cwd=target.cwd
+        command=target.command[0],
+        args=target.command[1:],
+        env=target.env,
+        cwd=target.cwd,
+        clean_env=target.clean_env,
     )
     wrapped = target_for(spec, ServerChoice(docker=image), str(fixture) if fixture else "")
     return replace(wrapped, referenced=target.referenced)
 
 
 def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
-    """This command line again. It may hold secrets."""
-    words = ["mcptest", arguments.command_name, *options]
-    if arguments.server_command:
-        # Quoted, the first word is never taken for a name or a URL.
-        words += ["--server", shlex.join(arguments.server_command)]
-    for option in ("server", "transport", "headers", "cwd", "mcp_config", "fixture"):
-        value = getattr(arguments, option, None)
-        if value:
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    for option in ("header", "env"):
-        for value in getattr(arguments, option):
-            words += [f"--{option}", value]
+    """This command line again, without secrets."""
+    words = ["mcptest", arguments.command_name, *options, *server_options(arguments)]
+    if getattr(arguments, "fixture", None):
+        words += ["--fixture", str(arguments.fixture)]
     if arguments.spec_version != "auto":
         words += ["--spec-version", arguments.spec_version]
-    return shlex.join(words)
+    return repeat_line(words, arguments)
 
 
 def check_tool_names(wanted: Sequence[str], offered: Sequence[str]) -> None:

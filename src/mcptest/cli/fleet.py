@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.concluded import Views, add_report_options, conclude
-from mcptest.cli.options import add_common_options, duration, is_for_a_program, wanted_jobs
+from mcptest.cli.options import (
+    add_clean_env_option,
+    add_common_options,
+    duration,
+    is_for_a_program,
+    wanted_jobs,
+)
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.show import show
 
@@ -32,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--server", action="append", default=[], metavar="NAME", help="only this; may repeat")
     add("--jobs", default="auto", metavar="N", help="so many servers at once (as it pays)")
     add("--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster that does the work")
+    add_clean_env_option(add, "a server")
     add("--spec-version", default="auto", metavar="REV", help="judge all by this revision")
     add(
         "--timeout",
@@ -90,6 +97,7 @@ def _order(arguments: argparse.Namespace) -> FleetOrder:
         min_score=arguments.min_score,
         prefixed=arguments.prefixed,
         captures=arguments.capture,
+        clean_env=arguments.clean_env,
         again=tuple(_again(arguments)),
     )
 
@@ -115,6 +123,8 @@ def _again(arguments: argparse.Namespace) -> Iterator[str]:
         yield from ("--timeout", arguments.timeout)
     if arguments.startup_timeout or arguments.timeout:  # there it is the same as --timeout
         yield from ("--startup-timeout", arguments.startup_timeout or _STARTUP)
+    if arguments.clean_env:
+        yield "--clean-env"
 
 
 # -- judging ---------------------------------------------------------------------------------------

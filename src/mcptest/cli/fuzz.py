@@ -22,12 +22,15 @@ from mcptest.cli.explored import (
     check_tool_names,
     exploring,
     named_tools,
+    out_of_time,
     repeat_command,
 )
 from mcptest.cli.options import (
     add_common_options,
+    add_max_time,
     add_server_options,
     duration,
+    limit_of,
     wanted_jobs,
     wanted_revision,
 )
@@ -59,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_fixture_option(parser)
     add("--output", type=Path, metavar="DIR", help="save each failure as a test")
     add("--overwrite", action="store_true", help="replace saved failures that exist")
+    add_max_time(parser)
     add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
@@ -70,12 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     _check(arguments)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        stop.limit = limit_of(arguments)
         try:
             report = _fuzzed(arguments, explored, stop)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
         saved = _save(arguments, explored, report)
-    written = conclude(arguments, _views(report, arguments))
+    written = conclude(arguments, _views(report, arguments), in_step_summary=True)
     return max(saved.tell(arguments), written, _code(report))
 
 
@@ -151,7 +156,8 @@ def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> Fu
                     progress.finish(tool.name, tool.name, failed=first is not None, reason=reason)
 
             fuzz.run(tell)
-    return fuzz.report()
+    was_cut = fuzz.interrupted and stop.is_out_of_time
+    return fuzz.report(out_of_time(arguments) if was_cut else "")
 
 
 @contextlib.contextmanager
@@ -170,7 +176,7 @@ def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Itera
                     timeout=first.timeout,
                     startup=duration(arguments.startup_timeout, "--startup-timeout"),
                     captures=arguments.capture / f"job-{number}" if arguments.capture else None,
-                    should_stop=stop.is_set,
+                    should_stop=stop.is_over,
                 )
             )
             for number in range(2, jobs + 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.explored import (
     Explored,
     add_fixture_option,
@@ -51,7 +53,8 @@ def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     )
     server = written_server(explored.target, spec_version=arguments.spec_version)
     placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
-    sys.stdout.writelines(f"{line}\n" for line in placed_lines(placed, str(arguments.output)))
+    told = placed_lines(placed, str(arguments.output), server.needs)
+    sys.stdout.writelines(f"{line}\n" for line in told)
     for method, reason in offer.problems.items():
         mask = explored.subject.masker.text
         sys.stderr.write(f"mcptest: {method} could not be read: {mask(reason)}\n")
@@ -59,16 +62,19 @@ def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
         sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
         return ExitCode.FAILED if offer.problems else ExitCode.NOTHING_MATCHED
     if not arguments.quiet:
-        sys.stdout.writelines(f"{line}\n" for line in next_steps(arguments))
+        named = () if server.block else server_options(arguments)
+        sys.stdout.writelines(f"{line}\n" for line in next_steps(arguments, named))
     lost = offer.problems or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK
 
 
-def next_steps(arguments: argparse.Namespace) -> list[str]:
-    fixture = f" --fixture {arguments.fixture}" if arguments.fixture else ""
+def next_steps(arguments: argparse.Namespace, server: Iterable[str] = ()) -> list[str]:
+    """`server`: the options that name it, where the files must not."""
+    words = ["mcptest", "run", str(arguments.output), *server]
+    words += ["--fixture", arguments.fixture] if arguments.fixture else []
     return [
         "",
         "Next steps:",
         "  1. Put real values in place of the made-up ones, and say what you expect.",
-        f"  2. mcptest run {arguments.output}{fixture}",
+        f"  2. {repeat_line(words, arguments)}",
     ]

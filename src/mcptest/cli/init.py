@@ -6,16 +6,20 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.explored import Explored, add_fixture_option, exploring
 from mcptest.cli.options import add_common_options, add_server_options, duration
+from mcptest.explore.audit import NO_STRUCTURED_CONTENT
 from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS
 
 if TYPE_CHECKING:
-    from mcptest.model.audit import AuditReport
+    from mcptest.model.audit import AuditItem, AuditReport
     from mcptest.suite.written import WrittenServer
     from mcptest.transport.target import Target
 
@@ -43,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.server is None and not arguments.server_command:
-        return _write_example(arguments.folder)
+        return _write_example(arguments)
     from mcptest.run.interrupt import stopping_on_signals
 
     # As a suite does that declares nothing: else its tests would see another server.
@@ -54,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise error.masked(explored.subject.masker.cut_text) from None
     if server is not None:  # when the server that was explored is gone: the tests have their own
         code = max(code, _keep_answers(arguments, explored.target, server))
-        _say_next(arguments.folder, arguments.fixture, with_snapshots=arguments.snapshots)
+        named = () if server.block else tuple(server_options(arguments))
+        _say_next(arguments, arguments.fixture, named, with_snapshots=arguments.snapshots)
     return code
 
 
@@ -78,12 +83,20 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, Writt
     if not placed:
         sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
         return ExitCode.FAILED if report.problems else ExitCode.NOTHING_MATCHED, None
-    sys.stdout.writelines(f"{line}\n" for line in placed_lines(placed, str(arguments.folder)))
+    told = placed_lines(placed, str(arguments.folder), server.needs)
+    sys.stdout.writelines(f"{line}\n" for line in told)
     for item in report.items:
         if item.is_bad:
-            sys.stdout.write(f"  {item.kind} {item.name!r} is broken: its test will fail\n")
+            sys.stdout.write(f"  {item.kind} {item.name!r} {_what_its_test_does(item)}\n")
     lost = report.problems or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK, server
+
+
+def _what_its_test_does(item: AuditItem) -> str:
+    """A suite holds what is there against the output schema, and does not miss what is not."""
+    if item.health.is_broken or item.structured != NO_STRUCTURED_CONTENT:
+        return "is broken: its test will fail"
+    return f"has a fault that its test does not look for: {show(item.structured, 200)}"
 
 
 def _keep_answers(arguments: argparse.Namespace, target: Target, server: WrittenServer) -> int:
@@ -136,9 +149,10 @@ def _check_free(folder: Path) -> None:
         )
 
 
-def _write_example(folder: Path) -> int:
+def _write_example(arguments: argparse.Namespace) -> int:
     from mcptest.run.exploring.placing import place_schema, put
 
+    folder = arguments.folder
     for name in (_FIRST, _HELLO):
         if os.path.lexists(folder / name):
             raise UsageError(f"{folder / name} is there already: nothing was written")
@@ -150,7 +164,7 @@ def _write_example(folder: Path) -> int:
     put(folder / _FIRST, _example().encode(), overwrite=False)
     place_schema(folder)
     sys.stdout.write(f"created {folder / _FIRST}\ncreated {folder / _HELLO}\n")
-    _say_next(folder, str(folder / "fixtures"))
+    _say_next(arguments, str(folder / "fixtures"))
     return ExitCode.OK
 
 
@@ -179,11 +193,16 @@ timeout: 30s
 """
 
 
-def _say_next(folder: Path, fixture: str | None, *, with_snapshots: bool = False) -> None:
-    import shlex
-
-    words = [str(folder), *(["--fixture", fixture] if fixture else [])]
-    sys.stdout.write(f"\nRun it: {shlex.join(['mcptest', 'run', *words])}\n")
+def _say_next(
+    arguments: argparse.Namespace,
+    fixture: str | None,
+    server: Sequence[str] = (),
+    *,
+    with_snapshots: bool = False,
+) -> None:
+    """`server`: the options that name it, where the files must not."""
+    words = [str(arguments.folder), *server, *(["--fixture", fixture] if fixture else [])]
+    sys.stdout.write(f"\nRun it: {repeat_line(['mcptest', 'run', *words], arguments)}\n")
     if with_snapshots:
-        again = shlex.join(["mcptest", "snapshot", *words])
+        again = repeat_line(["mcptest", "snapshot", *words], arguments)
         sys.stdout.write(f"Has an answer changed? {again}\n")

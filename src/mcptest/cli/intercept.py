@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcptest.cli.intercept_options import add_listening_options, passage_of
-from mcptest.cli.options import add_common_options, duration, server_words
+from mcptest.cli.options import add_clean_env_option, add_common_options, duration, server_words
 from mcptest.cli.unwritten import add_strict_option, code_with_reports, say_unwritten
 from mcptest.model.errors import McptestError
 from mcptest.model.masking import Masker
@@ -59,6 +59,7 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
     add("--header", action="append", default=[], metavar="K=V", help="may repeat")
     add("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
     add("--env", action="append", default=[], metavar="K=V", help="may repeat")
+    add_clean_env_option(add)
     add("--cwd", metavar="DIR", help="where the server is started")
     add("--mcp-config", type=Path, metavar="FILE", help="client configuration with mcpServers")
 

@@ -17,6 +17,7 @@ from mcptest.cli.concluded import Views, add_report_options, conclude
 from mcptest.cli.explored import exploring
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.cli.report_forms import captures_for_html
+from mcptest.explore.lint.finding import OWN_PROFILE, PROFILES
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 
 if TYPE_CHECKING:
@@ -42,11 +43,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--tools", type=Path, metavar="FILE", help="a tools/list answer or a capture, no server")
     add("--strict", action="store_true", help="fail on warnings, too")
+    add(
+        "--profile",
+        choices=PROFILES,
+        default=OWN_PROFILE,
+        help="mcp-assert: its codes with its severities; notes become errors and warnings",
+    )
     add("--fix", action="store_true", help="show a concrete change for each finding")
     add("--select", action="append", default=[], metavar="CODES", help="only these codes")
     add("--ignore", action="append", default=[], metavar="CODES", help="not these codes")
     add("--skip-rules", dest="ignore", action="append", help=argparse.SUPPRESS)
-    add("--threshold", type=int, metavar="N", help="fail on more than N findings of any severity")
+    add("--threshold", type=int, metavar="N", help="fail on more than N errors and warnings")
     add("--call-tools", action="store_true", help="also call tools that only read: E301")
     add(
         "--detect-nondeterminism",
@@ -87,6 +94,7 @@ def _lint_and_tell(arguments: argparse.Namespace, rules: Sequence[LintRule], lim
     report = replace(
         report,
         strict=arguments.strict,
+        profile=arguments.profile,
         threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
         tool=f"mcptest {__version__}",
         started=started,
@@ -101,7 +109,7 @@ def _rules(arguments: argparse.Namespace) -> list[LintRule]:
     select, ignore = _codes(arguments.select), _codes(arguments.ignore)
     for code in unknown_codes([*select, *ignore]):
         raise UsageError(f"no lint code is or begins with {code!r}", hint="see mcptest lint --list")
-    rules = chosen_rules(select, ignore)
+    rules = chosen_rules(select, ignore, arguments.profile)
     if not rules:
         raise UsageError("--select and --ignore leave no code to lint by")
     return rules
@@ -245,7 +253,11 @@ def _views(report: LintReport, arguments: argparse.Namespace) -> Views:
     from mcptest.report.lint_run import lint_as_run
     from mcptest.report.lint_text import heading, lint_lines, summary_in_words
 
-    words = {"fix": arguments.fix, "verbose": arguments.verbose}
+    words = {
+        "fix": arguments.fix,
+        "verbose": arguments.verbose,
+        "notes": arguments.verbose or bool(arguments.select),
+    }
 
     def problems() -> Problems:
         from mcptest.report.problems_lint import problems_of_lint
@@ -275,6 +287,7 @@ def _repeat(arguments: argparse.Namespace) -> str:
     from mcptest.run.naming import target_of
 
     strict = ["--strict"] if arguments.strict else []
+    strict += ["--profile", arguments.profile] if arguments.profile != OWN_PROFILE else []
     if arguments.tools:
         return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
     mask = Masker(target_of(server_words(arguments)).secrets).text

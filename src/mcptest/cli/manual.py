@@ -36,8 +36,8 @@ _GROUPS = {
         "--capture",
     ),
     "the server": (
-        "--server", "--url", "--transport", "--header", "--env", "--cwd", "--mcp-config",
-        "--spec-version", "--timeout", "--startup-timeout",
+        "--server", "--url", "--transport", "--header", "--env", "--clean-env", "--cwd",
+        "--mcp-config", "--spec-version", "--timeout", "--startup-timeout",
     ),
     "over HTTP": (
         "--host", "--port", "--port-file", "--listen", "--http", "--token", "--response",

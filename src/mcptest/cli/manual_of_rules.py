@@ -97,7 +97,8 @@ server see `mcptest doctor`.""",
 The scenario suite: a client meets a scripted server, or a server is asked what an SDK's test server
 is expected to do. Each scenario is judged by checks over what went over the wire.""",
         examples=(
-            'mcptest conformance client --command "python my_client.py"',
+            "mcptest conformance driver python-sdk > client.py",
+            'mcptest conformance client --command "python client.py"',
             "mcptest conformance server --server http://127.0.0.1:3001/mcp",
             "mcptest conformance list --client",
         ),
@@ -114,7 +115,9 @@ client, with the server's URL as its last argument. What the client sent is judg
 The client learns from its environment what is expected of it, as with the official suite:
 MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION and, where there is more to say,
 MCP_CONFORMANCE_CONTEXT (JSON). With --transport stdio it gets a command to launch instead of a URL:
-as its last arguments, and as a JSON array in MCP_CONFORMANCE_SERVER_COMMAND.""",
+as its last arguments, and as a JSON array in MCP_CONFORMANCE_SERVER_COMMAND.
+
+`mcptest conformance driver` prints such a program for your client library.""",
         examples=(
             'mcptest conformance client --command "python my_client.py"',
             'mcptest conformance client --command "node client.js" --suite auth --jobs 4',
@@ -134,7 +137,21 @@ as its last arguments, and as a JSON array in MCP_CONFORMANCE_SERVER_COMMAND."""
             130: MET[130],
         },
         see="docs/conformance/README.md",
-        others=("conformance judge", "conformance list"),
+        others=("conformance driver", "conformance judge", "conformance list"),
+    ),
+    "conformance driver": Page(
+        about="""\
+Print a program that takes part in every scenario for clients: it connects over HTTP or stdio, lists
+the tools and makes the calls that the scenario's context asks for. There is one for each SDK and
+framework in the list; change it as you like. The scenarios about authorization need more.""",
+        examples=(
+            "mcptest conformance driver --list",
+            "mcptest conformance driver python-sdk > client.py",
+            "mcptest conformance driver typescript-sdk > client.mjs",
+        ),
+        exits={0: "printed", 2: "there is no such driver"},
+        see="docs/conformance/drivers.md",
+        others=("conformance client", "conformance list"),
     ),
     "conformance server": Page(
         about="""\

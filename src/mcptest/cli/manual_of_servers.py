@@ -35,6 +35,10 @@ Can a model use these tools? Reads what a server says about them: names, descrip
 hints, and what they cost in tokens. Nothing is called unless --call-tools or
 --detect-nondeterminism asks for it, and then only tools that say that they only read.
 
+An error will make a model go wrong, a warning may; a note is what every second published tool
+has: it is counted, listed with --verbose, and never fails. --profile mcp-assert has the codes and
+severities of that tool.
+
 A code may be given by its beginning: --select E is every error code of mcp-assert, --ignore L all
 codes that only mcptest has. `mcptest explain CODE` tells what a code means.""",
         examples=(
@@ -44,8 +48,8 @@ codes that only mcptest has. `mcptest explain CODE` tells what a code means.""",
             "mcptest lint --list",
         ),
         exits={
-            0: "no errors; with --strict no findings",
-            1: "errors, or more findings than --threshold allows",
+            0: "no errors; with --strict no warnings either",
+            1: "errors, or more errors and warnings than --threshold allows",
             2: "bad options, or a file that can't be read",
             3: MET[3],
             4: "there was nothing to lint",
@@ -60,7 +64,9 @@ values, strings made to break things. What crashes, hangs, leaks or answers nons
 and told with the command that repeats it; --output saves it as a test.
 
 The same seed gives the same inputs. Tools that do not say that they only read are skipped and
-listed; --include-writes fuzzes them too, and so does --docker IMAGE.""",
+listed; --include-writes fuzzes them too, and so does --docker IMAGE.
+
+The Markdown report is appended to $GITHUB_STEP_SUMMARY where that is set, as `mcptest ci` does.""",
         examples=(
             'mcptest fuzz --server "npx -y my-server"',
             'mcptest fuzz --server "npx -y my-server" --runs 500 --seed 42 --tool search',

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mcptest.model.deadline import parse_duration
+from mcptest.model.deadline import Deadline, parse_duration
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
@@ -48,6 +48,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--header", action="append", default=[], metavar="K=V", help="may repeat")
     group.add_argument("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
     group.add_argument("--env", action="append", default=[], metavar="K=V", help="may repeat")
+    add_clean_env_option(group.add_argument)
     group.add_argument("--cwd", metavar="DIR", help="where the server is started")
     group.add_argument(
         "--mcp-config", type=as_path, metavar="FILE", help="client configuration with mcpServers"
@@ -62,6 +63,26 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--startup-timeout", metavar="T", help="for start and handshake (the same as --timeout)"
     )
+
+
+def add_clean_env_option(add: Callable[..., Any], who: str = "the server") -> None:
+    add(
+        "--clean-env",
+        action="store_true",
+        help=f"{who} sees of the environment only PATH, HOME and the like, and what --env names",
+    )
+
+
+def add_max_time(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-time", metavar="T", help="for the whole command; what was seen by then is told"
+    )
+
+
+def limit_of(arguments: argparse.Namespace) -> Deadline | None:
+    """When `--max-time` is up, from now."""
+    text = arguments.max_time
+    return Deadline.after(duration(text, "--max-time")) if text else None
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +137,7 @@ def server_words(arguments: argparse.Namespace) -> ServerWords:
         headers=headers_of(arguments),
         env=pairs(arguments.env, "--env"),
         cwd=arguments.cwd,
+        clean_env=arguments.clean_env,
         config=arguments.mcp_config,
     )
 

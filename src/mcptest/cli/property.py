@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--examples", type=int, default=100, metavar="N", help="for each property (100)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same examples (by chance)")
     add("--jobs", default="auto", metavar="N", help="so many properties at once (as it pays)")
-    add("--max-time", default="60s", metavar="T", help="for all of them together (60s)")
+    add("--max-time", default="2m", metavar="T", help="for all of it together (2m)")
     add("--allow-tool", action="append", default=[], metavar="NAME", help="call this tool, too")
     add("--strict", action="store_true", help="a broken SHOULD fails as well")
     add("--fail-fast", action="store_true", help="one counterexample to each property is enough")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -49,6 +48,8 @@ if TYPE_CHECKING:  # what a run needs only later is imported while its first ser
     from mcptest.suite.lanes import Lanes
 
 _MANY = 200
+_REASONS = 3
+_NOT_SELECTED = "no test was selected"
 """Of so many tests in one file none is told from the others by a part of its name."""
 
 
@@ -162,7 +163,7 @@ def show_list(tests: Sequence[Test], lanes: Sequence[Lanes] = (), *, as_data: bo
     else:
         for name, file, line in places:
             sys.stdout.write(f"{show(f'{file}:{line}', 500)}: {show(name, 300)}\n")
-    return ExitCode.OK if places else _nothing_selected()
+    return ExitCode.OK if places else _nothing(_NOT_SELECTED)
 
 
 def choice_of(
@@ -181,6 +182,7 @@ def choice_of(
         env=tuple(pairs(arguments.env, "--env").items()),
         headers=tuple(headers_of(arguments).items()),
         cwd=arguments.cwd,
+        clean_env=arguments.clean_env,
         spec_version=arguments.spec_version,
     )
 
@@ -202,6 +204,7 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
         fixture=checked_fixture(arguments.fixture),
         choice=choice,
         all_failures=arguments.all_failures,
+        lenient=arguments.lenient,
         quick_end=arguments.quick_end,
         warm_start=arguments.warm_start,
         repeat=lambda item: repeat_command(arguments, item, by_file[item.test.place.file]),
@@ -277,7 +280,8 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         raise UsageError("--in-flight must be at least 1")
     return RunOptions(
         trials=arguments.trials,
-        jobs=wanted_jobs(arguments.jobs),
+        jobs=wanted_jobs(arguments.jobs or "auto"),
+        single_file_order=arguments.jobs is None,
         shared=arguments.reuse_server or arguments.isolation == "shared",
         in_flight=arguments.in_flight,
         fail_fast=arguments.fail_fast,
@@ -288,6 +292,8 @@ def repeat_command(
     arguments: argparse.Namespace, item: Numbered, others: Sequence[Test] = ()
 ) -> str:
     """The command line that runs just this test again."""
+    from mcptest.cli.command_line import repeat_line
+
     test = item.test
     pattern = only_this(test, others) if len(others) < _MANY else f"={test.name}"
     words = ["mcptest", "run", test.place.file, "-k", pattern]
@@ -297,13 +303,21 @@ def repeat_command(
         ("server", server),
         ("fixture", given["fixture"]),
         ("docker", given["docker"]),
+        *(("env", word) for word in given["env"]),
+        *(("header", f"{name}={value}") for name, value in headers_of(arguments).items()),
+        ("cwd", given["cwd"]),
+        ("spec-version", given["spec_version"]),
         ("timeout", given["timeout"] if given["timeout"] != DEFAULT_TIMEOUT else None),
     ):
         if value:
             words += [f"--{option}", value]
+    if given["clean_env"]:
+        words.append("--clean-env")
+    if given.get("lenient"):
+        words.append("--lenient")
     if arguments.server_command:
         words += ["--", *arguments.server_command]
-    return shlex.join(words)
+    return repeat_line(words, arguments)
 
 
 def wanted_reports(arguments: argparse.Namespace) -> Wanted:
@@ -388,15 +402,27 @@ def exit_code(
     if interrupted:
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    if not report.results:
-        return _nothing_selected()
-    bad = failed or loaded.problems or unwritten
-    return ExitCode.FAILED if bad else ExitCode.OK
+    if failed or (report.results and (loaded.problems or unwritten)):
+        return ExitCode.FAILED
+    if report.passed or report.failed:
+        return ExitCode.OK
+    return _nothing(_why_nothing_ran(report) if report.results else _NOT_SELECTED)
 
 
-def _nothing_selected() -> int:
-    sys.stderr.write("mcptest: no test was selected\n")
+def _nothing(why: str) -> int:
+    sys.stderr.write(f"mcptest: {why}\n")
     return ExitCode.NOTHING_MATCHED
+
+
+def _why_nothing_ran(report: RunReport) -> str:
+    from collections import Counter
+
+    details = (one.detail.removeprefix("skipped: ") for one in report.results)
+    reasons = Counter(detail or "skip: true" for detail in details)
+    shown = [f"{show(reason, 120)} ({count})" for reason, count in reasons.most_common(_REASONS)]
+    more = ["…"] if len(reasons) > _REASONS else []
+    why = ", ".join([*shown, *more])
+    return f"nothing was run: all {report.skipped} tests were skipped: {why}"
 
 
 # -- --fix ---------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import tempfile
 import time
@@ -14,8 +13,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mcptest import __version__
+from mcptest.cli.command_line import as_one_word, repeat_line
 from mcptest.cli.compliance_listening import listening
-from mcptest.cli.compliance_options import as_one_word
 from mcptest.cli.compliance_standards import earlier_scorecard
 from mcptest.model.results import RunReport, TestResult
 from mcptest.model.scorecard import Scorecard
@@ -138,7 +137,7 @@ def _repeat(arguments: argparse.Namespace, file: str) -> str:
         words += ["--server", arguments.server]
     elif arguments.server_command:
         words += ["--server", as_one_word(arguments.server_command)]
-    return shlex.join(words)
+    return repeat_line(words, arguments)
 
 
 def _scorecards(lanes: Sequence[Lanes]) -> dict[str, Scorecard | None]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _OBJECTS_BEFORE_A_COLLECTION = 20_000
 # fmt: off
 _BEYOND_THE_SUITE = (
-    "server", "server_command", "docker", "env", "header", "headers", "cwd", "capture",
-    "baseline", "last_failed", "fix",
+    "server", "server_command", "docker", "env", "header", "headers", "cwd", "clean_env",
+    "capture",    "baseline", "last_failed", "fix",
 )
 # fmt: on
 """With one of these it takes more than words and suites to know whether and what to start."""

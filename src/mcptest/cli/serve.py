@@ -23,6 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="be the server that was recorded; with --scenario: record into FILE",
     )
+    parser.add_argument(
+        "--capabilities",
+        choices=("permissive", "strict", "probe"),
+        help="with --scenario: whether to ask for what the client declares (probe, the default)",
+    )
     for name, (_, metavar, words) in TABLE.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=words)
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
@@ -33,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.mock is not None:
             raise UsageError("--scenario names a server of its own, not a mock")
         return _serve_scenario(arguments)
+    if arguments.capabilities is not None:
+        raise UsageError("--capabilities goes with --scenario")
     named = [one for one in (arguments.what, arguments.mock, arguments.capture) if one is not None]
     if not named:
         raise UsageError(
@@ -74,25 +81,20 @@ def _serve_recording(arguments: argparse.Namespace) -> int:
 
 
 def _serve_scenario(arguments: argparse.Namespace) -> int:
+    from mcptest.cli.options import wanted_revision
     from mcptest.clients.catalogue import scenario_named
-    from mcptest.model.revision import parse_revision
-    from mcptest.run.conformance.scenario_serving import (
-        revision_for,
-        serve_on_pipes,
-        serve_on_site,
-    )
+    from mcptest.run.conformance.scenario_serving import serve_on_pipes, serve_on_site
 
     if arguments.what is not None:
         raise UsageError("--scenario names a server of its own, not the demo")
     _refuse_options(arguments, frozenset(TABLE) - _OF_A_SCENARIO, "a scenario")
     scenario = scenario_named(arguments.scenario)
-    wanted = arguments.spec_version
-    revision = revision_for(scenario, None if wanted is None else parse_revision(wanted))
+    wanted = wanted_revision(arguments.spec_version or "auto")
     capture = None if arguments.capture is None else Path(arguments.capture)
-    options = _options(arguments)
+    options, mode = _options(arguments), arguments.capabilities or "probe"
     if options.transport == "stdio":
-        return serve_on_pipes(scenario, revision, capture)
-    return serve_on_site(scenario, revision, capture, options.port, options.port_file)
+        return serve_on_pipes(scenario, wanted, capture, mode)
+    return serve_on_site(scenario, wanted, capture, options.port, options.port_file, mode)
 
 
 def _refuse_options(arguments: argparse.Namespace, names: frozenset[str], what: str) -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from mcptest.cli.options import add_file_options, add_format_option, as_path
+from mcptest.cli.options import (
+    add_clean_env_option,
+    add_file_options,
+    add_format_option,
+    as_path,
+)
 
 DEFAULT_TIMEOUT = "30s"
 
@@ -53,6 +58,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--docker", default="", metavar="IMAGE", help="start servers in this image")
     group.add_argument(
+        "--lenient",
+        action="store_true",
+        help="a malformed answer that can still be read is a warning, not a failure",
+    )
+    group.add_argument(
         "--quick-end",
         action="store_true",
         help="end servers after 50 ms instead of waiting for them to exit by themselves",
@@ -63,6 +73,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="start servers sooner in ways they can notice: Node's compile cache, npx only once",
     )
     group.add_argument("--env", action="append", default=[], metavar="K=V", help="for all servers")
+    add_clean_env_option(group.add_argument, "a server")
     group.add_argument(
         "--header", action="append", default=[], metavar="K=V", help="for all servers with a URL"
     )
@@ -75,7 +86,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--timeout", default=DEFAULT_TIMEOUT, metavar="T", help="for each test (30s)"
     )
     group.add_argument(
-        "--jobs", default="auto", metavar="N", help="tests at a time (auto: the cores)"
+        "--jobs",
+        metavar="N",
+        help="tests at a time (auto: the cores; by default one for files of a single test)",
     )
     group.add_argument(
         "--isolation",

@@ -36,8 +36,18 @@ def warned(message: str, where: Said | Visited | None = None, name: str = "") ->
     return Row(Status.WARNING, message, name, _place(where), excerpt_of(where))
 
 
+def missing(message: str, where: Said | Visited | None = None, name: str = "") -> Row:
+    """The client did not get to what the check is about."""
+    return Row(Status.FAILURE, message, name, _place(where), excerpt_of(where), unseen=True)
+
+
 def skipped(message: str, name: str = "") -> Row:
     return Row(Status.SKIPPED, message, name)
+
+
+def untestable(message: str, name: str = "") -> Row:
+    """It can't be seen on this client; the message says what would unlock it."""
+    return Row(Status.UNTESTABLE, message, name)
 
 
 def verdict(
@@ -78,7 +88,7 @@ def called_well(
     def judge(seen: Seen) -> Iterator[Row]:
         calls = seen.calls(tool)
         if not calls:
-            yield bad(why or f"the client did not call {tool}")
+            yield missing(why or f"the client did not call {tool}")
         for call in calls:
             arguments = call.params.get("arguments", {})
             if not isinstance(arguments, dict):

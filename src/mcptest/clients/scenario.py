@@ -13,7 +13,7 @@ import msgspec
 
 from mcptest.clients.seen import Seen
 from mcptest.model.conformance import CheckResult, Reference, Status
-from mcptest.model.revision import Revision
+from mcptest.model.revision import HANDSHAKE_REVISIONS, TIMELINE, Era, Revision
 from mcptest.peer.scripted.script import Script
 
 
@@ -26,6 +26,8 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     record: int | None = None
     excerpt: str = ""
     details: Mapping[str, Any] = {}
+    unseen: bool = False
+    """The client never got to what the check is about."""
 
 
 Judge: TypeAlias = Callable[[Seen], Iterator[Row]]
@@ -57,7 +59,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     revisions: frozenset[Revision]
     suites: frozenset[str]
     """`core`, `auth`, `metadata`, `backcompat`, `draft`, `ours` …; all are in `all`."""
-    make: Callable[[Revision], Script]
+    make: Callable[[], Script]
     """A new script for one client."""
     checks: tuple[Check, ...]
     transports: frozenset[str] = frozenset({"http", "stdio"})
@@ -69,13 +71,29 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """What is added to the origin to make the URL that the client gets."""
 
 
+EVERY_REVISION = frozenset(TIMELINE) - {Revision.DRAFT}
+WITH_HANDSHAKE = frozenset(HANDSHAKE_REVISIONS)
+
+
+def offered_revisions(scenario: Scenario, wanted: Revision | None) -> tuple[Revision, ...]:
+    """What the server of a scenario speaks, the oldest first.
+
+    Without a wish, all revisions that have the scenario: the client chooses. A wish for a revision
+    with the handshake includes the older ones, as with any server that speaks it: a client that
+    proposes one of them is answered in it.
+    """
+    if wanted is None:
+        return tuple(sorted(scenario.revisions))
+    older = (one for one in scenario.revisions if one.era is Era.HANDSHAKE and one <= wanted)
+    return tuple(sorted({wanted, *older})) if wanted.era is Era.HANDSHAKE else (wanted,)
+
+
 def judged(scenario: Scenario, seen: Seen) -> Iterator[CheckResult]:
     """Every check of the scenario over what was captured. None is left out."""
     for check in scenario.checks:
         if check.revisions is not None and seen.revision not in check.revisions:
             continue
-        rows = list(check.judge(seen)) or [Row(check.silence, "nothing of the kind was seen")]
-        for row in rows:
+        for row in list(check.judge(seen)) or [_silent(check)]:
             yield CheckResult(
                 id=check.id,
                 name=row.name or check.title,
@@ -86,4 +104,9 @@ def judged(scenario: Scenario, seen: Seen) -> Iterator[CheckResult]:
                 excerpt=row.excerpt,
                 details=row.details,
                 references=check.references,
+                unseen=row.unseen,
             )
+
+
+def _silent(check: Check) -> Row:
+    return Row(check.silence, f"not seen: {check.description}", unseen=True)

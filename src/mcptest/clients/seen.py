@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -13,7 +13,8 @@ from mcptest.model.capture import AnyRecord, Frame, Headers, HttpRequest, HttpRe
 from mcptest.model.conformance import Ended
 from mcptest.model.message import Kind, Message
 from mcptest.model.revision import Revision
-from mcptest.wire.envelope import decode
+from mcptest.peer.scripted.request_checks import CAPABILITIES
+from mcptest.wire.envelope import decode, is_meant_as_message
 
 
 class Visited(msgspec.Struct):
@@ -97,6 +98,7 @@ class Seen:
         mode: str = "probe",
         claims: frozenset[str] = frozenset(),
         endpoint: str = "/mcp",
+        offered: Sequence[Revision] = (),
     ) -> None:
         self.records = records
         self.revision = revision
@@ -111,6 +113,8 @@ class Seen:
         """Capabilities that the client is said to support."""
         self.endpoint = endpoint
         """The path that the client was given."""
+        self.offered = tuple(offered)
+        """The revisions that the server speaks, the oldest first; empty where that is not known."""
 
     @cached_property
     def visits(self) -> list[Visited]:
@@ -160,6 +164,8 @@ class Seen:
             if visited is not None and mcp is not None and visited.origin != mcp:
                 continue
             message = decode(record.raw)
+            if record.stream is None and not is_meant_as_message(message):
+                message = Message(record.raw, Kind.INVALID, message.value, message.problems)
             for one in message.items if message.kind is Kind.BATCH else (message,):
                 yield Said(place, record.t, record.sender, one, visited)
 
@@ -189,8 +195,25 @@ class Seen:
             one for one in self.requests("tools/call") if not tool or one.params.get("name") == tool
         ]
 
+    def declares(self, wanted: Callable[[dict[str, Any]], bool]) -> bool:
+        """Whether any request declares such capabilities."""
+        return any(wanted(declared_on(said)) for said in self.requests())
+
     def notes(self) -> list[str]:
         return [record.text for record in self.records if isinstance(record, Note)]
+
+
+def declared_on(said: Said) -> dict[str, Any]:
+    """What one request declares: in `_meta`, or in initialize."""
+    where = said.params.get("capabilities") if said.method == "initialize" else None
+    declared = said.meta.get(CAPABILITIES) if where is None else where
+    return declared if isinstance(declared, dict) else {}
+
+
+def declares_forms(declared: Mapping[str, Any]) -> bool:
+    """Elicitation by form. An empty object means it, as it did before there was anything else."""
+    elicitation = declared.get("elicitation")
+    return isinstance(elicitation, dict) and ("form" in elicitation or "url" not in elicitation)
 
 
 def _by_name(headers: Headers) -> dict[str, str]:

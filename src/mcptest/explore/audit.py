@@ -17,6 +17,7 @@ _FOLDER = re.compile(r"dir|folder|root|tree|list|search|find|glob", re.IGNORECAS
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
 _OPERATORS = "+#./;?&"
 _LONGEST_VALUE = 200
+NO_STRUCTURED_CONTENT = "it declares an output schema, and gives no structured content"
 _INTERNALS = re.compile(
     r"internal error|traceback \(most recent|stack trace|panic:|nullpointerexception"
     r"|segmentation fault",
@@ -139,7 +140,7 @@ def structured_misfit(tool: Mapping[str, Any], result: Mapping[str, Any]) -> str
     except SchemaError as error:
         return f"its output schema can't be used: {error}"
     if "structuredContent" not in result:
-        return "it declares an output schema, and gives no structured content"
+        return NO_STRUCTURED_CONTENT
     misfit = compiled.misfit(result["structuredContent"])
     if misfit is None:
         return ""

@@ -17,6 +17,7 @@ class Health(enum.Enum):
     """The class of one item."""
 
     HEALTHY = "healthy"
+    """It answers: with what was asked for, or with an error of its own."""
     CRASHED = "crash"
     TIMED_OUT = "timeout"
     REFUSED = "refused"
@@ -49,6 +50,8 @@ class AuditItem(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     input: Mapping[str, Any] = {}
     is_error: bool = False
+    refuses_made_up: bool = False
+    """A prompt or template that refuses a value which we made up."""
     has_content: bool = False
     has_text: bool = False
     """Whether there is text in it that is not empty, as suites see it."""
@@ -68,6 +71,15 @@ class AuditItem(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tested(self) -> bool:
         return self.health is not Health.SKIPPED
+
+    @property
+    def answers(self) -> bool:
+        return self.health is Health.HEALTHY
+
+    @property
+    def worked(self) -> bool:
+        """Whether it gave what it was asked for, and not only a word on why it does not."""
+        return self.answers and not self.is_error and not self.refuses_made_up
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -90,6 +102,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str = ""
     transport: str = ""
     revision: str = ""
+    revision_reason: str = ""
+    """Why this revision was spoken."""
     items: tuple[AuditItem, ...] = ()
     problems: Mapping[str, str] = {}
     """Lists that could not be read, by their method."""
@@ -99,6 +113,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""
     duration_ms: int = 0
     interrupted: bool = False
+    unreached: int = 0
+    """Items for which there was no time."""
     tool: str = ""
     format: str = AUDIT_FORMAT
 
@@ -115,21 +131,25 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def score(self) -> int | None:
-        """The healthy share of what was tested, in whole percent; None when nothing was."""
-        return healthy_share(self.tested)
+        """The share of what was tested that worked, in whole percent; None when nothing was."""
+        return working_share(self.tested)
 
     @property
     def failed(self) -> bool:
         """Whether the gate is closed: by the score where one is demanded, else by any crash."""
-        if self.problems or self.interrupted:
+        if self.problems or self.interrupted or self.unreached:
             return True
         if self.min_score is not None:
             return self.score is None or self.score < self.min_score
         return any(item.is_bad for item in self.items)
 
 
-def healthy_share(items: Iterable[AuditItem]) -> int | None:
+def working_share(items: Iterable[AuditItem]) -> int | None:
     tested = [item for item in items if item.tested]
-    if not tested:
-        return None
-    return sum(item.health is Health.HEALTHY for item in tested) * 100 // len(tested)
+    return sum(item.worked for item in tested) * 100 // len(tested) if tested else None
+
+
+def answering_share(items: Iterable[AuditItem]) -> int | None:
+    """The score of mcp-assert: an error counts as an answer."""
+    tested = [item for item in items if item.tested]
+    return sum(item.answers for item in tested) * 100 // len(tested) if tested else None

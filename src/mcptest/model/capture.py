@@ -45,6 +45,8 @@ class Opened(Record, tag="capture", frozen=True, kw_only=True):
     """The command line or URL, with secrets masked."""
     spec_version: str = ""
     """The revision that was asked for: `auto`, or a revision's name."""
+    revision_reason: str = ""
+    """Why the session has the revision that it has, where the client knows."""
     tool: str = ""
     started: str = ""
     """Wall clock in ISO 8601, for people; nothing is judged by it."""

@@ -23,6 +23,24 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     """Empty: nothing came."""
 
 
+class Commonness(msgspec.Struct, frozen=True):
+    """How many published servers break a rule, as it was measured."""
+
+    broken: int
+    of: int
+    """On how many of them it was observed."""
+    when: str
+    """The month."""
+
+
+class FromSdk(msgspec.Struct, frozen=True):
+    """The SDK that breaks a rule by itself."""
+
+    name: str
+    measured: str
+    """The versions that were seen to do so."""
+
+
 class RuleResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """One rule, judged on one server in one revision."""
 
@@ -35,6 +53,9 @@ class RuleResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it is neither pass nor fail; empty for those."""
     findings: tuple[Finding, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    again: tuple[Evidence, ...] = ()
+    """Of a failure that did not repeat: what was sent and came back when it was asked again. Its
+    findings and its evidence are those of the first time."""
     observed: int = 0
     """How often it was exercised. A pass has at least one."""
     requirement: str = ""
@@ -46,10 +67,20 @@ class RuleResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The root cause that kept it from being judged: the `id` of one of the causes."""
     repeat: str = ""
     """The command that judges just this rule again."""
+    common: Commonness | None = None
+    """Of a rule that failed: how many published servers break it, where that was measured."""
+    from_sdk: FromSdk | None = None
+    """Of a rule that failed: the SDK that is known to answer like this, and which this server shows
+    the signs of."""
 
     @property
     def failed(self) -> bool:
         return self.outcome is Outcome.FAIL
+
+    @property
+    def failed_once(self) -> bool:
+        """It failed, and did not when it was asked again."""
+        return self.outcome is Outcome.INCONCLUSIVE and bool(self.findings)
 
 
 class RootCause(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,6 +137,10 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
     profile: Profile
     server_name: str = ""
     server_version: str = ""
+    revision_reason: str = ""
+    """Why the server was judged in this revision."""
+    sdk: str = ""
+    """The SDK that the server shows all signs of; empty where none is recognised."""
     causes: tuple[RootCause, ...] = ()
     grade: Grade | None = None
     """None where the server was not judged by a whole corpus."""

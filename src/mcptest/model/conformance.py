@@ -7,8 +7,9 @@ failures carry over. What is new: a check says what it saw, and one that saw not
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -38,8 +39,12 @@ class Status(enum.Enum):
         return self in {Status.FAILURE, Status.WARNING}
 
 
+_RULE = re.compile(r"[A-Z]{3,8}-\d{3}")
+"""The id of a rule of the registry, in contrast to that of a check."""
 _DECIDED = frozenset({Status.SUCCESS, Status.FAILURE, Status.WARNING})
 ABOUT_ANY_SCENARIO = frozenset({"wire-schema-valid", "client-exit"})
+ON_HOW_IT_WENT = frozenset({"client-exit", "client-spoke", "server-launched"})
+"""Checks on whether a client came, spoke and left as it should, whatever the scenario is about."""
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -64,6 +69,8 @@ class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The bytes that show it, made safe to show."""
     details: Mapping[str, Any] = {}
     references: tuple[Reference, ...] = ()
+    unseen: bool = False
+    """Nothing of what it is about was seen: the peer never got there."""
 
 
 class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,6 +98,9 @@ class ScenarioResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of a client; None for a server."""
     cause: str = ""
     """What kept the whole scenario from being judged, in one line."""
+    unreached: str = ""
+    """Why a client never got to what the scenario is about, in one line. It is the one cause of
+    the rows that are `unseen` and of how the client ended."""
     stdout: str = ""
     stderr: str = ""
     """The last of what the client wrote, made safe to show."""
@@ -106,6 +116,14 @@ class ScenarioResult(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def warned(self) -> bool:
         return any(check.status is Status.WARNING for check in self.checks)
+
+    @property
+    def told(self) -> tuple[CheckResult, ...]:
+        """The bad rows that say more than `cause` and `unreached` do."""
+        rows = (check for check in self.checks if check.status.is_bad)
+        if not self.unreached:
+            return tuple(rows)
+        return tuple(one for one in rows if not one.unseen and one.id not in ON_HOW_IT_WENT)
 
     @property
     def observed(self) -> bool:
@@ -132,6 +150,11 @@ class ConformanceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     duration_ms: float = 0.0
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    revision_reason: str = ""
+    """Why a server was spoken to in this revision."""
+    warnings_fail: Literal["none", "own", "all"] = "none"
+    """Which warnings count as failures: those of the scenarios' own checks, as the official suite
+    has it for clients, or also those of the registry's rules."""
 
     def counts(self, result: ScenarioResult) -> bool:
         return not self.scored or result.scenario in self.scored
@@ -141,7 +164,17 @@ class ConformanceReport(msgspec.Struct, frozen=True, omit_defaults=True):
         """A failure that counts; with a list of expected failures, anything new or stale."""
         if self.compared is not None:
             return not self.compared.holds
-        return any(one.failed for one in self.results if self.counts(one))
+        return any(self.fails(one) for one in self.results if self.counts(one))
+
+    def fails(self, result: ScenarioResult) -> bool:
+        """It failed, or was warned of something that counts as a failure here."""
+        if result.failed or self.warnings_fail == "none":
+            return result.failed
+        return any(
+            self.warnings_fail == "all" or _RULE.fullmatch(check.id) is None
+            for check in result.checks
+            if check.status is Status.WARNING
+        )
 
     @property
     def observed(self) -> bool:

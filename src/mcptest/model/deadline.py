@@ -39,6 +39,11 @@ class Deadline(msgspec.Struct, frozen=True):
         return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at)
 
 
+def now() -> float:
+    """The moment on the clock that deadlines are on."""
+    return time.monotonic()
+
+
 def parse_duration(text: str) -> float:
     """Read `500ms`, `30s`, `1m30s` or a bare number of seconds; the result is in seconds."""
     seconds = 0.0

@@ -88,8 +88,12 @@ class DoctorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     server_version: str = ""
     format: str = DOCTOR_FORMAT
     tool: str = ""
+    revision_reason: str = ""
+    """Why that revision was spoken."""
     requests: int = 0
     duration_ms: int = 0
+    unreached: int = 0
+    """Items that were not looked at, because we were stopped."""
     notes: tuple[str, ...] = ()
 
     @property

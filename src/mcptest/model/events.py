@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from mcptest.model.revision import Revision
 
-StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "failed"]
+StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "malformed", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,16 @@ class SessionBegan:
     revision: Revision
     server: str
     capabilities: tuple[str, ...]
+    reason: str = ""
+    """Why this revision is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
     """One thing was asked of the server.
 
-    `refused` is an error answer, which a server may well give; `failed` means that there was no
-    usable answer.
+    `refused` is an error answer, which a server may well give; `malformed` is one whose form no
+    client should accept; `failed` means that there was no usable answer.
     """
 
     what: str

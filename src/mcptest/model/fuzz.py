@@ -91,6 +91,8 @@ class FuzzReport(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str = ""
     transport: str = ""
     revision: str = ""
+    revision_reason: str = ""
+    """Why this revision was spoken."""
     seed: int = 0
     runs_per_tool: int = 0
     tools: tuple[FuzzedTool, ...] = ()
@@ -103,6 +105,8 @@ class FuzzReport(msgspec.Struct, frozen=True, kw_only=True):
     calls: int = 0
     """Everything that was sent, also to replay and to make inputs small."""
     interrupted: bool = False
+    unreached: int = 0
+    """Tools for which there was no time."""
     tool: str = ""
     format: str = FUZZ_FORMAT
 
@@ -137,4 +141,4 @@ class FuzzReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        return bool(self.failures) or bool(self.problem) or self.interrupted
+        return bool(self.failures or self.problem or self.unreached) or self.interrupted

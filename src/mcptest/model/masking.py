@@ -1,8 +1,9 @@
 """Keeping secrets out of everything that is written.
 
-A secret is a value that the user named: a header, an environment variable. It is replaced
-wherever it turns up, also escaped for JSON or a URL, or as base64 at any alignment, and headers
-that carry credentials are masked whatever they hold.
+Names decide what is a secret: those of variables, headers and options of a command
+(`is_secret_name`, the one list). Its value is replaced wherever it turns up, also escaped for JSON
+or a URL, or as base64 at any alignment, and headers that carry credentials are masked whatever
+they hold.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import base64
 import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -40,19 +42,6 @@ SHORTEST_SECRET = 4
 _LONG_FORM = 200
 """From here on each form is looked for on its own. As one of many in a pattern, a megabyte of text
 takes seconds to compile, and at every place of a message that begins like it all of it is tried."""
-
-CREDENTIAL_HEADERS = frozenset(
-    {
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "set-cookie",
-        "x-api-key",
-        "api-key",
-        "x-auth-token",
-        "dpop",
-    }
-)
 
 
 class Masker:
@@ -128,7 +117,7 @@ class Masker:
     def headers(self, headers: Headers) -> Headers:
         return tuple(
             (name, _masked_credential(value))
-            if name.lower() in CREDENTIAL_HEADERS
+            if is_credential_header(name)
             else (name, self.text(value))
             for name, value in headers
         )
@@ -162,7 +151,10 @@ class Masker:
             )
         if isinstance(record, Opened):
             return msgspec.structs.replace(
-                record, peer=self.text(record.peer), server_label=self.text(record.server_label)
+                record,
+                peer=self.text(record.peer),
+                server_label=self.text(record.server_label),
+                revision_reason=self.text(record.revision_reason),
             )
         return record
 
@@ -175,27 +167,101 @@ class Masker:
         return None if text is None else self.text(text)
 
 
-_CREDENTIAL_NAME = (
-    "(?i:key|token|secret|pass|pwd|auth|cred|cookie|session|private|signature|dsn|bearer|jwt)"
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
+_SECRET_WORDS = frozenset(
+    _listed(
+        "apikey auth authorization bearer cookie cookies cred creds credential credentials dpop "
+        "dsn jwt key keys otp pass passphrase passwd password passwords pat private pw pwd secret "
+        "secrets session sid signature token tokens webhook"
+    )
 )
-_ORDINARY_LENGTH = 12
-_BEGINNINGS_OF_PATHS = ("/", "./", "../", "~")
+"""A name with one of these words is that of a secret. The only list of its kind."""
+_SECRET_PARTS = re.compile(
+    "apikey|accesskey|privatekey|token|secret|passw|passphrase|credential|connectionstring"
+)
+"""The same where words are written together: PGPASSWORD, accessToken."""
+_ABOUT_A_SECRET = frozenset(
+    _listed(
+        "algorithm audience count desktop dir directory disabled enabled endpoint expires expiry "
+        "file folder home host issuer length limit max method min mode name path port prefix "
+        "provider scheme scope scopes size sock socket timeout ttl type uri url user username"
+    )
+)
+"""A name that ends with one of these says where a secret is or how it is used: TOKEN_URL."""
+_NO_SECRETS = frozenset(
+    _listed("PWD DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION MAX_TOKENS SESSION_MANAGER")
+)
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_PASSWORD_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s:]*:([^/?#@\s]+)@")
+_SHORT_WORD = 8
+_SHORT_NUMBER = 8
+_ORDINARY = frozenset(
+    _listed(
+        "changeme default development disabled localhost password placeholder postgres production "
+        "undefined"
+    )
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable, a header or an option of this name holds a secret."""
+    if name.upper() in _NO_SECRETS:
+        return False
+    words = [word.lower() for word in _BETWEEN_WORDS.split(name) if word]
+    if not words or (words[-1] in _ABOUT_A_SECRET and "webhook" not in words):
+        return False
+    return not _SECRET_WORDS.isdisjoint(words) or bool(_SECRET_PARTS.search("".join(words)))
+
+
+def is_credential_header(name: str) -> bool:
+    """Headers of MCP repeat what the message says, and those of CORS grant something."""
+    return not name.lower().startswith(("mcp-", "access-control-")) and is_secret_name(name)
 
 
 def secrets_of_environment(env: Mapping[str, str]) -> Iterator[str]:
-    """Values that were written out for the server and may be secrets.
-
-    By the name, or because they are long and no path. Masking `info` or `tools` wherever they stand
-    would change what a message says, and with it the verdict.
-    """
+    """Values of variables that are secrets by their name, and passwords within URLs."""
     for name, value in env.items():
-        long = len(value) >= _ORDINARY_LENGTH and not value.startswith(_BEGINNINGS_OF_PATHS)
-        if long or re.search(_CREDENTIAL_NAME, name):
+        if "://" in value and (found := _PASSWORD_IN_URL.match(value)):
+            yield value
+            yield found[1]
+        elif is_secret_name(name) and not is_ordinary(value):
             yield value
 
 
+def secrets_of_command(words: Sequence[str]) -> dict[str, str]:
+    """What stands behind an option with the name of a secret (`--api-key X` or `--api-key=X`), and
+    that name."""
+    found = {}
+    for word, following in pairwise((*words, "")):
+        option, assigned, value = word.partition("=")
+        if not option.startswith("-") or not is_secret_name(option):
+            continue
+        value = value if assigned else following
+        if not is_ordinary(value) and (assigned or not value.startswith("-")):
+            found[value] = option.lstrip("-")
+    return found
+
+
+def is_ordinary(value: str) -> bool:
+    """Whether it is a word or number of everyday use. To replace it everywhere hides nothing worth
+    hiding, and changes what a message says and with it the verdict."""
+    if value.isascii() and value.isalpha() and value in (value.lower(), value.upper()):
+        return len(value) < _SHORT_WORD or value.lower() in _ORDINARY
+    return len(value) < SHORTEST_SECRET or (value.isdigit() and len(value) < _SHORT_NUMBER)
+
+
+def secrets_of_headers(headers: Mapping[str, str]) -> Iterator[str]:
+    """What to hide of the headers that are given for a server: those with the name of a secret."""
+    for name, value in headers.items():
+        if is_credential_header(name):
+            yield from (one for one in secrets_of_header(value) if not is_ordinary(one))
+
+
 def secrets_of_header(value: str) -> Iterator[str]:
-    """What to hide of a header: the whole value, and the token behind a scheme's name."""
+    """What to hide of a credential: the whole value, and the token behind a scheme's name."""
     yield value
     scheme, _, token = value.partition(" ")
     if token and scheme.isalpha():
@@ -205,6 +271,11 @@ def secrets_of_header(value: str) -> Iterator[str]:
             pair = base64.b64decode(token, validate=True).decode("utf-8")
             yield pair
             yield pair.partition(":")[2]
+
+
+def variable_of_header(name: str) -> str:
+    """The variable that stands for the value of a header wherever that must not be written."""
+    return "MCP_" + "_".join(word for word in _BETWEEN_WORDS.split(name) if word).upper()
 
 
 def _masked_credential(value: str) -> str:

@@ -45,6 +45,8 @@ class Flaw(enum.Enum):
     ID_MISSING = "id-missing"
     PARAMS_TYPE = "params-type"
     ERROR_TYPE = "error-type"
+    # the way in which it came
+    IN_BATCH = "in-batch"
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -77,7 +79,10 @@ class Message(msgspec.Struct, frozen=True):
     kind: Kind
     value: Any
     problems: tuple[Problem, ...] = ()
-    """What was wrong with the text. Envelope rules are asked separately, see wire.envelope."""
+    """What was wrong with the text. Envelope rules are asked separately, see wire.envelope.
+
+    A message of a batch has the problems of the whole text, and that it came in a batch.
+    """
     items: tuple[Message, ...] = ()
     """The messages of a batch."""
 
@@ -115,9 +120,14 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def id_key(value: Any) -> Any:
-    """A hashable key that keeps JSON types apart: 1, "1", 1.0, true and null are five ids."""
+    """A hashable key that keeps JSON types apart: 1, "1", true and null are four ids.
+
+    JSON has one type of number, and 1.0 is the number 1.
+    """
     if type(value) is int or type(value) is str:
         return value
+    if type(value) is float and value.is_integer():
+        return int(value)
     return (type(value).__name__, repr(value))
 
 

@@ -105,6 +105,8 @@ class PropertyReport(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str = ""
     transport: str = ""
     revision: str = ""
+    revision_reason: str = ""
+    """Why this revision was spoken."""
     seed: int = 0
     wanted: int = 0
     """Examples that were asked for, for each property."""

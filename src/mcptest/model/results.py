@@ -56,6 +56,8 @@ class TestResult(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     server: str = ""
     revision: str = ""
+    revision_reason: str = ""
+    """Why this revision was spoken."""
     note: str = ""
     """Worth knowing, not worth failing: a retry, a symlink that was left out."""
 

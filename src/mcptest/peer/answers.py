@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from mcptest.model.message import Kind, Message
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
 
@@ -55,6 +56,14 @@ class Answers(msgspec.Struct, frozen=True):
             return self._elicited(self.elicitation, params)
         return {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
 
+    def reply_to(self, request: Message, revision: Revision) -> dict[str, Any]:
+        """The same for a request as it came: one whose params no client can take is refused."""
+        outcome = self.answer(request.method or "", request.params)
+        why = "" if "error" in outcome else why_invalid(request, revision)
+        if why:
+            return {"error": {"code": INVALID_PARAMS, "message": f"Invalid params: {why}"}}
+        return outcome
+
     def _sampled(self, text: str) -> dict[str, Any]:
         return {
             "role": "assistant",
@@ -77,6 +86,22 @@ class Answers(msgspec.Struct, frozen=True):
         fields = properties if isinstance(properties, dict) else {}
         content = {name: self.form.get(name, _filled_in(field)) for name, field in fields.items()}
         return {"result": {"action": "accept", "content": content}}
+
+
+def why_invalid(message: Message, revision: Revision) -> str:
+    """What about a server's request does not fit its revision; empty when it fits.
+
+    An answer that asks for input is such a request, too: for each input that it asks for.
+    """
+    from mcptest.schema.shapes import problems_if_known  # few servers ask anything
+
+    asks = "/params" if message.kind is Kind.REQUEST else "/result/inputRequests"
+    # Whatever was called, an answer that asks for input has the same shape.
+    found = problems_if_known(message.value, message.kind, "server", revision, "tools/call")
+    for one in found or ():
+        if one.pointer.startswith(asks):
+            return show(f"{one.pointer} is {one.actual}, not {one.expected}", 200)
+    return ""
 
 
 NO_ANSWERS = Answers(roots=None, sampling=None, elicitation=None)

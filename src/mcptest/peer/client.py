@@ -21,16 +21,17 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.message import Kind, Message
-from mcptest.model.revision import NEWEST_HANDSHAKE, NEWEST_STATELESS, Era, Revision
+from mcptest.model.revision import Era, Revision
 from mcptest.peer.answers import Answers
 from mcptest.peer.connection import Connection
-from mcptest.peer.detect import settle_the_era, speaks_the_old_transport
 from mcptest.peer.handshake import HandshakeLifecycle
 from mcptest.peer.header_schemas import HeaderSchemas
 from mcptest.peer.lifecycle import Lifecycle, ServerFacts
+from mcptest.peer.meeting import ASKED_FOR, Began, Meeting, Met, Reach
 from mcptest.peer.pending import Pending
 from mcptest.peer.stateless import StatelessLifecycle
 from mcptest.transport.base import Sink, Transport
+from mcptest.wire.envelope import Faults, faults_of_answer
 
 _ROUNDS_OF_INPUT = 10
 _CLOSING = 5.0
@@ -51,6 +52,13 @@ class Reply(msgspec.Struct, frozen=True):
     message: Message
     status: int | None = None
     """The HTTP status, where there was one."""
+    revision: Revision | None = None
+    """The revision that was spoken."""
+
+    @property
+    def faults(self) -> Faults:
+        """What is wrong with its form."""
+        return faults_of_answer(self.message, self.revision)
 
     @property
     def ok(self) -> bool:
@@ -74,102 +82,94 @@ class Client:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Transport | None = None,
         *,
+        reach: Reach | None = None,
+        way: TransportName | None = None,
+        falls_back: bool = True,
+        starts_ahead: bool = True,
+        patience: float = 2.0,
         revision: Revision | None = None,
+        because: str = ASKED_FOR,
         answers: Answers | None = None,
         client_info: Mapping[str, Any] | None = None,
         limits: Limits = DEFAULT_LIMITS,
         timeout: float = 30.0,
-        reopen: Callable[[TransportName], Transport] | None = None,
         before_waiting: Callable[[], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
         sink: Sink | None = None,
+        began: Began | None = None,
     ) -> None:
-        """`revision` None finds out the era; `reopen` makes a fresh transport to fall back on."""
+        """`reach` makes connections to the server; `transport` is one, for who has just that.
+
+        `revision` None finds out which one it is; `because` says why it is the one given. `way` is
+        the transport to use, and without `falls_back` the only one. With `starts_ahead` a second
+        process may be started before it is known whether it will be needed; one that is not the
+        session has `patience` seconds to end by itself. `began` is told of the session before
+        `sink` gets the first record of it.
+        """
         self._before_waiting = before_waiting
         self._should_stop = should_stop
-        self._sink = sink
         self.timeout = timeout
-        self._wanted = revision
         self._answers = answers if answers is not None else Answers()
         self._info = client_info or {"name": "mcptest", "version": __version__}
         self._limits = limits
-        self._reopen = reopen
         self._lifecycle: Lifecycle | None = None
-        self._begun: tuple[Lifecycle, Pending] | PeerError | None = None
         self._header_schemas = HeaderSchemas()
-        self.connection = self._connection(transport)
-
-    def _connection(self, transport: Transport) -> Connection:
-        return Connection(
-            transport, self._limits, self._before_waiting, self._should_stop, self._sink
+        self._meeting = Meeting(
+            transport,
+            reach=reach,
+            way=way,
+            falls_back=falls_back,
+            starts_ahead=starts_ahead,
+            patience=patience,
+            sink=sink,
+            began=began,
+            connect=self._connection,
+            lifecycle=self._lifecycle_of,
         )
+        self._meeting.wanted, self._meeting.because = revision, because
+        self.connection = self._meeting.first.connection
+
+    def _connection(self, transport: Transport, sink: Sink) -> Connection:
+        return Connection(transport, self._limits, self._before_waiting, self._should_stop, sink)
+
+    def _lifecycle_of(self, connection: Connection, revision: Revision) -> Lifecycle:
+        era = StatelessLifecycle if revision.era is Era.STATELESS else HandshakeLifecycle
+        return era(connection, revision, self._answers, self._info)
 
     # -- beginning and ending --------------------------------------------------------------
 
+    def open(self, deadline: Deadline | None = None) -> None:
+        """Open the transport and say nothing yet."""
+        self._meeting.first.open(deadline or Deadline.after(self.timeout))
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether anything was said on the connection yet."""
+        return self._meeting.has_asked
+
+    def speak(self, met: Met) -> None:
+        """Begin as another session with the same server did; nothing was said on this one yet."""
+        self._meeting.wanted, self._meeting.because = met.revision, met.reason
+
     def launch(self, deadline: Deadline | None = None) -> None:
         """Open the transport and send the first request, so that the server can get going."""
-        deadline = deadline or Deadline.after(self.timeout)
-        self.connection.transport.open(deadline)
-        wanted = self._wanted or NEWEST_STATELESS
-        era = StatelessLifecycle if wanted.era is Era.STATELESS else HandshakeLifecycle
-        lifecycle = era(self.connection, wanted, self._answers, self._info)
-        try:
-            self._begun = (lifecycle, lifecycle.begin(deadline))
-        except PeerError as error:
-            self._begun = error  # it is `connect` that is asked whether the session came up
+        self._meeting.launch(deadline or Deadline.after(self.timeout))
 
     def connect(self, deadline: Deadline | None = None) -> Client:
         """Begin the session. Raises PeerError; `close` is needed all the same."""
-        deadline = deadline or Deadline.after(self.timeout)
-        if self._begun is None:
-            self.launch(deadline)
         try:
-            self._lifecycle = self._finish_beginning(deadline)
-        except PeerError as error:
-            fallback = self._fallback_for(error)
-            if fallback is None:
-                raise
-            self._start_over(fallback, deadline)
+            begun = self._meeting.settle(deadline or Deadline.after(self.timeout))
+        except PeerError:
+            self.connection = self._meeting.latest.connection  # who asks why looks there
+            raise
+        self.connection, self._lifecycle = begun.connection, begun.lifecycle
         return self
 
-    def _finish_beginning(self, deadline: Deadline) -> Lifecycle:
-        assert self._begun is not None
-        if isinstance(self._begun, PeerError):
-            raise self._begun
-        lifecycle, pending = self._begun
-        if self._wanted is None and isinstance(lifecycle, StatelessLifecycle):
-            legacy = HandshakeLifecycle(
-                self.connection, NEWEST_HANDSHAKE, self._answers, self._info
-            )
-            return settle_the_era(self.connection, lifecycle, pending, legacy, deadline)
-        lifecycle.finish(pending, deadline)
-        return lifecycle
-
-    def _fallback_for(self, error: PeerError) -> TransportName | None:
-        """What is worth one more try: HTTP+SSE, or a process that the era probe drove away."""
-        if self._reopen is None:
-            return None
-        name = self.connection.transport.name
-        handshake = self._wanted is None or self._wanted.era is Era.HANDSHAKE
-        status = self.connection.last_status
-        if name == "http" and handshake and speaks_the_old_transport(error, status):
-            return "sse"
-        gone = error.kind in {ErrorKind.EXITED, ErrorKind.CLOSED}
-        return "stdio" if name == "stdio" and gone and self._wanted is None else None
-
-    def _start_over(self, name: TransportName, deadline: Deadline) -> None:
-        assert self._reopen is not None
-        self.connection.transport.close(deadline.within(_CLOSING))
-        self.connection = self._connection(self._reopen(name))
-        self.connection.transport.open(deadline)
-        offer = Revision.V2024_11_05 if name == "sse" else Revision.V2025_11_25
-        lifecycle = HandshakeLifecycle(
-            self.connection, self._wanted or offer, self._answers, self._info
-        )
-        self._lifecycle = lifecycle
-        lifecycle.finish(lifecycle.begin(deadline), deadline)
+    def find_revision(self, deadline: Deadline) -> Met:
+        """Find out what the server speaks, and begin no session. Raises PeerError."""
+        return self._meeting.find_revision(deadline)
 
     def close(self, deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(_CLOSING)
@@ -177,7 +177,7 @@ class Client:
             if self._lifecycle is not None:
                 self._lifecycle.leave(deadline)
         finally:
-            self.connection.transport.close(deadline)
+            self._meeting.close(deadline)
 
     def __enter__(self) -> Client:
         try:
@@ -211,8 +211,20 @@ class Client:
         return self.lifecycle.revision
 
     @property
+    def met(self) -> Met:
+        """What the meeting found out, and why."""
+        return Met(self.revision, self._meeting.reason, self.connection.transport.name)
+
+    @property
     def server(self) -> ServerFacts:
         return self.lifecycle.server
+
+    @property
+    def beginning(self) -> Reply | None:
+        """The answer that began the session. It came before any revision was agreed on."""
+        first = self.lifecycle.first_answer
+        stateless = self.revision.era is Era.STATELESS
+        return Reply("server/discover" if stateless else "initialize", first) if first else None
 
     def declares(self, capability: str) -> bool:
         return isinstance(self.server.capabilities.get(capability), dict)
@@ -241,7 +253,8 @@ class Client:
                 with contextlib.suppress(PeerError):  # the first error is the one that counts
                     self._lifecycle.cancel(pending, "timed out", Deadline.after(_CANCELLING))
             raise
-        return Reply(pending.method, answer, pending.status)
+        revision = self._lifecycle.revision if self._lifecycle is not None else None
+        return Reply(pending.method, answer, pending.status, revision)
 
     def request(
         self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
@@ -264,12 +277,12 @@ class Client:
                     reply = self.wait(self.start(reply.method, params, deadline), deadline)
                     break
         for _ in range(_ROUNDS_OF_INPUT):
-            more = self.lifecycle.wants_input(reply.message)
+            more = self.lifecycle.wants_input(reply.method, reply.message)
             if more is None:
                 return reply
             again = self.start(reply.method, {**(params or {}), **more}, deadline)
             reply = self.wait(again, deadline)
-        if self.lifecycle.wants_input(reply.message) is None:
+        if self.lifecycle.wants_input(reply.method, reply.message) is None:
             return reply
         raise PeerError(
             ErrorKind.PROTOCOL,

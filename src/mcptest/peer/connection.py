@@ -6,7 +6,7 @@ Knows JSON-RPC and nothing of eras: a lifecycle decides what is said, this decid
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mcptest.model.capture import (
@@ -20,17 +20,20 @@ from mcptest.model.capture import (
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
-from mcptest.model.message import ABSENT, Kind, Message, id_key
+from mcptest.model.message import ABSENT, Kind, Message, id_key, json_type
 from mcptest.model.show import show
 from mcptest.peer.pending import Pending, encode, request_of
 from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of
-from mcptest.wire.envelope import decode
+from mcptest.wire.correlation import IdSet, id_of_other_type
+from mcptest.wire.envelope import decode, is_meant_as_message
 
 _STRAYS_KEPT = 20
 _NOTIFICATIONS_KEPT = 1_000
 _NOTIFICATION_BYTES_KEPT = 8 * MEBIBYTE
 _RESUMPTIONS = 5
 _LOOKING_UP = 0.2
+_REFUSED = 400
+_UNREADABLE_KEPT = 64 * 1024
 NOTHING_CAME = "nothing came"
 
 
@@ -75,6 +78,14 @@ class Connection:
         """Whom a stream is for: several where a batch was sent."""
         self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
         self._strays_seen = 0
+        self._unreadable: list[bytes] = []
+        """The first lines that are no messages, to say what they are."""
+        self._unreadable_bytes = 0
+        self._bodies: set[int] = set()
+        """Streams whose body is no stream of events."""
+        self._answered = IdSet()
+        self._given_up_on = IdSet()
+        self._second_answers: deque[Message] = deque(maxlen=_STRAYS_KEPT)
         self._to_resume: list[tuple[Deadline, Pending]] = []
 
     # -- sending ---------------------------------------------------------------------------
@@ -190,6 +201,7 @@ class Connection:
 
     def forget(self, pending: Pending) -> None:
         """Stop waiting; an answer that still comes counts as unasked."""
+        self._given_up_on.add(pending.id)
         self._pending.pop(id_key(pending.id), None)
         self._unfollow(pending)
 
@@ -216,7 +228,7 @@ class Connection:
             records = self.transport.receive(until)
             for record in records:
                 if type(record) is Frame:
-                    self._take_message(decode(record.raw, self.limits.depth), record)
+                    self._take_frame(record)
                 else:
                     self._take_fact(record)
             if records or until is deadline:
@@ -259,8 +271,14 @@ class Connection:
             self._sink(
                 Trouble(error=ErrorKind.TIMEOUT.value, detail=gave_up, stream=pending.stream)
             )
-        message = f"{gave_up}; {came}{condition_of(self.transport)}"
-        return PeerError(ErrorKind.TIMEOUT, message, hint="raise --timeout if it is only slow")
+        known = self._diagnosis()
+        message = f"{gave_up}; {came}{known}{condition_of(self.transport)}"
+        hint = "" if known else "raise --timeout if it is only slow"
+        return PeerError(ErrorKind.TIMEOUT, message, hint=hint)
+
+    def _diagnosis(self) -> str:
+        unfinished = bytes(getattr(self.transport, "unfinished", b""))
+        return _known_as(*self._unreadable, unfinished=unfinished)
 
     def what_came_instead(self) -> str:
         """A clause for error messages: what arrived that nobody had asked for."""
@@ -276,6 +294,16 @@ class Connection:
         return "; ".join(parts) or NOTHING_CAME
 
     # -- taking in -------------------------------------------------------------------------
+
+    def _take_frame(self, frame: Frame) -> None:
+        message = decode(frame.raw, self.limits.depth)
+        stream = frame.stream
+        if stream in self._bodies and not self._on_stream(stream):
+            return  # the body of a refused GET, or below a 202: nobody waits for a message there
+        if stream is None and not is_meant_as_message(message):
+            self._take_noise(message, frame)
+        else:
+            self._take_message(message, frame)
 
     def _take_message(self, message: Message, frame: Frame) -> None:
         kind = message.kind
@@ -318,19 +346,53 @@ class Connection:
     def _take_answer(self, message: Message, frame: Frame) -> None:
         identifier = message.id
         pending = self._pending.pop(id_key(identifier), None)
-        if pending is None and message.kind is Kind.ERROR and identifier in (ABSENT, None):
+        if pending is None and identifier in (ABSENT, None):
             pending = self._meant_by_stream(frame.stream)
         if pending is None or pending.done:
-            self._stray(f"an answer with id {show(repr(identifier), 40)}")
+            self._take_unasked(message)
             return
+        self._answer(pending, message)
+
+    def _answer(self, pending: Pending, message: Message) -> None:
         pending.answer = message
+        self._answered.add(pending.id)
         if pending.stream is not None:
             self._unfollow(pending)
 
-    def _meant_by_stream(self, stream: int | None) -> Pending | None:
-        """A server that could not read the request's id answers without one.
+    def _take_unasked(self, message: Message) -> None:
+        """An answer that no waiting request has the id of."""
+        identifier = message.id
+        shown = show(repr(identifier), 40)
+        if identifier is ABSENT:
+            self._stray("an answer without an id")
+        elif identifier in self._answered:
+            self._second_answers.append(message)
+            self._stray(f"an answer with id {shown}, whose request was answered before")
+        elif identifier in self._given_up_on:
+            self._stray(f"an answer with id {shown}, whose request was given up")
+        elif (twin := self._pending.pop(id_of_other_type(identifier), None)) is not None:
+            self._unfollow(twin)
+            name = json_type(identifier)
+            twin.failure = PeerError(
+                ErrorKind.PROTOCOL,
+                f"{show(twin.method, 80)}: the answer has the id {shown}, a {name}; "
+                f"the request had {show(repr(twin.id), 40)}, a {json_type(twin.id)}",
+            )
+        else:
+            self._stray(f"an answer with id {shown}, which no request had")
 
-        Over HTTP the stream still says whose answer it is, unless it carries a batch.
+    def second_answers(self, late: Iterable[bytes] = ()) -> Iterator[Message]:
+        """Answers to requests that were answered before; `late` came when we had closed."""
+        yield from self._second_answers
+        for raw in late:
+            message = decode(raw, self.limits.depth)
+            if message.is_answer and message.id in self._answered:
+                yield message
+
+    def _meant_by_stream(self, stream: int | None) -> Pending | None:
+        """An answer without an id: over HTTP the stream still says whose it is.
+
+        Unless it carries a batch. A server that could not read the id of a request sends such one.
         """
         waiting = self._on_stream(stream)
         if len(waiting) != 1:
@@ -340,16 +402,28 @@ class Connection:
 
     def _take_invalid(self, message: Message, frame: Frame) -> None:
         """A message that is no valid one may still be meant as the answer to a request."""
-        if message.result is not ABSENT or message.error is not ABSENT:
+        is_answer = message.result is not ABSENT or message.error is not ABSENT
+        if is_answer or (isinstance(message.value, dict) and "method" not in message.value):
             pending = self._pending.pop(id_key(message.id), None)
             if pending is not None:
-                pending.answer = message
+                self._answer(pending, message)
                 return
+        self._take_noise(message, frame)
+
+    def _take_noise(self, message: Message, frame: Frame) -> None:
+        """What is no message at all; worth saying when nothing better comes."""
+        raw = message.raw or encode(message.value)
         reason = message.problems[0].reason if message.problems else "no JSON-RPC message"
-        excerpt = show(message.raw or encode(message.value), 100)
-        self._stray(f"{excerpt!r} ({reason})")
+        description = f"{show(raw, 100)!r} ({reason})"
         for waiting in self._on_stream(frame.stream):
-            waiting.spoiled = self._strays[-1]
+            first = not waiting.spoiled  # of a flood, one is looked at closely
+            known = _known_as(message.raw[:_UNREADABLE_KEPT]) if first else ""
+            waiting.spoiled = description + known
+        if frame.stream not in self._bodies:
+            self._stray(description)
+            if message.raw and self._unreadable_bytes < _UNREADABLE_KEPT:
+                self._unreadable.append(message.raw[:_UNREADABLE_KEPT])
+                self._unreadable_bytes += len(message.raw)
 
     def _stray(self, description: str) -> None:
         self._strays.append(description)
@@ -358,6 +432,7 @@ class Connection:
     def _take_fact(self, record: AnyRecord) -> None:
         if isinstance(record, HttpResponse):
             self.last_status = record.status
+            self._note_body(record)
             for pending in self._on_stream(record.stream):
                 pending.status = record.status
                 pending.headers = record.headers
@@ -367,6 +442,12 @@ class Connection:
             self._note_event(record.stream, record.sse.id, record.sse.retry)
         elif isinstance(record, StreamEnd):
             self._take_stream_end(record)
+
+    def _note_body(self, record: HttpResponse) -> None:
+        from mcptest.wire.http_rules import is_event_stream
+
+        if not is_event_stream(record.headers):
+            self._bodies.add(record.stream)
 
     def _take_trouble(self, record: Trouble) -> None:
         waiting = self._on_stream(record.stream)
@@ -387,6 +468,7 @@ class Connection:
             pending.retry_ms = retry if retry is not None else pending.retry_ms
 
     def _take_stream_end(self, record: StreamEnd) -> None:
+        self._bodies.discard(record.stream)
         for pending in self._by_stream.pop(record.stream, ()):
             if not pending.done and not self._will_resume(pending):
                 pending.failure = self._ended_without_answer(pending, record)
@@ -395,7 +477,8 @@ class Connection:
         method = show(pending.method, 80)
         status = f" (HTTP {pending.status})" if pending.status is not None else ""
         if pending.spoiled:
-            kind = ErrorKind.NOT_A_MESSAGE
+            refused = pending.status is not None and pending.status >= _REFUSED
+            kind = ErrorKind.HTTP_STATUS if refused else ErrorKind.NOT_A_MESSAGE
             spoiled = f"the answer{status} to {method} is no message: {pending.spoiled}"
             return PeerError(kind, spoiled)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
@@ -426,3 +509,13 @@ class Connection:
             elif self.resume is not None:
                 self.follow(pending, self.resume(pending, deadline))
         return min([deadline, *(due for due, _ in self._to_resume)], key=lambda each: each.at)
+
+
+def _known_as(*pieces: bytes, unfinished: bytes = b"") -> str:
+    """A clause on what the bytes are that came, where that is known."""
+    if not any((*pieces, unfinished)):
+        return ""
+    from mcptest.wire.diagnosis import diagnose
+
+    known = diagnose(pieces, unfinished)
+    return f"; {known}" if known else ""

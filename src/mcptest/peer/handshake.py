@@ -40,6 +40,7 @@ class HandshakeLifecycle:
         self._session_id: str | None = None
         self._headers: Mapping[str, str] = {}
         self.server = ServerFacts()
+        self.first_answer: Message | None = None
 
     @property
     def revision(self) -> Revision:
@@ -78,6 +79,7 @@ class HandshakeLifecycle:
 
             self._headers = handshake_headers(self._agreed, self._session_id)
         self.server = _facts(result)
+        self.first_answer = answer
         self._connection.resume = self._resume
         stream = self._connection.notify(
             "notifications/initialized", None, deadline, self.headers("", None)
@@ -105,7 +107,7 @@ class HandshakeLifecycle:
     ) -> Mapping[str, str]:
         return self._headers
 
-    def wants_input(self, answer: Message) -> Mapping[str, Any] | None:
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
         return None
 
     def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
@@ -140,7 +142,7 @@ class HandshakeLifecycle:
 
     def _serve(self, message: Message) -> None:
         """Answer a request of the server's at once."""
-        outcome = self._answers.answer(message.method or "", message.params)
+        outcome = self._answers.reply_to(message, self.revision)
         self._connection.answer(message.id, outcome, Deadline.after(10), self.headers("", None))
 
     def _resume(self, pending: Pending, deadline: Deadline) -> int:

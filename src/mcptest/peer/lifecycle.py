@@ -33,6 +33,10 @@ class Lifecycle(Protocol):
     @property
     def server(self) -> ServerFacts: ...
 
+    @property
+    def first_answer(self) -> Message | None:
+        """The answer that began the session, as it came."""
+
     def begin(self, deadline: Deadline) -> Pending:
         """Send the first request of the session without waiting for its answer."""
 
@@ -50,7 +54,7 @@ class Lifecycle(Protocol):
     ) -> Mapping[str, str]:
         """The HTTP headers that go with a message."""
 
-    def wants_input(self, answer: Message) -> Mapping[str, Any] | None:
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
         """What to add to the params of a retry when the answer asks for input, else None."""
 
     def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None: ...

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from mcptest.model.errors import PeerError
 from mcptest.model.message import Message
+from mcptest.wire.jsontext import write_json
 
-_encode = msgspec.json.Encoder().encode
-
-
-def encode(message: Any) -> bytes:
-    """JSON as we send it. Half a surrogate pair that a server gave us goes back as it came."""
-    try:
-        return _encode(message)
-    except UnicodeEncodeError:
-        import json
-
-        return json.dumps(message, separators=(",", ":")).encode("ascii")
+encode = write_json
+"""JSON as we send it."""
 
 
 class Pending:

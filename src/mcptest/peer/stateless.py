@@ -10,7 +10,7 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import Kind, Message, id_key
 from mcptest.model.revision import STATELESS_REVISIONS, Revision, revision_of_wire
 from mcptest.model.show import show
-from mcptest.peer.answers import Answers
+from mcptest.peer.answers import Answers, why_invalid
 from mcptest.peer.connection import Connection
 from mcptest.peer.lifecycle import ServerFacts
 from mcptest.peer.pending import Pending
@@ -18,6 +18,7 @@ from mcptest.transport.base import http_streams
 
 PREFIX = "io.modelcontextprotocol/"
 UNSUPPORTED_VERSION = -32022
+_MAY_ASK_FOR_INPUT = frozenset({"tools/call", "prompts/get", "resources/read"})
 MODERN_ERRORS = frozenset({-32020, -32021, UNSUPPORTED_VERSION})
 """Codes that only a server of this era sends: enough to know that it is one."""
 
@@ -42,6 +43,7 @@ class StatelessLifecycle:
         }
         """What every request carries."""
         self.server = ServerFacts()
+        self.first_answer: Message | None = None
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -62,17 +64,16 @@ class StatelessLifecycle:
                 ErrorKind.PROTOCOL, f"server/discover was refused: {show(answer.raw, 200)}"
             )
         self.server = _facts(answer.result)
+        self.first_answer = answer
         known = [revision_of_wire(version) for version in self.server.versions]
         if known and not any(revision in STATELESS_REVISIONS for revision in known):
             raise self._unsupported(answer)
 
     def _unsupported(self, answer: Message) -> PeerError:
-        error = answer.error if isinstance(answer.error, dict) else {}
-        data = error.get("data")
-        supported = data.get("supported") if isinstance(data, dict) else self.server.versions
+        named = ", ".join(versions_named(answer) or ()) or "no other"
         return PeerError(
             ErrorKind.VERSION_REFUSED,
-            f"the server does not speak {self.revision}; it names {show(str(supported), 120)}",
+            f"the server does not speak {self.revision}; it names {show(named, 120)}",
             hint="choose another revision with --spec-version",
         )
 
@@ -98,14 +99,21 @@ class StatelessLifecycle:
             self.revision, {"method": method, "params": params or {}}, input_schema
         )
 
-    def wants_input(self, answer: Message) -> Mapping[str, Any] | None:
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
         result = answer.result
         if not isinstance(result, dict) or result.get("resultType") != "input_required":
             return None
+        if method not in _MAY_ASK_FOR_INPUT:
+            return None  # nothing is given where nothing may be asked for: that is its answer
         asked = result.get("inputRequests")
         more: dict[str, Any] = {}
         if isinstance(asked, dict):
             more["inputResponses"] = {key: self._input(each) for key, each in asked.items()}
+            why = why_invalid(answer, self.revision)
+            if why:
+                raise PeerError(
+                    ErrorKind.PROTOCOL, f"the server asks for input that no client can give: {why}"
+                )
         if "requestState" in result:
             more["requestState"] = result["requestState"]
         if not more:
@@ -191,6 +199,19 @@ def is_discovery(answer: Message) -> bool:
 def is_modern(answer: Message) -> bool:
     """A discovery, or an error by a code that only this era knows."""
     return is_discovery(answer) or _code(answer) in MODERN_ERRORS
+
+
+def versions_named(answer: Message) -> tuple[str, ...] | None:
+    """What a discovery lists, or the refusal of a version names; None where there is no such."""
+    error, listed = answer.error, None
+    if is_discovery(answer):
+        listed = answer.result["supportedVersions"]
+    elif _code(answer) == UNSUPPORTED_VERSION:
+        data = error.get("data") if isinstance(error, dict) else None
+        listed = data.get("supported") if isinstance(data, dict) else []
+    else:
+        return None
+    return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
 
 def _code(answer: Message) -> Any:

@@ -108,6 +108,30 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where every test of the suites was skipped, and nothing else ran, nothing is green."""
+    if exitstatus == pytest.ExitCode.OK and _nothing_ran(session.config):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if _nothing_ran(config):
+        skipped = len(terminalreporter.stats["skipped"])
+        terminalreporter.write_line(f"mcptest: nothing was run: all {skipped} tests were skipped")
+
+
+def _nothing_ran(config: pytest.Config) -> bool:
+    """Never in a worker of xdist, which has no reporter: whoever started it decides."""
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not (config.getoption("mcptest") or config.getini("mcptest_suites")):
+        return False
+    ran = ("passed", "failed", "error", "xfailed", "xpassed")
+    skipped = reporter.stats.get("skipped", ())
+    ours = any("mcptest" in report.keywords for report in skipped)
+    return ours and not any(reporter.stats.get(how) for how in ran)
+
+
 def _client_scope(fixture_name: str, config: pytest.Config) -> Scope:
     return cast("Scope", config.getini("mcptest_client_scope") or "function")
 

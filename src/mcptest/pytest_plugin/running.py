@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from mcptest.model.results import Status, TestResult
 from mcptest.pytest_plugin import words
 from mcptest.pytest_plugin.asked_for import was_named_by_option
-from mcptest.run.jobs import FreshJob
+from mcptest.run.jobs import FreshJob, SerialJob
 from mcptest.run.planning import group_key, plan
 from mcptest.run.pool import Job
-from mcptest.run.settings import Memory, Numbered, Settings
+from mcptest.run.settings import Memory, Numbered, RunOptions, Settings
 from mcptest.run.sharing import SharedJob
 from mcptest.suite.lanes import Lanes
 from mcptest.suite.model import Test
@@ -90,28 +90,32 @@ class SuiteRuns:
     def carry_out(self, number: int, test: Test) -> TestResult:
         item = Numbered(number, test, choice=words.choice_for(test.server, self._config))
         ahead = self._ahead.pop(number, None)
-        job = self._job(item) if ahead is None else ahead[0]
+        job, alone = self._job(item) if ahead is None else (ahead[0], False)
         if isinstance(job, SharedJob):
             job = self._shared.setdefault(group_key(item, self._settings), job)
             job.items = [item]
             return _result_of(job, job.prepare)
-        return self._alone(job, job.prepare if ahead is None else ahead[1].result)
+        prepare = job.prepare if ahead is None else ahead[1].result
+        return self._carry_out(job, prepare, to_its_end=alone or self._keeps_files)
 
     def prepare_ahead(self, number: int, test: Test) -> None:
         """Start the server of the test that comes next, while this one is busy."""
-        job = self._job(Numbered(number, test, choice=words.choice_for(test.server, self._config)))
-        if isinstance(job, FreshJob):
+        item = Numbered(number, test, choice=words.choice_for(test.server, self._config))
+        job, alone = self._job(item)
+        if isinstance(job, FreshJob) and not alone:
             self._ahead[number] = job, self._threads.submit(job.prepare)
 
-    def _job(self, item: Numbered) -> Job:
-        shared = self._is_shared
-        return plan([item], self._settings, shared=shared, in_flight=1, serial_urls=True)[0]
+    def _job(self, item: Numbered) -> tuple[Job, bool]:
+        """The job of a test, and whether no other server may run beside it."""
+        options = RunOptions(shared=self._is_shared, single_file_order=True)
+        job = plan([item], self._settings, options).jobs[0]
+        return (job.jobs[0], True) if isinstance(job, SerialJob) else (job, False)
 
-    def _alone(self, job: Job, prepare: Callable[[], None]) -> TestResult:
+    def _carry_out(self, job: Job, prepare: Callable[[], None], *, to_its_end: bool) -> TestResult:
         try:
             return _result_of(job, prepare)
         finally:
-            if self._keeps_files:
+            if to_its_end:
                 job.release()
             else:
                 self._behind.append(self._threads.submit(job.release))
@@ -140,7 +144,7 @@ class SuiteRuns:
             folder = Path(name)
             for number, test in enumerate(tests):
                 choice = replace(words.choice_for(test.server, self._config), captures=folder)
-                job = self._job(Numbered(number, test, choice=choice))
+                job, _ = self._job(Numbered(number, test, choice=choice))
                 try:
                     _result_of(job, job.prepare)
                 finally:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.model.audit import AuditItem, AuditReport, Health, healthy_share
+from mcptest.model.audit import AuditItem, AuditReport, Health, answering_share, working_share
+from mcptest.report.audit_codes import CODE_OF
 from mcptest.report.indented_json import indented_json
 
-_CODES = {
-    Health.HEALTHY: "E000",
-    Health.CRASHED: "E201",
-    Health.TIMED_OUT: "E202",
-    Health.REFUSED: "E203",
-    Health.PROTOCOL: "E204",
-    Health.SKIPPED: "",
-}
 _NAMES = {"tool": "tool", "prompt": "prompt", "resource": "uri", "template": "uri_template"}
 
 
@@ -28,18 +21,21 @@ def audit_as_json(report: AuditReport) -> bytes:
         "peer": report.server,
         "transport": report.transport,
         "spec_version": report.revision,
+        "spec_version_reason": report.revision_reason,
         "tool_count": len(tools),
         "results": [_item(item) for item in tools],
         "prompts": [_item(item) for item in report.of("prompt")],
         "resources": [_item(item) for item in report.of("resource")],
         "templates": [_item(item) for item in report.of("template")],
         "score": report.score,
-        "tool_score": healthy_share(tools),
+        "tool_score": working_share(tools),
+        "answered": answering_share(report.items),
         "min_score": report.min_score,
         "failed": report.failed,
         "interrupted": report.interrupted,
         "summary": summary_of(report),
         "problems": report.problems,
+        "unreached": report.unreached,
         "notes": list(report.notes),
         "restarts": report.restarts,
         "generated_at": report.started,
@@ -52,7 +48,13 @@ def summary_of(report: AuditReport) -> dict[str, int]:
     counts = {health.value: 0 for health in Health}
     for item in report.items:
         counts[item.health.value] += 1
-    return {**counts, "findings": sum(len(item.findings) for item in report.items)}
+    worked = sum(item.worked for item in report.items)
+    return {
+        **counts,
+        "answers": worked,
+        "answers_with_errors": counts[Health.HEALTHY.value] - worked,
+        "findings": sum(len(item.findings) for item in report.items),
+    }
 
 
 def _item(item: AuditItem) -> dict[str, Any]:
@@ -60,9 +62,10 @@ def _item(item: AuditItem) -> dict[str, Any]:
         _NAMES[item.kind]: item.name,
         "description": item.description,
         "status": item.health.value,
-        "error_code": _CODES[item.health],
+        "error_code": CODE_OF.get(item.health, ""),
         "detail": item.detail,
         "is_error": item.is_error,
+        "worked": item.worked,
         "has_content": item.has_content,
         "duration_ms": item.duration_ms,
         "input": item.input,

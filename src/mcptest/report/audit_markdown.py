@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.model.audit import AuditItem, AuditReport
-from mcptest.report.audit_text import WORDS, next_steps, summary_in_words
+from mcptest.report.audit_text import next_steps, summary_in_words, word_of
 from mcptest.report.explored_text import heading
 from mcptest.report.markdown import code
 
@@ -34,5 +34,5 @@ def audit_as_markdown(report: AuditReport) -> str:
 def _row(item: AuditItem) -> str:
     said = "; ".join((*item.findings, *item.notes, *([item.detail] if item.detail else [])))
     spent = f"{item.duration_ms} ms" if item.tested else ""
-    cells = (item.kind, item.name, WORDS[item.health], spent, said)
+    cells = (item.kind, item.name, word_of(item), spent, said)
     return "| " + " | ".join(code(text) for text in cells) + " |"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mcptest.model.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health, ItemKind
 from mcptest.model.show import show
 from mcptest.report import columns
-from mcptest.report.explored_text import closing_lines, heading
+from mcptest.report.explored_text import closing_lines, heading, why_lines
 from mcptest.report.terminal import Style
 
 _NAME = 60
@@ -17,8 +17,9 @@ _HEADINGS: dict[ItemKind, str] = {
     "resource": "Resources",
     "template": "Resource templates",
 }
+_WITH_ERROR = "error"
 WORDS = {
-    Health.HEALTHY: "healthy",
+    Health.HEALTHY: "answers",
     Health.CRASHED: "crashed",
     Health.TIMED_OUT: "timed out",
     Health.REFUSED: "refused",
@@ -32,6 +33,7 @@ def audit_lines(
 ) -> Iterator[str]:
     """The whole report, line by line; `quiet` leaves out what is in order."""
     yield style.paint(heading(report), "bold")
+    yield from why_lines(report, style)
     for kind, title in _HEADINGS.items():
         items = [one for one in report.of(kind) if one.is_bad or not quiet]
         if items:
@@ -48,10 +50,14 @@ def _table(title: str, items: Sequence[AuditItem], style: Style, *, verbose: boo
     width = min(_NAME, max(columns.cells(show(item.name, 200)) for item in items))
     for item in items:
         name = columns.pad(columns.cut(show(item.name, 200), width), width)
-        word = WORDS[item.health]
+        word = word_of(item)
         spent = columns.duration(item.duration_ms) if item.tested else ""
         yield f"  {_sign(item, style)} {name}  {word:<9}  {spent:>6}  {_said(item)}".rstrip()
         yield from _more(item, style, verbose=verbose)
+
+
+def word_of(item: AuditItem) -> str:
+    return _WITH_ERROR if item.answers and not item.worked else WORDS[item.health]
 
 
 def _sign(item: AuditItem, style: Style) -> str:
@@ -59,7 +65,7 @@ def _sign(item: AuditItem, style: Style) -> str:
         return style.dash
     if item.is_bad:
         return style.cross
-    return style.warning if item.health is Health.REFUSED or item.notes else style.tick
+    return style.warning if not item.worked or item.notes else style.tick
 
 
 def _said(item: AuditItem) -> str:
@@ -95,20 +101,33 @@ def summary_in_words(report: AuditReport) -> str:
     tested = report.tested
     if not tested:
         return f"nothing was tested: {len(report.items)} items, all skipped"
-    counts = {health: sum(item.health is health for item in report.items) for health in Health}
-    parts = [f"{count} {WORDS[health]}" for health, count in counts.items() if count]
+    worked = sum(item.worked for item in tested)
+    erred = sum(item.answers for item in tested) - worked
+    counts = {"answer": worked, "answer with errors": erred}
+    for health in Health:
+        if health is not Health.HEALTHY:
+            counts[WORDS[health]] = sum(item.health is health for item in report.items)
+    parts = [f"{count} {word}" for word, count in counts.items() if count]
+    parts += [f"{report.unreached} not reached"] if report.unreached else []
     findings = sum(len(item.findings) for item in report.items)
     parts += [f"{findings} finding{'s' * (findings != 1)}"] if findings else []
     parts += [f"{report.restarts} restarts"] if report.restarts else []
     demanded = f", {report.min_score}% demanded" if report.min_score is not None else ""
     early = "interrupted; " if report.interrupted else ""
-    return f"{early}score {report.score}%{demanded}: {', '.join(parts)}"
+    share = f"{report.score}% ({worked} of {len(tested)} worked){demanded}"
+    return f"{early}score {share}: {', '.join(parts)}"
 
 
 def next_steps(report: AuditReport) -> list[str]:
     """What somebody who reads this can do about it."""
     steps = []
     healths = {item.health for item in report.items}
+    if any(item.answers and not item.worked for item in report.items):
+        steps.append(
+            "Error: it answers, and says that it failed. Where made-up input is the reason, "
+            "--fixture DIR gives paths that exist; what the server needs (a key, the address of a "
+            "backend) is passed with --env."
+        )
     if Health.CRASHED in healths:
         steps.append(
             "Crashed: catch the exception inside the tool and answer a result with isError: true "

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mcptest.model.compliance import (
+    Commonness,
     ComplianceReport,
     Evidence,
     GateResult,
@@ -71,9 +72,35 @@ def is_broken(result: RuleResult) -> bool:
 
 
 def failures_first(judgement: Judgement) -> list[RuleResult]:
-    """Every failing rule: MUST before SHOULD before MAY, else in the order of the judgement."""
-    order = list(Severity)
-    return sorted(judgement.failures, key=lambda one: order.index(one.severity))
+    """Every failing rule: what is the server's own first, then MUST before SHOULD before MAY."""
+    return sorted(judgement.failures, key=_own_and_weighty_first)
+
+
+def _own_and_weighty_first(result: RuleResult) -> tuple[bool, int]:
+    return result.from_sdk is not None, list(Severity).index(result.severity)
+
+
+def own_faults(results: Iterable[RuleResult]) -> list[RuleResult]:
+    return [one for one in results if one.from_sdk is None]
+
+
+def faults_of_sdk(results: Iterable[RuleResult]) -> list[RuleResult]:
+    return [one for one in results if one.from_sdk is not None]
+
+
+def origin_in_words(result: RuleResult) -> str:
+    """Which SDK a failure comes from; empty where none is known to do this."""
+    source = result.from_sdk
+    if source is None:
+        return ""
+    return (
+        f"the {show(source.name, 60)}, not your code: the server answers like it, and a server "
+        f"that is nothing but this SDK does the same (measured with {show(source.measured, 60)})"
+    )
+
+
+def commonness_in_words(common: Commonness) -> str:
+    return f"{common.broken} of {common.of} published servers break this ({show(common.when, 20)})"
 
 
 def server_in_words(judgement: Judgement) -> str:
@@ -195,6 +222,7 @@ def proof_of(result: RuleResult, bounds: Bounds) -> Iterator[tuple[str, str]]:
     if result.url:
         yield "spec", show(result.url, 500)
     yield from exchanges_of(result.evidence, bounds)
+    yield from exchanges_of(result.again, bounds, "again")
     for finding in result.findings[: bounds.findings]:
         yield from _finding(finding, result.evidence, bounds)
     more = len(result.findings) - bounds.findings
@@ -204,6 +232,10 @@ def proof_of(result: RuleResult, bounds: Bounds) -> Iterator[tuple[str, str]]:
         yield "why", show(result.reason, LINE)
     if result.unlocked_by:
         yield "needs", show(result.unlocked_by, LINE)
+    if result.from_sdk is not None:
+        yield "from", origin_in_words(result)
+    if result.common is not None:
+        yield "common", commonness_in_words(result.common)
     if result.fix and result.failed:
         yield "fix", _in_one_line(result.fix)
     if result.repeat:
@@ -218,10 +250,12 @@ def _in_one_line(text: str) -> str:
     return show(" ".join(text[:4_000].split()), 2_000)
 
 
-def exchanges_of(evidence: tuple[Evidence, ...], bounds: Bounds) -> Iterator[tuple[str, str]]:
+def exchanges_of(
+    evidence: tuple[Evidence, ...], bounds: Bounds, sent: str = "sent"
+) -> Iterator[tuple[str, str]]:
     for one in evidence[: bounds.exchanges]:
         if one.sent:
-            yield "sent", show(one.sent, bounds.wire)
+            yield sent, show(one.sent, bounds.wire)
         yield "received", show(one.received, bounds.wire) or "(nothing)"
     more = len(evidence) - bounds.exchanges
     if more > 0:
@@ -250,6 +284,5 @@ def newest_failures(report: ComplianceReport) -> list[tuple[RuleResult, tuple[Ju
         for result in judgement.failures:
             where.setdefault(result.id, []).append(judgement)
             newest[result.id] = result
-    order = list(Severity)
-    ranked = sorted(newest.values(), key=lambda one: order.index(one.severity))
+    ranked = sorted(newest.values(), key=_own_and_weighty_first)
     return [(one, tuple(where[one.id])) for one in ranked]

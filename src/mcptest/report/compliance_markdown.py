@@ -32,6 +32,7 @@ from mcptest.report.compliance_facts import (
     why_no_letter,
 )
 from mcptest.report.compliance_matrix import MatrixRow, matrix_facts, matrix_rows
+from mcptest.report.explored_text import why_revision
 from mcptest.report.markdown import code, fenced, within
 
 ROOM = 150_000
@@ -59,6 +60,8 @@ def _lines(report: ComplianceReport) -> Iterator[str]:
     for judgement in report.judgements:
         several = len(report.judgements) > 1
         yield from [f"#### {judgement.revision}", ""] if several else []
+        if judgement.revision_reason:
+            yield from (code(why_revision(judgement.revision, judgement.revision_reason), 300), "")
         yield from _causes(judgement)
         yield from [] if several else _failing((one, "") for one in failures_first(judgement))
         yield from _sections(judgement)

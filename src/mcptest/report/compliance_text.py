@@ -27,6 +27,7 @@ from mcptest.report.compliance_facts import (
     coverage_in_words,
     exchanges_of,
     failures_first,
+    faults_of_sdk,
     gate_line,
     inconclusive,
     is_broken,
@@ -34,6 +35,7 @@ from mcptest.report.compliance_facts import (
     newest_failures,
     not_applicable,
     not_observed,
+    own_faults,
     proof_of,
     scope_in_words,
     score,
@@ -44,6 +46,7 @@ from mcptest.report.compliance_facts import (
 )
 from mcptest.report.compliance_matrix import matrix_lines
 from mcptest.report.compliance_text_page import Page, grade_colour, score_colour
+from mcptest.report.explored_text import why_revision
 from mcptest.report.terminal import Style
 
 GROUPS_SHOWN = 5
@@ -64,6 +67,7 @@ def compliance_lines(
         yield from _head(report, judgement, page)
         yield from _causes(judgement, page)
         yield from _failures(judgement, page)
+        yield from _not_repeated(judgement, page)
         if not judgement.whole_corpus:
             yield from _asked_for(judgement, page)
     if not report.judgements:
@@ -91,6 +95,9 @@ def _head(report: ComplianceReport, judgement: Judgement, page: Page) -> Iterato
     else:
         for line, *paints in lines:
             yield from page.prose(line, 0, *paints)
+    if judgement.revision_reason:
+        why = why_revision(judgement.revision, judgement.revision_reason)
+        yield from page.prose(why, 0, "dim")
     for cap in judgement.grade.caps if judgement.grade is not None else ():
         yield from page.prose(f"capped: {show(cap, 300)}", 0, "yellow")
 
@@ -162,9 +169,21 @@ def _and_more(number: int) -> Iterator[str]:
 
 def _failures(judgement: Judgement, page: Page) -> Iterator[str]:
     failed = failures_first(judgement)
-    if failed:
-        yield from page.heading("Failing", _keywords(failed))
-    for place, result in enumerate(failed):
+    own, known = own_faults(failed), faults_of_sdk(failed)
+    for title, results in (("Failing", own), (f"From the {show(judgement.sdk, 60)}", known)):
+        if results:
+            yield from page.heading(title, _keywords(results))
+        for place, result in enumerate(results):
+            yield from [""] if place else []
+            yield from _rule(result, page)
+
+
+def _not_repeated(judgement: Judgement, page: Page) -> Iterator[str]:
+    """What failed once only, with what came each time."""
+    once = [one for one in judgement.results if one.failed_once]
+    if once:
+        yield from page.heading("Failed once and not again", _keywords(once))
+    for place, result in enumerate(once):
         yield from [""] if place else []
         yield from _rule(result, page)
 

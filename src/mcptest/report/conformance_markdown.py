@@ -25,26 +25,25 @@ def _lines(report: ConformanceReport) -> Iterator[str]:
     yield "| | scenario | revision | transport | passed | warned | failed | skipped |"
     yield "|---|---|---|---|---|---|---|---|"
     for result in report.results:
-        yield _row(result)
+        yield _row(result, report)
     bad = [one for one in report.results if one.failed or one.warned]
     for result in bad:
         yield ""
         yield f"### {code(result.scenario)}"
         yield ""
-        if result.cause:
-            yield f"- {code(result.cause)}"
-        for check in result.checks:
-            if check.status.is_bad:
-                word = check.status.value.lower()
-                said = code(check.message or check.description, 600)
-                yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
+        for why in filter(None, (result.cause, result.unreached)):
+            yield f"- {code(why)}"
+        for check in result.told:
+            word = check.status.value.lower()
+            said = code(check.message or check.description, 600)
+            yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
     if report.compared is not None:
         yield from _compared(report)
 
 
-def _row(result: ScenarioResult) -> str:
+def _row(result: ScenarioResult, report: ConformanceReport) -> str:
     counts = Counter(check.status for check in result.checks)
-    kind = "failed" if result.failed else "warned" if result.warned else "passed"
+    kind = "failed" if report.fails(result) else "warned" if result.warned else "passed"
     if kind == "passed" and not result.observed:
         kind = "unseen"
     cells = (

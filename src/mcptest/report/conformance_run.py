@@ -20,14 +20,16 @@ def conformance_as_run(report: ConformanceReport) -> RunReport:
 
 def _result(result: ScenarioResult, report: ConformanceReport) -> TestResult:
     """One test for each scenario; its bad rows are what failed in it."""
-    bad = [check for check in result.checks if check.status is Status.FAILURE]
     warned = [check for check in result.checks if check.status is Status.WARNING]
+    bad = [check for check in result.told if check.status is Status.FAILURE]
+    if not result.failed:
+        bad = warned  # they are what it fails for, where it fails at all
     failures = tuple(FailedCheck(check=check.id, message=_said(check)) for check in bad)
-    if result.failed and report.counts(result):
+    if report.fails(result) and report.counts(result):
         status = RunStatus.FAIL
     else:
         status = RunStatus.PASS if result.observed else RunStatus.SKIP
-    detail = result.cause or (failures[0].message if failures else "")
+    detail = result.cause or result.unreached or (failures[0].message if failures else "")
     excerpt = next((check.excerpt for check in bad if check.excerpt), "")
     proof = Proof(
         request=excerpt, stderr=tuple(result.stderr.splitlines()[-5:]), repeat=result.repeat

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from mcptest.model.baseline import Compared
 from mcptest.model.conformance import CheckResult, ConformanceReport, ScenarioResult, Status
 from mcptest.model.show import show
+from mcptest.model.verdict import Side
 from mcptest.report.compliance_text_page import Page
+from mcptest.report.explored_text import why_revision
 from mcptest.report.terminal import Style
 
 ROWS_SHOWN = 4
@@ -34,6 +36,9 @@ def conformance_lines(
     page = Page(style, verbose, width)
     yield style.paint(show(report.subject, 200), "bold")
     yield style.paint(_scope(report, style), "dim")
+    if report.revision_reason and report.results:
+        why = why_revision(report.results[0].revision, report.revision_reason)
+        yield style.paint(why, "dim")
     yield ""
     for result in report.results:
         if quiet and not _is_bad(result):
@@ -64,7 +69,7 @@ def _is_bad(result: ScenarioResult) -> bool:
 def _scenario(result: ScenarioResult, report: ConformanceReport, page: Page) -> Iterator[str]:
     style = page.style
     counts = Counter(check.status for check in result.checks)
-    if result.failed:
+    if report.fails(result):
         mark = style.cross
     elif result.warned:
         mark = style.warning
@@ -79,23 +84,25 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: Page) -> 
     took = f"{result.duration_ms:.0f} ms"
     name = f"{result.scenario}{where}"
     yield f"{mark} {name:<50} {style.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
-    if result.cause:
-        yield from page.prose(show(result.cause, 600), 4, "red")
-    rows = [check for check in result.checks if check.status.is_bad]
+    for why in filter(None, (result.cause, result.unreached)):
+        yield from page.prose(show(why, 1_000), 4, "red")
+    rows = (
+        [check for check in result.checks if check.status.is_bad] if page.verbose else result.told
+    )
     shown = rows if page.verbose else rows[:ROWS_SHOWN]
     for check in shown:
-        yield from _row(check, page)
+        yield from _row(check, page, result.capture)
     if len(rows) > len(shown):
         more = f"and {len(rows) - len(shown)} more; --verbose shows all"
         yield from page.prose(more, 4, "dim")
-    if rows or result.cause:
+    if rows or result.cause or result.unreached:
         yield from page.labelled(list(_circumstances(result)), 6)
     if page.verbose and not rows:
         for check in result.checks:
             yield from _quiet_row(check, page)
 
 
-def _row(check: CheckResult, page: Page) -> Iterator[str]:
+def _row(check: CheckResult, page: Page, capture: str) -> Iterator[str]:
     colour = "red" if check.status is Status.FAILURE else "yellow"
     named = "" if check.name == check.id else f" ({show(check.name, 80)})"
     yield from page.prose(f"{show(check.id, 80)}{named}: {show(check.description, 200)}", 4, colour)
@@ -103,7 +110,9 @@ def _row(check: CheckResult, page: Page) -> Iterator[str]:
     if check.excerpt:
         pairs.append(("message", show(check.excerpt, 400 if page.verbose else 160)))
     if check.record is not None:
-        pairs.append(("at", f"record {check.record} of the capture"))
+        where = check.details.get("capture") or (capture and "the capture")
+        kept = f"record {check.record} of {where}" if where else ""
+        pairs.append(("at", kept or f"record {check.record}; -o DIR keeps the capture"))
     if check.references:
         pairs.append(("spec", check.references[0].url))
     yield from page.labelled(pairs, 6)
@@ -117,7 +126,7 @@ def _quiet_row(check: CheckResult, page: Page) -> Iterator[str]:
 
 def _circumstances(result: ScenarioResult) -> Iterator[tuple[str, str]]:
     telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
-    for line in telling[-1:]:
+    for line in [] if result.unreached else telling[-1:]:
         yield "stderr", show(line.strip(), 200)
     if result.capture:
         yield "capture", show(result.capture, 300)
@@ -135,7 +144,9 @@ def _untestable(results: Sequence[ScenarioResult], page: Page) -> Iterator[str]:
                 names += [] if result.scenario in names else [result.scenario]
     if not missing:
         return
-    yield from page.heading("Not testable here", "--strict-fixtures counts these as failures")
+    on_servers = results[0].side is Side.SERVER
+    remedy = "--strict-fixtures counts these as failures" if on_servers else ""
+    yield from page.heading("Not testable here", remedy)
     shown = len(missing) if page.verbose else MISSING_SHOWN
     for message, names in list(missing.items())[:shown]:
         several = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -161,14 +172,16 @@ def _comparison(compared: Compared, page: Page) -> Iterator[str]:
 def summary_in_words(report: ConformanceReport, style: Style) -> str:
     """One line that could be pasted anywhere."""
     counted = [one for one in report.results if report.counts(one)]
-    bad = sum(one.failed for one in counted)
-    warned = sum(one.warned and not one.failed for one in counted)
+    bad = sum(report.fails(one) for one in counted)
+    warned = sum(one.warned and not report.fails(one) for one in counted)
     unseen = sum(not one.failed and not one.observed for one in counted)
+    by_warnings = sum(report.fails(one) and not one.failed for one in counted)
     passed = len(counted) - bad - warned - unseen
     checks = Counter(check.status for one in counted for check in one.checks)
     parts = [f"{passed} passed"]
     parts += [f"{warned} passed with warnings"] if warned else []
-    parts += [f"{bad} failed"] if bad else []
+    because = f" ({by_warnings} for warnings; --no-fail-on-warning)" if by_warnings else ""
+    parts += [f"{bad} failed{because}"] if bad else []
     parts += [f"{unseen} not testable"] if unseen else []
     tally = ", ".join(f"{checks[one]} {word}" for one, word, _ in _TALLY if checks[one])
     took = f"{report.duration_ms / 1000:.1f} s"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcptest.report.compliance_facts import commonness_in_words
 from mcptest.report.corpus_rules import ListedRule, corpus_rules, window_in_words
 from mcptest.report.corpus_words import asked_in_words
 from mcptest.report.version_diff import plain
 from mcptest.rules.declare import RULES
+from mcptest.rules.known_sdks import known_sdks
 
 FOLDER = "rules"
 _HEAD = (
@@ -81,6 +83,9 @@ def _rule(rule: ListedRule) -> Iterator[str]:
     if rule.entry.statements:
         yield f"- statements: {', '.join(rule.entry.statements)}"
     yield from (f"- specification: <{page}>" for page in rule.pages())
+    common = known_sdks().commonness(rule.id)
+    if common is not None:
+        yield f"- common: {commonness_in_words(common)}"
     stages = rule.stages()
     for window, row in stages:
         if row is None:

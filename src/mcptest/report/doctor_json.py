@@ -20,6 +20,7 @@ def doctor_as_json(report: DoctorReport) -> bytes:
         "from": report.older.value,
         "to": report.newer.value,
         "examined_in": report.spoken.value,
+        "revision_reason": report.revision_reason,
         "speaks_target": report.speaks_newer,
         "breaks": report.breaks,
         "summary": {one.value.replace(" ", "_"): report.count(one) for one in Verdict},

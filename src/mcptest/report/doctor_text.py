@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from mcptest.model.doctor import Diagnosis, DoctorReport, Verdict
 from mcptest.model.show import show
+from mcptest.report.explored_text import why_revision
 from mcptest.report.terminal import Style
 
 _WIDTH = 96
@@ -17,6 +18,8 @@ def doctor_lines(report: DoctorReport, style: Style, *, verbose: bool = False) -
     """The whole report, line by line."""
     yield style.paint(heading(report), "bold")
     yield f"  {how_it_was_met(report)}"
+    if report.revision_reason:
+        yield f"  {why_revision(report.spoken, report.revision_reason)}"
     yield from (f"  {line}" for line in _rules_lines(report))
     yield from (f"  {style.warning} {show(note, 300)}" for note in report.notes)
     for verdict in ORDER:

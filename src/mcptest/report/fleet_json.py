@@ -61,6 +61,7 @@ def _server(server: FleetServer) -> dict[str, Any]:
         "reason": server.reason,
         "hint": server.hint,
         "revision": judged.revision.value if judged is not None else None,
+        "revision_reason": judged.revision_reason if judged is not None else "",
         "transport": judged.transport if judged is not None else None,
         "grade": (letter_of(judged.grade) or None) if judged is not None else None,
         "broken_musts": judged.broken_musts if judged is not None else None,

@@ -11,7 +11,7 @@ from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport, Verdict
 from mcptest.model.message import ABSENT
 from mcptest.model.show import show
 from mcptest.report import columns
-from mcptest.report.explored_text import closing_lines, heading
+from mcptest.report.explored_text import closing_lines, heading, why_lines
 from mcptest.report.terminal import Style
 
 _NAME = 60
@@ -33,6 +33,7 @@ MEANINGS = {
 def fuzz_lines(report: FuzzReport, style: Style, *, verbose: bool = False) -> Iterator[str]:
     """The whole report, line by line."""
     yield style.paint(heading(report), "bold")
+    yield from why_lines(report, style)
     yield f"seed {report.seed}, {report.runs_per_tool} inputs for each tool"
     yield ""
     width = min(_NAME, max((columns.cells(show(t.name, 200)) for t in report.tools), default=0))
@@ -120,6 +121,8 @@ def summary_in_words(report: FuzzReport) -> str:
     parts = [f"{report.passed}/{report.runs} inputs passed", *_counts(report.failures)]
     if report.skipped:
         parts.append(f"{len(report.skipped)} skipped")
+    if report.unreached:
+        parts.append(f"{report.unreached} not reached")
     if report.restarts:
         parts.append(f"{report.restarts} restart{'s' * (report.restarts != 1)}")
     return f"{early}{tools}, seed {report.seed}: {', '.join(parts)}"

@@ -138,7 +138,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "W104": Example(_takes(data=_text()), _takes(data=_text("The invoice as UBL."))),
     "W105": Example(
-        [_tool("get_invoice"), _tool("fetch_invoice", _SAYS + " Always.")],
+        [_tool("get_invoice"), _tool("fetch_invoice")],
         [_tool("get_invoice"), _tool("list_orders", "Lists the open orders of one day.")],
     ),
     "W106": Example(

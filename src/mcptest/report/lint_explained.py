@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from mcptest.explore.lint.catalogue import all_lint_rules
-from mcptest.explore.lint.finding import Finding, LintRule, Severity
+from mcptest.explore.lint.finding import Finding, LintRule
 from mcptest.model.show import show
 from mcptest.report.lint_examples import EXAMPLES, Example, findings_in
-from mcptest.report.lint_text import suggestion_in_words
+from mcptest.report.lint_text import sign_of, suggestion_in_words
 from mcptest.report.terminal import Style
 
 _WIDTH = 96
@@ -119,7 +119,7 @@ def _json_lines(thing: Any) -> list[str]:
 
 
 def _said(finding: Finding, style: Style) -> Iterator[str]:
-    sign = style.cross if finding.severity is Severity.ERROR else style.warning
+    sign = sign_of(finding.severity, style)
     said = f"{show(finding.item, 60)}: {show(finding.message, 300)}"
     first, *rest = textwrap.wrap(said, _WIDTH - 4, break_on_hyphens=False)
     yield f"  {sign} {first}"

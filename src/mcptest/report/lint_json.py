@@ -23,6 +23,8 @@ def lint_as_json(report: LintReport) -> bytes:
         "findings": [_finding(one) for one in report.findings],
         "errors": report.errors,
         "warnings": report.warnings,
+        "noted": report.noted,
+        "profile": report.profile,
         "failed": report.failed,
         "strict": report.strict,
         "threshold": report.threshold,

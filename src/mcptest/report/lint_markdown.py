@@ -14,11 +14,11 @@ def lint_as_markdown(report: LintReport) -> str:
         f"**{code(summary_in_words(report))}**",
         "",
     ]
-    if report.findings:
+    if report.serious:
         lines += ["| | code | item | finding | fix |", "|---|---|---|---|---|"]
-        lines += [_row(one) for one in report.findings[:SHOWN]]
-    if len(report.findings) > SHOWN:
-        lines += ["", f"{len(report.findings) - SHOWN} more findings are in the JSON report."]
+        lines += [_row(one) for one in report.serious[:SHOWN]]
+    if len(report.serious) > SHOWN:
+        lines += ["", f"{len(report.serious) - SHOWN} more findings are in the JSON report."]
     if report.problems:
         lines += [""]
         lines += [f"- {code(k)} could not be read: {code(v)}" for k, v in report.problems.items()]

@@ -13,7 +13,7 @@ def lint_as_run(report: LintReport) -> RunReport:
         for method, reason in report.problems.items()
     )
     gathered: dict[tuple[str, str, str], list[Finding]] = {}
-    for one in report.findings:
+    for one in report.serious:
         gathered.setdefault((one.kind, one.item, one.code), []).append(one)
     results = tuple(_result(findings, strict=report.strict) for findings in gathered.values())
     clean = TestResult(name="everything else that was looked at", status=Status.PASS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from mcptest.explore.lint.finding import Finding, LintReport, LintRule, Severity, Suggestion
@@ -14,28 +14,38 @@ from mcptest.report.terminal import Style
 SHOWN = 1_000
 """Findings beyond are counted; --json holds them all."""
 _NAME = 120
+_CODES = 8
 _KINDS = {"tools": "tool", "prompts": "prompt", "resources": "resource", "templates": "template"}
 
 
 def lint_lines(
-    report: LintReport, style: Style, *, fix: bool = False, verbose: bool = False
+    report: LintReport,
+    style: Style,
+    *,
+    fix: bool = False,
+    verbose: bool = False,
+    notes: bool = False,
 ) -> Iterator[str]:
+    """`notes`: list them too, instead of counting them."""
     yield style.paint(heading(report), "bold")
-    shown = report.findings[:SHOWN]
-    for (kind, item), findings in groupby(shown, key=lambda one: (one.kind, one.item)):
+    findings = report.findings if notes else report.serious
+    shown = findings[:SHOWN]
+    for (kind, item), those in groupby(shown, key=lambda one: (one.kind, one.item)):
         yield ""
         yield style.paint(_item(kind, item), "bold")
-        for finding in findings:
+        for finding in those:
             yield from _lines(finding, style, fix=fix, verbose=verbose)
     yield ""
-    if len(report.findings) > SHOWN:
-        yield f"… and {len(report.findings) - SHOWN} more findings: --json has them all"
+    if len(findings) > SHOWN:
+        yield f"… and {len(findings) - SHOWN} more findings: --json has them all"
     for method, reason in report.problems.items():
         yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
     for note in report.notes:
         yield f"{style.warning} {show(note, 300)}"
     yield style.paint(summary_in_words(report), "bold")
-    if report.findings and not fix:
+    if len(findings) < len(report.findings):
+        yield f"--verbose lists the notes too ({codes_in_words(report.of(Severity.NOTE))})"
+    if findings and not fix:
         yield "--fix shows a change for each; mcptest lint --list explains the codes"
 
 
@@ -59,12 +69,16 @@ def _item(kind: str, item: str) -> str:
 
 
 def _lines(finding: Finding, style: Style, *, fix: bool, verbose: bool) -> Iterator[str]:
-    sign = style.cross if finding.severity is Severity.ERROR else style.warning
-    yield f"  {sign} {finding.code}  {show(finding.message, 400)}"
+    yield f"  {sign_of(finding.severity, style)} {finding.code}  {show(finding.message, 400)}"
     if verbose and finding.field:
         yield style.paint(f"           at {show(finding.field, 200)}", "dim")
     if fix:
         yield style.paint(f"           {fix_in_words(finding)}", "cyan")
+
+
+def sign_of(severity: Severity, style: Style) -> str:
+    signs = {Severity.ERROR: style.cross, Severity.WARNING: style.warning}
+    return signs.get(severity, style.dash)
 
 
 def fix_in_words(finding: Finding) -> str:
@@ -79,19 +93,26 @@ def suggestion_in_words(suggestion: Suggestion) -> str:
 
 
 def summary_in_words(report: LintReport) -> str:
-    if not report.findings and not report.problems:
-        return "no findings"
-    counts = Counter(one.code for one in report.findings)
-    codes = ", ".join(f"{count} {code}" for code, count in counts.most_common(8))
-    more = ", …" if len(counts) > 8 else ""
+    noted = f"{report.noted} note{'s' * (report.noted != 1)}" if report.noted else ""
+    if not report.serious and not report.problems:
+        return f"no errors, no warnings, {noted}" if noted else "no findings"
+    codes = codes_in_words(report.serious)
     early = "interrupted; " if report.interrupted else ""
     errors, warnings = report.errors, report.warnings
     total = f"{early}{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
     if report.problems:
         total += f", {len(report.problems)} not read"
-    if report.threshold is not None and len(report.findings) > report.threshold:
+    if report.threshold is not None and len(report.serious) > report.threshold:
         total += f", more than the {report.threshold} that are allowed"
-    return f"{total} ({codes}{more})" if codes else total
+    total = f"{total} ({codes})" if codes else total
+    return f"{total}, {noted}" if noted else total
+
+
+def codes_in_words(findings: Iterable[Finding]) -> str:
+    """How often each code, the most frequent first."""
+    counts = Counter(one.code for one in findings)
+    more = ", …" if len(counts) > _CODES else ""
+    return ", ".join(f"{count} {code}" for code, count in counts.most_common(_CODES)) + more
 
 
 def rule_lines(rules: list[LintRule], style: Style) -> Iterator[str]:

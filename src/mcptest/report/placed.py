@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mcptest.model.show import show
@@ -24,16 +24,28 @@ class PlacedFile(Protocol):
     def reason(self) -> str: ...
     @property
     def skipped(self) -> bool: ...
+    @property
+    def expects_error(self) -> bool: ...
 
 
-def placed_lines(placed: Iterable[PlacedFile], folder: str) -> Iterator[str]:
-    """What was written; what was not is always named."""
+def placed_lines(
+    placed: Iterable[PlacedFile], folder: str, needs: Sequence[str] = ()
+) -> Iterator[str]:
+    """What was written; what was not is always named. `needs`: variables that a run has to have."""
     placed = list(placed)
     counts = Counter(one.how for one in placed)
-    skipped = sum(one.skipped for one in placed if one.how in ("created", "replaced"))
-    marked = f" ({skipped} marked skip: true)" if skipped else ""
+    written = [one for one in placed if one.how in ("created", "replaced")]
+    skipped = sum(one.skipped for one in written)
+    erring = sum(one.expects_error for one in written)
+    marks = [f"{skipped} marked skip: true"] if skipped else []
+    marks += [f"{erring} expect the error that was seen"] if erring else []
+    marked = f" ({', '.join(marks)})" if marks else ""
     words = ", ".join(f"{count} {how}" for how, count in counts.items()) or "nothing to write"
     yield f"{show(folder, 200)}: {words}{marked}"
+    if written and skipped == len(written):
+        yield "  no test of these runs as it stands; each file says why"
+    if needs and written:
+        yield f"  a run needs in the environment: {', '.join(needs)}"
     for one in placed:
         if one.how == "left out":
             yield f"  left out: {one.subject}: {one.reason}"

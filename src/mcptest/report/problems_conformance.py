@@ -81,24 +81,27 @@ def _of_scenario(
 ) -> Iterator[Problem]:
     subject = show(f"{result.scenario} [{result.revision}, {result.transport}]", NAME)
     counts = report.counts(result)
-    if result.cause:
-        rule = ReportedRule("conformance/judged", "the scenario can be judged")
-        rules[rule.id] = rule
-        yield Problem(
-            rule.id,
-            f"{subject}: {show(result.cause, 1_000)}",
-            "error" if counts else "note",
-            subject=subject,
-            excused=_excuse(result.scenario, "", report),
-            grave=True,
-            facts=facts_of(repeat=result.repeat, capture=result.capture),
-        )
-    for check in result.checks:
-        if check.status.is_bad:
-            rule = _rule(check)
-            rules.setdefault(rule.id, rule)
-            level: Level = rule.level if counts else "note"
-            yield _problem(result, check, level, subject, rule, report)
+    for identifier, title, why in (
+        ("conformance/judged", "the scenario can be judged", result.cause),
+        ("conformance/reached", "the client gets to what the scenario is about", result.unreached),
+    ):
+        if why:
+            rule = ReportedRule(identifier, title)
+            rules[rule.id] = rule
+            yield Problem(
+                rule.id,
+                f"{subject}: {show(why, 1_000)}",
+                "error" if counts else "note",
+                subject=subject,
+                excused=_excuse_of_all(result, report),
+                grave=bool(result.cause),
+                facts=facts_of(repeat=result.repeat, capture=result.capture),
+            )
+    for check in result.told:
+        rule = _rule(check)
+        rules.setdefault(rule.id, rule)
+        level: Level = rule.level if counts else "note"
+        yield _problem(result, check, level, subject, rule, report)
 
 
 def _problem(
@@ -129,6 +132,17 @@ def _rule(check: CheckResult) -> ReportedRule:
         url=check.references[0].url if check.references else "",
         level="error" if check.status is Status.FAILURE else "warning",
     )
+
+
+def _excuse_of_all(result: ScenarioResult, report: ConformanceReport) -> str:
+    """One problem stands for the scenario, or for all of its rows that say no more than it."""
+    silent = {check.id for check in result.checks if check.status.is_bad} - {
+        check.id for check in result.told
+    }
+    if result.cause or not silent:
+        return _excuse(result.scenario, "", report)
+    excuses = [_excuse(result.scenario, check, report) for check in sorted(silent)]
+    return excuses[0] if all(excuses) else ""
 
 
 def _excuse(scenario: str, check: str, report: ConformanceReport) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from mcptest.explore.lint.catalogue import all_lint_rules
 from mcptest.explore.lint.finding import Finding, LintReport, Severity
+from mcptest.explore.lint.linting import rules_of_profile
 from mcptest.model.show import show
 from mcptest.report.problems import NAME, Level, Problem, Problems, ReportedRule, shown_notes
 
-_LEVELS: dict[Severity, Level] = {Severity.ERROR: "error", Severity.WARNING: "warning"}
+_LEVELS: dict[Severity, Level] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.NOTE: "note",
+}
 
 
 def problems_of_lint(report: LintReport, file: str = "") -> Problems:
@@ -21,7 +25,7 @@ def problems_of_lint(report: LintReport, file: str = "") -> Problems:
             level=_LEVELS[rule.severity],
             tags=(rule.scope,),
         )
-        for rule in all_lint_rules()
+        for rule in rules_of_profile(report.profile)
     }
     unread = ReportedRule("lint/unread", "everything that the server lists can be read")
     rules[unread.id] = unread
@@ -29,7 +33,7 @@ def problems_of_lint(report: LintReport, file: str = "") -> Problems:
         Problem(unread.id, f"{show(method, 60)}: {show(reason, 1_000)}", file=file, grave=True)
         for method, reason in report.problems.items()
     ]
-    found += [_problem(one, file) for one in report.findings]
+    found += [_problem(one, file) for one in report.serious]
     return Problems(
         command="lint",
         found=tuple(found),

@@ -19,6 +19,7 @@ def property_as_json(report: PropertyReport) -> bytes:
         "peer": report.server,
         "transport": report.transport,
         "spec_version": report.revision,
+        "spec_version_reason": report.revision_reason,
         "seed": report.seed,
         "properties": [_property(one, report) for one in report.properties],
         "summary": {

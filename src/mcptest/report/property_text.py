@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mcptest.model.property import Counterexample, PropertyReport, PropertyResult, Way
 from mcptest.model.show import show
 from mcptest.report import columns
-from mcptest.report.explored_text import closing_lines, heading
+from mcptest.report.explored_text import closing_lines, heading, why_lines
 from mcptest.report.terminal import Style
 
 WORDS = {
@@ -25,6 +25,7 @@ _ARROWS = {"client": "->", "server": "<-", "": "  "}
 def property_lines(report: PropertyReport, style: Style, *, verbose: bool = False) -> Iterator[str]:
     """The whole report, line by line."""
     yield style.paint(heading(report), "bold")
+    yield from why_lines(report, style)
     yield f"seed {report.seed}, about {report.wanted} examples for each property"
     yield ""
     for one in report.properties:

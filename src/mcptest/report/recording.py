@@ -8,6 +8,7 @@ from typing import TextIO
 
 from mcptest.model.events import Event, RecordingSummary, SessionBegan
 from mcptest.model.show import show
+from mcptest.report.explored_text import why_revision
 from mcptest.report.terminal import Style
 
 
@@ -36,19 +37,24 @@ class RecordingReport:
             declared = self._mask(", ".join(event.capabilities)) or "no capabilities"
             title = self._style.paint(self._mask(event.server), "bold")
             self._line(f"{title}  MCP {event.revision}  {self._style.paint(declared, 'dim')}")
+            if event.reason:
+                why = why_revision(event.revision, self._mask(event.reason))
+                self._line(f"  {self._style.paint(why, 'dim')}")
             return
         style = self._style
         symbol = {
             "done": style.tick,
             "refused": style.warning,
             "skipped": style.dash,
+            "malformed": style.cross,
             "failed": style.cross,
         }[event.outcome]
-        if event.outcome == "failed":
+        is_bad = event.outcome in {"malformed", "failed"}
+        if is_bad:
             self.failed += 1
         what = self._mask(event.what)
         detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
-        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=event.outcome == "failed")
+        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_bad)
 
     def finish(self, summary: RecordingSummary) -> None:
         if summary.problem:

@@ -15,6 +15,7 @@ from mcptest.model.show import show
 from mcptest.report import columns
 from mcptest.report.closing import SCREEN, failed_lines, slowest_lines
 from mcptest.report.evidence import BRIEF, FULL, Bounds, detail_lines, first_line, proof_lines
+from mcptest.report.explored_text import why_revision
 from mcptest.report.reliability import (
     Identity,
     identity_of,
@@ -89,7 +90,23 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
     if is_long:
         width = page.width if page.style.colour else None
         yield from failed_lines(page.report, page.titles, page.style, width)
+    if page.verbose:
+        yield from _revision_lines(page)
     yield from _summary_lines(page)
+
+
+def _revision_lines(page: _Page) -> Iterator[str]:
+    """What was spoken with each server, and why."""
+    spoken = {
+        (result.server, result.revision, result.revision_reason): None
+        for result in page.report.results
+        if result.revision_reason
+    }
+    if spoken:
+        yield "spoken:"
+        for server, revision, reason in spoken:
+            yield f"  {show(server, NAME)}  {why_revision(revision, reason)}"
+        yield ""
 
 
 def _lines(page: _Page) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from mcptest.model.revision import Revision, Window
+from mcptest.report.compliance_facts import commonness_in_words
 from mcptest.report.corpus_rules import ListedRule, window_in_words
 from mcptest.report.corpus_words import (
     asked_in_words,
@@ -20,6 +21,7 @@ from mcptest.report.corpus_words import (
 from mcptest.report.terminal import Style
 from mcptest.rules.composition import CompositionRule
 from mcptest.rules.declare import Rule
+from mcptest.rules.known_sdks import known_sdks
 
 _WIDTH: Final = 96
 
@@ -72,6 +74,7 @@ def rule_as_value(rule: Rule | ListedRule, revision: Revision | None = None) -> 
         "transports": sorted(rule.transports),
         "specification": rule.url(revision),
         "explanation": rule.explanation,
+        "common": msgspec.to_builtins(known_sdks().commonness(rule.id)),
     }
     return value if isinstance(rule, Rule) else {**value, **_corpus_value(rule)}
 
@@ -121,7 +124,13 @@ def facts_of(rule: Rule) -> list[tuple[str, str]]:
     ]
     if rule.transports:
         facts.append(("transports", ", ".join(sorted(rule.transports))))
-    return [*facts, ("category", rule.category), ("specification", rule.url())]
+    facts += [("category", rule.category), ("specification", rule.url())]
+    return [*facts, *_common(rule.id)]
+
+
+def _common(rule: str) -> list[tuple[str, str]]:
+    common = known_sdks().commonness(rule)
+    return [("common", commonness_in_words(common))] if common is not None else []
 
 
 def facts_of_corpus_rule(rule: ListedRule) -> list[tuple[str, str]]:
@@ -140,7 +149,7 @@ def facts_of_corpus_rule(rule: ListedRule) -> list[tuple[str, str]]:
     facts += [("specification", page) for page in rule.pages()]
     if rule.entry.retired and rule.window.until is not None:
         facts.append(("later", f"from {rule.window.until} on: {rule.entry.retired}"))
-    return facts
+    return [*facts, *_common(rule.id)]
 
 
 def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterator[str]:

@@ -242,6 +242,7 @@ FORMATS: dict[str, tuple[str, Callable[[], Schema]]] = {
     ),
     "rules": ("all rules, `mcptest compliance rules --json`", _about_rules("Rules")),
     "lint-rule": ("one code of the linter, `mcptest explain --json`", _about_rules("LintRule")),
+    "audit-code": ("one code of an audit, `mcptest explain --json`", _about_rules("AuditCode")),
     "capture": ("one line of a full capture", _capture),
     "exchanges": ("a capture of the public form", _exchanges),
 }

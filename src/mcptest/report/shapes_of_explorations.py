@@ -79,6 +79,7 @@ class AuditedItem(msgspec.Struct, kw_only=True):
     error_code: str
     detail: str
     is_error: bool
+    worked: bool
     has_content: bool
     duration_ms: Count
     input: dict[str, Any]
@@ -93,6 +94,8 @@ class AuditedItem(msgspec.Struct, kw_only=True):
 
 class AuditSummary(msgspec.Struct, kw_only=True):
     healthy: Count
+    answers: Count
+    answers_with_errors: Count
     crash: Count
     timeout: Count
     refused: Count
@@ -105,6 +108,7 @@ class Audit(_Head, kw_only=True):
     schema: Literal["mcptest.audit/1"]
     transport: str
     spec_version: str
+    spec_version_reason: str
     tool_count: Count
     results: list[AuditedItem]
     prompts: list[AuditedItem]
@@ -112,9 +116,11 @@ class Audit(_Head, kw_only=True):
     templates: list[AuditedItem]
     score: Percent | None
     tool_score: Percent | None
+    answered: Percent | None
     min_score: int | None
     summary: AuditSummary
     problems: dict[str, str]
+    unreached: Count
     restarts: Count
 
 
@@ -148,6 +154,8 @@ class Lint(_Head, kw_only=True):
     findings: list[LintFinding]
     errors: Count
     warnings: Count
+    noted: Count
+    profile: str
     strict: bool
     threshold: int | None
     problems: dict[str, str]
@@ -207,6 +215,7 @@ class Fuzz(_Head, kw_only=True):
     schema: Literal["mcptest.fuzz/1"]
     transport: str
     spec_version: str
+    spec_version_reason: str
     seed: int
     runs_per_tool: Count
     tools: list[FuzzTool]
@@ -215,6 +224,7 @@ class Fuzz(_Head, kw_only=True):
     problem: str
     restarts: Count
     calls: Count
+    unreached: Count
 
 
 # -- property ------------------------------------------------------------------------------------
@@ -252,6 +262,7 @@ class Property(_Head, kw_only=True):
     schema: Literal["mcptest.property/1"]
     transport: str
     spec_version: str
+    spec_version_reason: str
     seed: int
     properties: list[TriedProperty]
     summary: PropertySummary

@@ -12,6 +12,8 @@ from msgspec import UNSET, UnsetType
 
 from mcptest.explore.lint.finding import Scope
 from mcptest.explore.lint.finding import Severity as LintSeverity
+from mcptest.model.audit import Health
+from mcptest.model.compliance import Commonness
 from mcptest.model.doctor import MovedRule, RulesOnTheWay, Verdict
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Severity, Side
@@ -62,6 +64,7 @@ class Doctor(msgspec.Struct, kw_only=True):
     older: Revision = msgspec.field(name="from")
     newer: Revision = msgspec.field(name="to")
     examined_in: Revision
+    revision_reason: str
     speaks_target: bool
     breaks: bool
     summary: DoctorSummary
@@ -161,6 +164,7 @@ class ListedRule(msgspec.Struct, kw_only=True):
     transports: list[str]
     specification: str
     explanation: str
+    common: Commonness | None
     judged_by: str | UnsetType | None = UNSET
     severities: list[SeverityIn] | UnsetType = UNSET
     statements: list[str] | UnsetType = UNSET
@@ -199,3 +203,12 @@ class LintRule(msgspec.Struct, kw_only=True):
     why: str
     fix: str
     example: LintExample
+
+
+class AuditCode(msgspec.Struct, kw_only=True):
+    schema: Literal["mcptest.audit-code/1"]
+    code: str
+    title: str
+    status: Health
+    why: str
+    fix: str

@@ -11,7 +11,14 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.explore.lint.finding import LINT_FORMAT, Finding, LintReport, Severity, Suggestion
+from mcptest.explore.lint.finding import (
+    LINT_FORMAT,
+    OWN_PROFILE,
+    Finding,
+    LintReport,
+    Severity,
+    Suggestion,
+)
 from mcptest.model.audit import AUDIT_FORMAT, AuditItem, AuditReport, Claim, Health, ItemKind
 from mcptest.model.doctor import DOCTOR_FORMAT, Diagnosis, DoctorReport, RulesOnTheWay
 from mcptest.model.errors import ExitCode
@@ -35,6 +42,7 @@ class _Head(msgspec.Struct, kw_only=True):
     peer: str = ""
     transport: str = ""
     spec_version: str = ""
+    spec_version_reason: str = ""
     notes: tuple[str, ...] = ()
     interrupted: bool = False
     generated_at: str = ""
@@ -50,6 +58,7 @@ class _Head(msgspec.Struct, kw_only=True):
             "server_version": self.server_version,
             "transport": self.transport,
             "revision": self.spec_version,
+            "revision_reason": self.spec_version_reason,
             "notes": self.notes,
             "interrupted": self.interrupted,
             "started": self.generated_at,
@@ -70,6 +79,7 @@ class _Audited(msgspec.Struct):
     description: str = ""
     detail: str = ""
     is_error: bool = False
+    worked: bool | None = None
     has_content: bool = False
     duration_ms: int = 0
     input: Mapping[str, Any] = {}
@@ -90,6 +100,7 @@ class _Audited(msgspec.Struct):
             detail=self.detail,
             input=self.input,
             is_error=self.is_error,
+            refuses_made_up=self.worked is False and not self.is_error,
             has_content=self.has_content,
             duration_ms=self.duration_ms,
             claims=self.claims,
@@ -111,6 +122,7 @@ class _Audit(_Head, kw_only=True):
     templates: tuple[_Audited, ...] = ()
     min_score: int | None = None
     problems: Mapping[str, str] = {}
+    unreached: int = 0
 
 
 def _audit(data: bytes, source: str) -> AuditReport:
@@ -125,6 +137,7 @@ def _audit(data: bytes, source: str) -> AuditReport:
         ),
         problems=stored.problems,
         min_score=stored.min_score,
+        unreached=stored.unreached,
     )
 
 
@@ -188,6 +201,7 @@ class _Fuzz(_Head, kw_only=True):
     skipped: tuple[_Tool, ...] = ()
     problem: str = ""
     calls: int = 0
+    unreached: int = 0
 
 
 def _fuzz(data: bytes, source: str) -> FuzzReport:
@@ -199,6 +213,7 @@ def _fuzz(data: bytes, source: str) -> FuzzReport:
         tools=tuple(one.fuzzed() for one in (*stored.tools, *stored.skipped)),
         problem=stored.problem,
         calls=stored.calls,
+        unreached=stored.unreached,
     )
 
 
@@ -229,6 +244,7 @@ class _Lint(_Head, kw_only=True):
     tokens: int = 0
     findings: tuple[_Found, ...] = ()
     strict: bool = False
+    profile: str = OWN_PROFILE
     threshold: int | None = None
     problems: Mapping[str, str] = {}
 
@@ -245,6 +261,7 @@ def _lint(data: bytes, source: str) -> LintReport:
         problems=stored.problems,
         notes=stored.notes,
         strict=stored.strict,
+        profile=stored.profile,
         threshold=stored.threshold,
         tokens=stored.tokens,
         interrupted=stored.interrupted,
@@ -301,6 +318,7 @@ class _Doctor(msgspec.Struct, rename={"older": "from", "newer": "to"}):
     newer: Revision
     examined_in: Revision
     items: tuple[Diagnosis, ...]
+    revision_reason: str = ""
     server: str = ""
     server_info: _Named = _Named()
     transport: str = ""
@@ -319,6 +337,7 @@ def _doctor(data: bytes, source: str) -> DoctorReport:
         older=stored.older,
         newer=stored.newer,
         spoken=stored.examined_in,
+        revision_reason=stored.revision_reason,
         items=stored.items,
         rules=stored.rules_on_the_way,
         server_name=stored.server_info.name,

@@ -43,6 +43,7 @@ class SessionReport(msgspec.Struct, frozen=True):
     messages: int
     complete: bool
     verdicts: tuple[RuleVerdict, ...]
+    revision_reason: str = ""
 
 
 class Summary(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
@@ -135,6 +136,7 @@ def _session_report(session: JudgedSession, label: str) -> SessionReport:
         messages=session.messages,
         complete=session.complete,
         verdicts=tuple(_rule_verdict(verdict, session) for verdict in session.verdicts),
+        revision_reason=session.revision_reason,
     )
 
 

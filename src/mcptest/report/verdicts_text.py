@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mcptest.model.show import show
 from mcptest.model.verdict import Finding, Outcome, Verdict
+from mcptest.report.explored_text import why_revision
 from mcptest.report.terminal import Style
 from mcptest.report.verdicts_json import is_failure, summarise
 from mcptest.rules.composition import Hazard, labels_of
@@ -45,6 +46,8 @@ def _session_lines(
     facts += [] if session.complete else ["cut short"]
     yield style.paint(show(label, 120), "bold")
     yield style.paint("  " + dot.join(facts), "dim")
+    if session.revision_reason:
+        yield style.paint("  " + why_revision(revision, session.revision_reason), "dim")
     yield ""
     by_category: dict[str, list[Verdict]] = {}
     for verdict in session.verdicts:

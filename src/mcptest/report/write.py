@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -116,6 +117,22 @@ def write_all(wanted: Iterable[tuple[Path | None, Callable[[], bytes]]]) -> list
         except (McptestError, OSError) as error:
             failures.append(f"report not written: {error}")
     return failures
+
+
+def append_to_step_summary(text: str) -> list[str]:
+    """Add to the summary of this step of GitHub Actions, where there is one; says what went wrong.
+
+    Other steps of the job write to it too.
+    """
+    path = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if not path:
+        return []
+    try:
+        with open(path, "ab") as file:  # noqa: PTH123 - few runs have one
+            file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    except OSError as error:
+        return [f"report not written: the step summary {path}: {error.strerror}"]
+    return []
 
 
 def _as_baseline(report: RunReport, stored: Baseline | None, amends: Path | None) -> bytes:

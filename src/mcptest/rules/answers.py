@@ -28,9 +28,11 @@ def shown_id(identifier: Any) -> str:
 def request_ids_are_not_reused(check: Check) -> Watching:
     """A sender gives each request an id of its own.
 
-    With the handshake an id is used once in a session. In the stateless era it must only differ
-    from those that are still in flight. A reused id makes a late answer look like the answer to
-    another request.
+    With the handshake an id is used once in a session, which begins with `initialize`: another
+    session, connection or process may use it again. In the stateless era it must only differ from
+    those that are still in flight; over HTTP a request with the same id on another stream is taken
+    for one of another client. A reused id makes a late answer look like the answer to another
+    request.
     """
     while step := (yield):
         if type(step.id) not in {int, str}:
@@ -60,9 +62,13 @@ def request_ids_are_not_reused(check: Check) -> Watching:
 def responses_answer_requests(check: Check) -> Watching:
     """A response carries the id of a request that the other side made, in the same JSON type.
 
-    1 and "1" are two ids. A response that matches nothing leaves its request unanswered, and the
-    caller waits until it gives up. An error that could not be matched to a request because that
-    was unreadable has no id, and is not judged here.
+    1 and "1" are two ids; 1 and 1.0 are one, as JSON has a single type of number. A response that
+    matches nothing leaves its request unanswered, and the caller waits until it gives up.
+
+    An error for a request whose id could not be read has no id, or null, and is not judged here. An
+    id that was made up for it, like "server-error", is the id of nothing: JSON-RPC 2.0 asks for the
+    id of the request, or null. An error with the id of a message that is no request is an answer to
+    that message.
     """
     while step := (yield):
         if step.kind is Kind.ERROR and step.id in (ABSENT, None):

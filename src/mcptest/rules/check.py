@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from mcptest.model.capture import Frame
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.show import show
 from mcptest.model.verdict import Finding, Outcome, Verdict
 from mcptest.rules.declare import Rule
 from mcptest.rules.session import NO_MESSAGE, Session, Step
+from mcptest.wire.jsontext import write_json
 
 
 class Check:
@@ -104,6 +106,10 @@ class Check:
 
 def _excerpt(step: Step) -> str | None:
     raw = step.message.raw
-    if not raw:  # a message of a batch, or a record that holds no message
-        raw = msgspec.json.encode(step.record if step.message is NO_MESSAGE else step.message.value)
+    if step.message is NO_MESSAGE:
+        record = step.record
+        line = record.raw if isinstance(record, Frame) else b""
+        raw = line or msgspec.json.encode(record)  # an empty line shows as the record of it
+    elif not raw:  # a message of a batch
+        raw = write_json(step.message.value)
     return show(raw, 200)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mcptest.model.capture import Frame, HttpRequest, HttpResponse, SseEvent
+from mcptest.model.capture import Frame, HttpRequest, HttpResponse, SseEvent, Trouble
+from mcptest.model.errors import ErrorKind
 from mcptest.model.message import Kind
 from mcptest.model.revision import Revision, Window
+from mcptest.model.show import show
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
@@ -32,29 +34,48 @@ def _has(accept: str | None, kind: str) -> bool:
     spec=_SPEC,
     window=Window(since=Revision.V2025_03_26),
     transports=("http",),
-    listens=(HttpResponse,),
+    listens=(HttpResponse, Frame, Trouble),
 )
 def notifications_get_202(check: Check) -> Watching:
     """A POST that holds a notification (or a response) and is accepted gets 202 and no body.
 
-    With 200 clients look for a message in the body and find none. An error status is fine for one
-    that is refused.
+    With 200 clients look for a message in the body and find none. A body below a 202, even `null`
+    or `Accepted`, is taken for a message by some. An error status is fine for one that is refused.
+    A body that is a message is judged by the rules about answers.
     """
     while step := (yield):
-        stream, response = step.stream, step.record
+        stream = step.stream
         posted = stream.posted if stream is not None else None
-        if posted is None or not isinstance(response, HttpResponse) or response.status >= 300:
+        response = stream.response if stream is not None else None
+        if stream is None or posted is None or response is None or response.status >= 300:
             continue
-        if posted.kind not in {Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR}:
+        if stream.wants_answer or posted.kind is Kind.INVALID:
             continue
-        check.saw(step)
-        if response.status != 202:
+        if step.record is response:
+            check.saw(step)
+            if response.status != 202:
+                check.violated(
+                    step,
+                    f"a {posted.kind.value} is answered with status {response.status}",
+                    expected="202",
+                    actual=str(response.status),
+                )
+        elif response.status == 202 and (body := _body_of(step)):
             check.violated(
                 step,
-                f"a {posted.kind.value} is answered with status {response.status}",
-                expected="202",
-                actual=str(response.status),
+                f"a {posted.kind.value} is answered with status 202 and a body",
+                expected="no body",
+                actual=body,
             )
+
+
+def _body_of(step: Step) -> str:
+    """What came below the head, where it is no message."""
+    record = step.record
+    if isinstance(record, Frame):
+        return show(record.raw, 100) if step.sender == "server" else ""
+    is_body = isinstance(record, Trouble) and record.error == ErrorKind.BAD_CONTENT_TYPE.value
+    return record.excerpt if is_body and isinstance(record, Trouble) else ""
 
 
 @session_rule(
@@ -167,9 +188,11 @@ def session_id_is_repeated(check: Check) -> Watching:
     """Once the server gave a session id with the initialize response, each request carries it.
 
     That goes for POST, GET and DELETE. After 404 or a DELETE the session is over. Servers answer
-    400 to a request without the id, or take it for a new client.
+    400 to a request without the id, or take it for a new client. A GET that may have been under way
+    before the client had read the id is left alone.
     """
     session_id: str | None = None
+    crossing = _Crossing()
     while step := (yield):
         stream, record = step.stream, step.record
         if stream is None:
@@ -181,10 +204,11 @@ def session_id_is_repeated(check: Check) -> Watching:
             elif record.status == 404 or (stream.request and stream.request.method == "DELETE"):
                 session_id = None
             continue
-        if session_id is None or not _is_later_request(step):
+        sent = stream.sent_header(_SESSION)
+        may_cross = crossing.may_be(step)
+        if session_id is None or not _is_later_request(step) or (may_cross and sent is None):
             continue
         check.saw(step)
-        sent = stream.sent_header(_SESSION)
         if sent != session_id:
             check.violated(
                 step,
@@ -199,6 +223,27 @@ def _is_later_request(step: Step) -> bool:
     if isinstance(step.record, HttpRequest):
         return step.record.method in {"GET", "DELETE"}
     return step.sender == "client" and step.method != "initialize" and not step.in_batch
+
+
+class _Crossing:
+    """Tells which GET may have crossed the answer to initialize on its way.
+
+    Some clients open their stream beside the handshake. When it arrives says nothing about what
+    they knew then. Whoever sends `notifications/initialized`, or any message but a ping, has read
+    the answer.
+    """
+
+    def __init__(self) -> None:
+        self._answer_was_read = False
+
+    def may_be(self, step: Step) -> bool:
+        if isinstance(step.record, HttpRequest):
+            return step.record.method == "GET" and not self._answer_was_read
+        if step.sender == "client" and step.method == "initialize":
+            self._answer_was_read = False
+        elif step.sender == "client" and step.method != "ping":
+            self._answer_was_read = True
+        return False
 
 
 def _follows_the_handshake(step: Step, check: Check) -> bool:
@@ -222,13 +267,19 @@ def _follows_the_handshake(step: Step, check: Check) -> bool:
 def version_header_is_sent(check: Check) -> Watching:
     """From 2025-06-18 on each HTTP request after the handshake has `MCP-Protocol-Version`.
 
-    A server that finds none takes the client for one of 2025-03-26.
+    A server that finds none takes the client for one of 2025-03-26. A GET that may have been under
+    way before the client had read the answer is left alone.
     """
+    crossing = _Crossing()
     while step := (yield):
+        may_cross = crossing.may_be(step)
         if not _follows_the_handshake(step, check) or step.stream is None:
             continue
+        sent = step.stream.sent_header("mcp-protocol-version")
+        if may_cross and sent is None:
+            continue
         check.saw(step)
-        if step.stream.sent_header("mcp-protocol-version") is None:
+        if sent is None:
             check.violated(
                 step,
                 "a request without MCP-Protocol-Version",
@@ -251,10 +302,13 @@ def version_header_is_sent(check: Check) -> Watching:
 def version_header_is_kept(check: Check) -> Watching:
     """`MCP-Protocol-Version` has the version that the initialize result named.
 
-    A version is agreed once for a session; a server may treat each request by its header.
+    A version is agreed once for a session; a server may treat each request by its header. A GET
+    that may have been under way before the client had read the answer is left alone.
     """
+    crossing = _Crossing()
     while step := (yield):
-        if not _follows_the_handshake(step, check) or step.stream is None:
+        may_cross = crossing.may_be(step)
+        if may_cross or not _follows_the_handshake(step, check) or step.stream is None:
             continue
         sent = step.stream.sent_header("mcp-protocol-version")
         if sent is None:
@@ -323,8 +377,6 @@ def get_streams_carry_no_responses(check: Check) -> Watching:
         stream = step.stream
         if stream is None or stream.request is None or stream.request.method != "GET":
             continue
-        if stream.was_refused:
-            continue  # what its body tells is no message of a stream
         check.saw(step)
         is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
         if is_answer and stream.sent_header("last-event-id") is None:

@@ -32,12 +32,13 @@ def initialize_comes_first(check: Check) -> Watching:
     refuse everything that comes earlier, and many do.
 
     A `server/discover` or another request that names a stateless revision may come first: that is
-    how a client finds out which era a server speaks. A `ping` may not.
+    how a client finds out which era a server speaks. Nothing else may come before `initialize`,
+    and nothing between such a probe and `initialize`; a `ping` neither.
 
     To fix it, send `initialize` first and wait for its answer.
     """
     while step := (yield):
-        if step.stateless:
+        if step.probes or step.stateless:
             continue
         check.saw(step)
         if step.method != "initialize":
@@ -113,7 +114,8 @@ def listed_features_were_advertised(check: Check) -> Watching:
 
     Clients look at the declared capabilities to decide what to ask for: a feature that works but
     was not declared is invisible to them. A capability that is absent or null is not declared; an
-    error answer is not an answer.
+    error answer is not an answer. It is arguable of an empty list, as some SDKs answer by
+    themselves: nothing is offered that a client could miss.
 
     In the stateless era capabilities come with `server/discover`, which a client need not call; a
     capture without it can't show a violation.
@@ -161,7 +163,8 @@ def advertised_capabilities_work(check: Check) -> Watching:
 
     Errors that the caller provokes (invalid params, a missing resource, a missing client
     capability, a wrong header or version, a cancelled request) do not count against the server: a
-    capability with no other answers is inconclusive.
+    capability with no other answers is inconclusive. It is arguable of internal errors (-32603): a
+    server whose backend is away has no better answer. Judge it with its backend.
 
     To fix it, make the methods work or stop declaring the capability.
     """
@@ -340,8 +343,9 @@ def method_not_found_has_its_code(check: Check) -> Watching:
 
     It is recognised by its meaning: the message says so ("method not found", "unknown method",
     "... is not implemented"), or the request's method does not exist in the revision. A tool or
-    a resource that was not found is something else. Clients use the code to find out what a
-    server can do, so another code turns "not here" into "broken".
+    a resource that was not found is something else, also where the message calls it a method:
+    "Method add not found" in the answer to a call of the tool `add`. Clients use the code to find
+    out what a server can do, so another code turns "not here" into "broken".
 
     To fix it, answer unknown methods with `-32601`.
     """
@@ -358,11 +362,31 @@ def method_not_found_has_its_code(check: Check) -> Watching:
             check.violated(step, reason, expected="code -32601", actual=_error_text(step))
 
 
+def _is_about_what_was_named(step: Step, text: str) -> bool:
+    """Whether the message speaks of the tool or the like that a known method was to act on.
+
+    Servers say "Method add not found" where there is no tool `add`: `tools/call` was understood.
+    """
+    request, method = step.request, step.method
+    if request is None or not method or method in text:
+        return False
+    if not exists(method, request.sender, request.revision):
+        return False
+    named = (request.params.get(member) for member in ("name", "uri", "taskId", "level", "cursor"))
+    return any(
+        re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text)
+        for one in named
+        if isinstance(one, str) and one and one.lower() != "method"
+    )
+
+
 def _means_no_such_method(step: Step, code: int) -> str:
     error = step.error
     text = error.get("message") if isinstance(error, dict) else None
     text = text[:500] if isinstance(text, str) else ""
     method = step.method
+    if _is_about_what_was_named(step, text):
+        return ""
     if method:
         text = text.replace(method, "method")
     if _NO_SUCH_METHOD.search(text) and not _SOMETHING_ELSE.search(text):

@@ -1,16 +1,34 @@
-"""One pass over a session with every rule watching, and the verdicts at its end."""
+"""One pass over a capture with every rule watching each session, and the verdicts at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
+from mcptest.model.capture import Closed
+from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.revision import Era, Revision
 from mcptest.model.verdict import Outcome, Severity, Verdict
 from mcptest.rules.composition import Offered
 from mcptest.rules.declare import Rule
-from mcptest.rules.ongoing import OngoingJudge, RuleTable, Standing, Watcher
+from mcptest.rules.ongoing import OngoingJudge, RuleTable, Standing, Watcher, table_of
+from mcptest.rules.session_routing import Remembered, routed
+from mcptest.rules.yielding import without_repetition
+from mcptest.wire.envelope import decode
 from mcptest.wire.session_source import SessionSource
+
+MOST_SESSIONS = 100
+"""How many sessions of one source are followed at a time. Beyond that, the one that was silent the
+longest is concluded, which keeps memory bounded."""
+_ORDER = (
+    Outcome.FAIL,
+    Outcome.PASS,
+    Outcome.INCONCLUSIVE,
+    Outcome.NOT_OBSERVED,
+    Outcome.NOT_APPLICABLE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +42,8 @@ class JudgedSession:
     transport: str | None
     channel: str | None
     revision: Revision | None
+    revision_reason: str
+    """Why the client that recorded it spoke that revision, where the capture says."""
     era: Era
     messages: int
     complete: bool
@@ -40,20 +60,53 @@ def judge(
     rules: Iterable[Rule] | RuleTable,
     spec_version: Revision | None = None,
     thorough: bool = False,
+    *,
+    repeating: bool = False,
 ) -> JudgedSession:
     """Judge one session. `spec_version` overrides what the session itself says it speaks.
 
     Whoever judges many short sessions by the same rules gives a `RuleTable` of them.
     `thorough` sends every step to every rule that listens, which finds the same and takes longer.
+    One fault is told by one rule, unless the verdicts are `repeating`: then by each that sees it.
+
+    A source that holds several sessions, as the capture of a client that connects twice does, is
+    told apart: each is judged by itself, and the verdicts are those of all of them together.
     """
-    ongoing = OngoingJudge(source, rules, spec_version, thorough=thorough)
-    session, watchers = ongoing.session, ongoing.watchers
+    table, read = table_of(rules), Remembered(decode)
+    judges: dict[int, OngoingJudge] = {}
+    concluded: list[JudgedSession] = []
     offered = Offered()
-    for step in ongoing.steps(source.records):
-        offered.learn(step)
+    begun, forgotten = 0, False
+    for number, records in groupby(routed(source, read), key=itemgetter(0)):
+        ongoing = judges.pop(number, None)
+        if ongoing is None and number < begun:
+            # It was concluded long ago. Its end says nothing new; anything else is not judged.
+            forgotten |= any(type(record) is not Closed for _, (_, record) in records)
+            continue
+        if ongoing is None:
+            begun = number + 1
+            ongoing = OngoingJudge(source, table, spec_version, thorough=thorough, read=read)
+        judges[number] = ongoing  # the one that was used last is last
+        for step in ongoing.steps(numbered for _, numbered in records):
+            offered.learn(step)
+        if len(judges) > MOST_SESSIONS:
+            oldest = judges.pop(next(iter(judges)))
+            concluded = [_together([*concluded, _conclude(source, oldest, offered)])]
+    if not judges:
+        judges[0] = OngoingJudge(source, table, spec_version, thorough=thorough)
+    concluded += [_conclude(source, one, offered) for _, one in sorted(judges.items())]
+    judged = _together(concluded)
+    if not repeating:
+        judged = replace(judged, verdicts=without_repetition(judged.verdicts))
+    return replace(judged, complete=False) if forgotten else judged
+
+
+def _conclude(source: SessionSource, ongoing: OngoingJudge, offered: Offered) -> JudgedSession:
     ongoing.finish()
+    session, watchers = ongoing.session, ongoing.watchers
     revisions = session.revisions()
     standings = ongoing.table.standings(tuple(revisions), session.transport)
+    verdicts = tuple(map(_verdict, watchers, standings))
     return JudgedSession(
         label=source.label,
         file=source.file,
@@ -62,12 +115,41 @@ def judge(
         transport=source.transport,
         channel=source.channel,
         revision=revisions[0],
+        revision_reason=source.revision_reason,
         era=session.eras()[0],
         messages=session.messages,
         complete=session.ends_whole,
-        verdicts=tuple(map(_verdict, watchers, standings)),
+        verdicts=verdicts,
         of_server={watcher.rule.id: watcher.check.of_server for watcher in watchers},
         offered=offered,
+    )
+
+
+def _together(sessions: Sequence[JudgedSession]) -> JudgedSession:
+    """The first, with what the rules say about all."""
+    first = sessions[0]
+    if len(sessions) == 1:
+        return first
+    return replace(
+        first,
+        messages=sum(one.messages for one in sessions),
+        complete=sessions[-1].complete,
+        verdicts=tuple(map(_worst, *(one.verdicts for one in sessions))),
+        of_server={rule: sum(one.of_server[rule] for one in sessions) for rule in first.of_server},
+    )
+
+
+def _worst(*verdicts: Verdict) -> Verdict:
+    """A failure in any session counts; a pass in any counts where nothing failed."""
+    deciding = min(verdicts, key=lambda one: _ORDER.index(one.outcome))
+    findings = tuple(finding for one in verdicts for finding in one.findings)
+    return Verdict(
+        rule=deciding.rule,
+        outcome=deciding.outcome,
+        reason=deciding.reason,
+        observed=sum(one.observed for one in verdicts),
+        findings=findings[: DEFAULT_LIMITS.findings],
+        findings_total=sum(one.findings_total for one in verdicts),
     )
 
 

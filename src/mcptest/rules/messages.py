@@ -12,7 +12,7 @@ from mcptest.model.verdict import Severity, Side
 from mcptest.rules.answers import shown_id
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
-from mcptest.wire.envelope import envelope_problems
+from mcptest.wire.envelope import envelope_problems, is_request_id
 from mcptest.wire.jsontext import duplicate_keys
 
 # These have rules of their own, or depend on what the message answers.
@@ -140,13 +140,13 @@ def request_ids_are_strings_or_integers(check: Check) -> Watching:
     """The id of a request is a string or an integer, and never null.
 
     An answer is matched by its id alone. null stands for "unknown" in JSON-RPC, and a fraction or
-    an object does not survive every peer. An integer beyond 2^53 is legal but changes in peers
-    that read numbers as doubles.
+    an object does not survive every peer. 2.0 is the integer 2. An integer beyond 2^53 is legal
+    but changes in peers that read numbers as doubles.
     """
     while step := (yield):
         identifier = step.id
         check.saw(step)
-        if type(identifier) is not int and type(identifier) is not str:
+        if not is_request_id(identifier):
             check.violated(
                 step,
                 f"the id of {step.method!r} is {json_type(identifier)}",

@@ -27,6 +27,8 @@ def is_routine(step: Step) -> bool:
         request = step.request
         if request is None or request.cancelled is not None or step.result.__class__ is not dict:
             return False
+        if "error" in value:
+            return False
         posted = step.stream.posted if step.stream is not None else None
         return posted is None or posted.kind is not Kind.NOTIFICATION
     return (

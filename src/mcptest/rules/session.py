@@ -7,6 +7,7 @@ bounded by what is in flight, not by the length of the capture. It judges nothin
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -28,7 +29,8 @@ from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcptest.rules.routine import is_routine
 from mcptest.wire.correlation import InFlight
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import decode, is_meant_as_message
+from mcptest.wire.http_rules import is_event_stream, may_say_anything
 from mcptest.wire.session_source import CaptureForm, SessionSource
 
 _STATELESS = STATELESS_REVISIONS  # a tuple: two comparisons by identity
@@ -36,6 +38,8 @@ _EMPTY: dict[str, Any] = {}
 _CROWD = 10_000
 _KEPT_PARAMS = ("_meta", "name", "uri", "cursor", "level", "requestState", "protocolVersion")
 _GIVEN_UP = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.CLOSED.value})
+_ID_IN_TEXT = re.compile(rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")')
+_SEARCHED = 64 * 1024
 NO_MESSAGE = Message(b"", Kind.INVALID, ABSENT)
 
 
@@ -58,6 +62,35 @@ class Stream:
         self.response: HttpResponse | None = None
         self.posted: Step | None = None
         """The first message that the client sent on it."""
+
+    def carries_messages_of(self, sender: str) -> bool | None:
+        """Whether a body of `sender` has to be a message; None where it may be one.
+
+        A client POSTs messages. What comes back is one where it answers a request, or is an event.
+        A refused request and an accepted notification may have an answer in words of HTTP alone,
+        and on a GET or DELETE nothing but events is a message.
+        """
+        if self.request is None or (self.response is None and sender == "server"):
+            return True  # the capture has no facts of HTTP
+        if sender == "client":
+            return self.request.method == "POST"
+        response = self.response
+        assert response is not None
+        if is_event_stream(response.headers):
+            return True
+        method = self.request.method
+        if method != "POST":
+            return False
+        free = may_say_anything(method, response.status, response.headers)
+        return True if self.wants_answer and not free else None
+
+    @property
+    def wants_answer(self) -> bool:
+        """Whether the client sent a request on it, alone or in a batch."""
+        if self.posted is None:
+            return False
+        message = self.posted.message
+        return any(one.kind is Kind.REQUEST for one in message.items or (message,))
 
     @property
     def was_refused(self) -> bool:
@@ -85,6 +118,7 @@ class Step:
         "mismatch",
         "params",
         "place",
+        "probes",
         "record",
         "request",
         "result",
@@ -118,6 +152,9 @@ class Step:
         """Nothing about it as a message is odd: see `rules.routine`."""
         self.stateless = False
         """Is `revision` one of the stateless era?"""
+        self.probes = False
+        """A request of the stateless era before `initialize`, to find out which era the server
+        speaks; or the answer to it."""
         self.id: Any = ABSENT
         self.params: dict[str, Any] = _EMPTY
         """The params, or an empty object where there are none or they are not an object."""
@@ -154,7 +191,9 @@ class Session:
         self.form: CaptureForm = source.form
         self.transport: TransportName | None = source.transport
         self.forced = forced
-        self.revision: Revision | None = forced or revision_of_wire(source.spec_version)
+        self.wanted = forced or revision_of_wire(source.spec_version)
+        """The revision that was asked for, whatever is spoken in the end."""
+        self.revision: Revision | None = self.wanted
         self.server_capabilities: Any = source.server_capabilities or None
         """None while nothing is known about them."""
         if isinstance(source.server_capabilities, dict):
@@ -174,6 +213,8 @@ class Session:
         if self.revision is not None and self.revision.era is Era.STATELESS:
             self.stateless_revision = self.revision  # asked for, whatever the client then sends
         self.stateless_answers = 0
+        self.stateless_came_first = False
+        """A request of the stateless era was served before `initialize` was sent."""
         self.messages = 0
         self.closed: Closed | None = None
         self.exited: Exited | None = None
@@ -185,14 +226,19 @@ class Session:
         """False for a capture that was cut short."""
 
     def eras(self) -> list[Era]:
-        """The eras that the session really spoke; a refused probe is not speaking."""
+        """The eras that the session really spoke.
+
+        A refused probe is not speaking, and neither is a handshake that was asked for and never
+        completed beside stateless requests that were answered.
+        """
         if self.forced is not None:
             return [self.forced.era]
         spoke: list[Era] = []
-        if self.initialize_sent or self.stateless_revision is None:
+        shook_hands = self.initialize_sent and (self.initialized or not self.stateless_answers)
+        if shook_hands or self.stateless_revision is None:
             spoke.append(Era.HANDSHAKE)
         if self.stateless_revision and (self.stateless_answers or not self.initialize_sent):
-            spoke.append(Era.STATELESS)
+            spoke.insert(0 if self.stateless_came_first else len(spoke), Era.STATELESS)
         return spoke
 
     def revisions(self) -> list[Revision | None]:
@@ -234,6 +280,13 @@ class _Tracker:
     def messages(self, place: int, frame: Frame) -> Iterator[Step]:
         message = self.read(frame.raw)
         stream = self.stream(frame.stream) if frame.stream is not None else None
+        if not self.holds_message(frame, message, stream):
+            step = Step(place, frame, NO_MESSAGE, frame.sender)
+            step.stream = stream
+            posted = stream.posted if stream is not None else None
+            step.revision = posted.revision if posted is not None else self.session.revision
+            yield step
+            return
         if message.kind is not Kind.BATCH:
             step = self.step(place, frame, message, stream)
             yield step
@@ -245,6 +298,16 @@ class _Tracker:
         for item in message.items:
             step = self.step(place, frame, item, stream, in_batch=True)
             yield step
+
+    def holds_message(self, frame: Frame, message: Message, stream: Stream | None) -> bool:
+        """Not all that is recorded is a message: noise on stdout, the body of a refusal."""
+        if self.session.transport == "stdio":
+            owed = None
+        elif stream is not None and self.session.form == "full":
+            owed = stream.carries_messages_of(frame.sender)
+        else:
+            return True
+        return is_meant_as_message(message) if owed is None else owed
 
     def lighten(self, step: Step, frame: Frame) -> None:
         """Where very many requests wait, each is kept without its bytes and its arguments."""
@@ -289,8 +352,11 @@ class _Tracker:
             session.ends_whole = not record.interrupted
         elif type(record) is Exited:
             session.exited = record
-        elif type(record) is Trouble and record.error in _GIVEN_UP:
-            session.gave_up = record
+        elif type(record) is Trouble:
+            if record.stream is not None:
+                step.stream = session.streams.get(record.stream)
+            if record.error in _GIVEN_UP:
+                session.gave_up = record
         elif type(record) is Opened:
             return None
         return step
@@ -309,6 +375,8 @@ class _Tracker:
             return
         if stream.was_refused:
             in_flight.answered(request.id)
+            if request.probes:
+                self.learn_from_refusal()
         elif not end.complete and request.stateless:
             request.cancelled = step
 
@@ -332,7 +400,9 @@ class _Tracker:
         elif kind is Kind.NOTIFICATION:
             step.method = message.method or ""
             self.notification(step)
-        if step.revision is None or self.session.forced:
+        elif kind is Kind.INVALID:
+            self.malformed(step)
+        if step.revision is None or (self.session.forced and not step.probes):
             step.revision = self.session.revision
         step.stateless = step.revision in _STATELESS
         if stream is not None and stream.posted is None and frame.sender == "client":
@@ -353,6 +423,8 @@ class _Tracker:
     def learn_from_request(self, step: Step) -> None:
         session = self.session
         if step.method == "initialize":
+            if not session.initialize_sent:
+                session.in_flight["client"].forget_settled()  # what was tried before is no session
             session.initialize_sent = True
             session.initialize_answered = session.initialized = False
             session.client_capabilities = step.params.get("capabilities")
@@ -366,6 +438,7 @@ class _Tracker:
         if named is None or named.era is not Era.STATELESS:
             return
         step.revision = session.stateless_revision = named
+        step.probes = not session.initialize_sent
         session.client_capabilities = meta.get(CLIENT_CAPABILITIES)
         if not session.initialize_sent and not session.forced:
             session.revision = named
@@ -377,15 +450,20 @@ class _Tracker:
         identifier = step.id
         request = in_flight.answered(identifier) or self.request_of_exchange(step, in_flight)
         if request is None:
-            step.mismatch = self.mismatch(in_flight, identifier)
+            if identifier not in in_flight.malformed:
+                step.mismatch = self.mismatch(in_flight, identifier)
+                self.malformed(step)
             return
         step.request = request
         if request.place > session.last_answered[asker]:
             session.last_answered[asker] = request.place
         step.method = request.method
         step.revision = request.revision
+        step.probes = request.probes
         if step.kind is Kind.RESULT and asker == "client":
             self.learn_from_result(step, request)
+        elif request.probes:
+            self.learn_from_refusal()
 
     def request_of_exchange(self, step: Step, in_flight: InFlight[Step]) -> Step | None:
         """An error without an id answers the request of its HTTP exchange, if there is one."""
@@ -396,6 +474,15 @@ class _Tracker:
         if posted is None or stream.response is None or in_flight.find(posted.id) is not posted:
             return None
         return in_flight.answered(posted.id)
+
+    def malformed(self, step: Step) -> None:
+        """What can't be a request, or answers nothing, may be answered by an error with its id."""
+        malformed = self.session.in_flight[step.sender].malformed
+        if step.id not in (ABSENT, None):
+            malformed.add(step.id)
+        elif step.message.value is ABSENT:
+            for found in _ID_IN_TEXT.finditer(step.message.raw[:_SEARCHED]):
+                malformed.add(decode(found[1]).value)
 
     def mismatch(self, in_flight: InFlight[Step], identifier: Any) -> Mismatch:
         if identifier in in_flight.seen:
@@ -416,12 +503,21 @@ class _Tracker:
                 session.handshake_revision = agreed
                 session.revision = session.forced or agreed
             step.revision = session.revision
-        elif request.revision is not None and request.revision.era is Era.STATELESS:
+        elif request.revision in _STATELESS and _offers_statelessness(request, result):
             session.stateless_answers += 1
+            session.stateless_came_first = session.stateless_came_first or request.probes
+        elif request.probes:
+            self.learn_from_refusal()
         if request.method in {"initialize", "server/discover"}:
             capabilities = result.get("capabilities")
             if isinstance(capabilities, dict):
                 session.server_capabilities = capabilities
+
+    def learn_from_refusal(self) -> None:
+        """A probe was refused: unless another was served, what follows is not stateless."""
+        session = self.session
+        if session.forced is None and not session.stateless_answers and not session.initialize_sent:
+            session.revision = session.wanted
 
     def notification(self, step: Step) -> None:
         session = self.session
@@ -432,3 +528,13 @@ class _Tracker:
             if request is not None:
                 step.request = request
                 request.cancelled = step
+
+
+def _offers_statelessness(request: Step, result: dict[str, Any]) -> bool:
+    """Every result of the stateless era does, except a discovery that names older revisions only:
+    it sends the client on to `initialize`."""
+    versions = result.get("supportedVersions")
+    if request.method != "server/discover" or not isinstance(versions, list):
+        return True
+    known = [revision_of_wire(one) for one in versions]
+    return not any(known) or any(one in _STATELESS for one in known)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mcptest.model.capture import Trouble
+from mcptest.model.capture import Frame, Trouble
 from mcptest.model.errors import ErrorKind
-from mcptest.model.message import ABSENT, Kind
+from mcptest.model.message import Kind
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
+from mcptest.rules.session import NO_MESSAGE
 
 
 @session_rule(
@@ -18,6 +19,7 @@ from mcptest.rules.declare import Watching, session_rule
     side=Side.SERVER,
     spec="basic/transports#stdio",
     transports=("stdio",),
+    listens=(*Kind, Frame),
     sender="server",
     on_routine="count",
 )
@@ -25,15 +27,15 @@ def stdout_carries_messages_only(check: Check) -> Watching:
     """Each line that a server writes to stdout is one MCP message.
 
     A banner, a log line or a stray print breaks clients that read line by line: some drop the
-    connection. An empty line counts too. Diagnostics belong on stderr.
+    connection. An empty line counts too, and so does a log line in JSON: a message has `jsonrpc`,
+    or at least the members of JSON-RPC and no others. A malformed message is judged by the rules
+    about messages. Diagnostics belong on stderr.
     """
     while step := (yield):
         if step.in_batch:
             continue
         check.saw(step)
-        if step.message.value is ABSENT or (
-            step.kind is Kind.INVALID and not isinstance(step.message.value, dict)
-        ):
+        if step.message is NO_MESSAGE:
             check.violated(
                 step,
                 "a line on stdout that is no message",
@@ -49,6 +51,7 @@ def stdout_carries_messages_only(check: Check) -> Watching:
     side=Side.CLIENT,
     spec="basic/transports#stdio",
     transports=("stdio",),
+    listens=(*Kind, Frame),
     sender="client",
     on_routine="count",
 )
@@ -61,9 +64,7 @@ def stdin_carries_messages_only(check: Check) -> Watching:
         if step.in_batch:
             continue
         check.saw(step)
-        if step.message.value is ABSENT or (
-            step.kind is Kind.INVALID and not isinstance(step.message.value, dict)
-        ):
+        if step.message is NO_MESSAGE:
             check.violated(
                 step, "a line on stdin that is no message", expected="JSON-RPC messages only"
             )

@@ -86,6 +86,7 @@ class Attempt:
             self._deadline,
             all_failures=self._settings.all_failures,
             output_schemas=self.session.output_schemas,
+            lenient=self._settings.lenient,
         )
         opinion = self._settings.second_opinion
         if opinion is not None:
@@ -115,8 +116,17 @@ class Attempt:
         kept = self._settings.proof_of_passes
         proof = _proof(self.session, self._stage, "") if kept else None
         return _result(
-            self.item, Status.PASS, begin=self._started, session=self.session, proof=proof
+            self.item,
+            Status.PASS,
+            begin=self._started,
+            session=self.session,
+            proof=proof,
+            remarks=self._remarks(),
         )
+
+    def _remarks(self) -> tuple[str, ...]:
+        said = (*self.session.remarks, *(self._stage.remarks if self._stage is not None else ()))
+        return tuple(self.session.masker.cut_text(one) for one in dict.fromkeys(said))
 
     def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
         return _result(
@@ -128,6 +138,7 @@ class Attempt:
             kind=kind,
             failures=checks,
             proof=_proof(self.session, self._stage, self._settings.repeat(self.item)),
+            remarks=self._remarks(),
         )
 
 
@@ -240,9 +251,11 @@ def _result(
     kind: str = "",
     failures: tuple[FailedCheck, ...] = (),
     proof: Proof | None = None,
+    remarks: tuple[str, ...] = (),
 ) -> TestResult:
     test = item.test
     client = session.served.client if session is not None and session.served else None
+    met = client.met if client is not None and client.has_begun else None
     return TestResult(
         name=test.name,
         status=status,
@@ -257,6 +270,7 @@ def _result(
         proof=proof,
         tags=test.tags,
         server=session.label if session is not None else "",
-        revision=str(client.revision) if client is not None and client.has_begun else "",
-        note=session.note if session is not None else "",
+        revision=str(met.revision) if met is not None else "",
+        revision_reason=session.masker.text(met.reason) if session and met is not None else "",
+        note="; ".join(filter(None, (session.note if session is not None else "", *remarks))),
     )

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import PeerError
 from mcptest.model.message import Kind, Message
-from mcptest.model.show import show
 from mcptest.peer.client import Client, Reply
 from mcptest.peer.pending import Pending
-from mcptest.run.call_failed import CallFailed, kind_of
+from mcptest.run.call_failed import CallFailed, kind_of, remarks_on
 from mcptest.run.disk import DISK
 from mcptest.suite.expectations import evaluate
 from mcptest.suite.failure import Evaluation, Failure
@@ -35,12 +35,14 @@ from mcptest.suite.model import (
     SamplingBlock,
     SetupStep,
     ToolBlock,
+    TrajectoryBlock,
 )
 from mcptest.suite.notification_checks import check_notifications
 from mcptest.suite.observed import Observed, failing_call, observe
 from mcptest.suite.rpc_errors import error_text
 from mcptest.suite.templates import CaptureError, capture, fill_step, variables_of
 from mcptest.suite.text_under_test import merge_pages, text_of
+from mcptest.wire.jsontext import write_json
 
 GRACE = 0.1
 """How long notifications that belong to a call may trail behind its answer."""
@@ -61,9 +63,26 @@ class Stage(msgspec.Struct):
     """The id of the last request and the answer to it, if it came, for the proof of a failure."""
     second_opinion: Callable[[Observed, Evaluation], Evaluation] = lambda observed, own: own
     """Has the last word on an answer that the test's own expectations were held against."""
+    snapshots: Mapping[str, bytes | None] = {}
+    """Files that the test may not change, as they were before its request."""
+    lenient: bool = False
+    """Malformed answers are remarked upon and used, as far as they can be."""
+    remarks: list[str] = []
+    """What is odd about the answers, and does not fail the test."""
     _bytes_left: int = _NOTIFICATION_BYTES_KEPT
 
+    def remember_files(self, expect: Expect) -> None:
+        """Before the request whose effect on files is looked at."""
+        self.snapshots = {path: DISK.read(path) for path in expect.file_unchanged}
+
     def judge(self, expect: Expect, observed: Observed) -> Evaluation:
+        """Hold an answer of any method, and what happened around it, against expectations."""
+        observed = replace(
+            observed,
+            files=DISK,
+            snapshots=self.snapshots,
+            notifications=tuple(self.notifications),
+        )
         own = evaluate(expect, observed, all_failures=self.all_failures)
         return self.second_opinion(observed, own)
 
@@ -86,13 +105,19 @@ class Stage(msgspec.Struct):
         """The answer to a request that is on its way."""
         self.exchange = (pending.id, b"")  # also for the proof that no answer came
         with failing_as(failing):
-            reply = self.client.wait(pending, self.deadline)
-            reply = self.client.complete_call(reply, params, self.deadline)
-        self.exchange = (reply.message.id, reply.message.raw)
-        if reply.message.kind is Kind.INVALID:
-            detail = f"{failing}: the answer is no valid message: {show(reply.message.raw)}"
-            raise CallFailed(detail, "protocol", lost=True)
+            first = self.client.wait(pending, self.deadline)
+        self.accept(first.message, failing)
+        with failing_as(failing):
+            reply = self.client.complete_call(first, params, self.deadline)
+        if reply is not first:
+            self.accept(reply.message, failing)
         return reply
+
+    def accept(self, answer: Message, failing: str) -> None:
+        """Take an answer for what it says, if its form allows it. CallFailed where it does not."""
+        self.exchange = (answer.id, answer.raw or write_json(answer.value))
+        reply = Reply("", answer, revision=self.client.revision)
+        self.remarks += remarks_on(reply, failing, lenient=self.lenient)
 
 
 @contextmanager
@@ -129,6 +154,8 @@ def run_setup(steps: tuple[SetupStep, ...], stage: Stage, fixture: str) -> dict[
 
 def perform(block: Block, stage: Stage) -> Evaluation:
     """Carry out a block and check what came of it."""
+    if not isinstance(block, LoggingBlock | NotificationsBlock | TrajectoryBlock):
+        stage.remember_files(block.expect)
     return _PERFORMED_BY[type(block)](block, stage)
 
 
@@ -147,7 +174,6 @@ class CallUnderWay(msgspec.Struct, frozen=True):
     stage: Stage
     params: Mapping[str, Any]
     pending: Pending
-    snapshots: Mapping[str, bytes | None]
     begun: float
 
     @property
@@ -166,24 +192,20 @@ class CallUnderWay(msgspec.Struct, frozen=True):
             reply,
             block.tool,
             duration,
-            files=DISK,
-            snapshots=self.snapshots,
             progress=_progress(stage) if block.capture_progress else None,
-            notifications=tuple(stage.notifications),
             output_schema=_output_schema(stage, block.tool, reply),
         )
         return stage.judge(block.expect, observed)
 
 
 def begin_call(block: ToolBlock, stage: Stage) -> CallUnderWay:
-    snapshots = {path: DISK.read(path) for path in block.expect.file_unchanged}
     params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
     if block.capture_progress:
         params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
     begun = time.monotonic()
     with failing_as(failing_call("tools/call", block.tool)):
         pending = stage.client.start("tools/call", params, stage.deadline)
-    return CallUnderWay(block, stage, params, pending, snapshots, begun)
+    return CallUnderWay(block, stage, params, pending, begun)
 
 
 def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
@@ -240,10 +262,7 @@ def _listed(stage: Stage, method: str, cursor: str | None) -> Observed:
     pages: list[Mapping[str, Any]] = []
     with failing_as(failing_call(method)):
         for reply in stage.client.pages(method, stage.deadline, cursor=cursor):
-            stage.exchange = (reply.message.id, reply.message.raw)
-            if reply.message.kind is Kind.INVALID:
-                detail = f"{method} failed: {show(reply.message.raw)}"
-                raise CallFailed(detail, "protocol", lost=True)
+            stage.accept(reply.message, failing_call(method))
             if not reply.ok:
                 return _observe(reply, "", time.monotonic() - begin)
             pages.append(reply.result)
@@ -275,7 +294,7 @@ def _perform_resources(block: ResourcesBlock, stage: Stage) -> Evaluation:
     if block.unsubscribe is not None and subscription is not None:
         failing = failing_call("resources/unsubscribe", block.unsubscribe)
         with failing_as(failing):
-            _refuse_error(stage.client.unsubscribe(subscription, stage.deadline), failing)
+            _accept(stage, stage.client.unsubscribe(subscription, stage.deadline), failing)
     return evaluation
 
 
@@ -306,12 +325,18 @@ def _subscribe(block: ResourcesBlock, stage: Stage) -> Pending:
     failing = failing_call("resources/subscribe", block.subscribe)
     with failing_as(failing):
         subscription = stage.client.subscribe(block.subscribe, stage.deadline)
-    _refuse_error(subscription.answer, failing)
+    _accept(stage, subscription.answer, failing)
     return subscription
 
 
-def _refuse_error(answer: Message | None, failing: str) -> None:
-    if answer is not None and answer.kind is Kind.ERROR:
+def _accept(stage: Stage, answer: Message | None, failing: str) -> None:
+    if answer is not None:
+        stage.accept(answer, failing)
+        _refuse_error(answer, failing)
+
+
+def _refuse_error(answer: Message, failing: str) -> None:
+    if answer.kind is Kind.ERROR:
         raise CallFailed(f"{failing}: {error_text(answer.error)}", "call")
 
 
@@ -330,7 +355,7 @@ def _perform_logging(block: LoggingBlock, stage: Stage) -> Evaluation:
     stage.listen()
     failing = "logging/setLevel failed"
     with failing_as(failing):
-        _refuse_error(stage.client.log_level(block.set_level, stage.deadline), failing)
+        _accept(stage, stage.client.log_level(block.set_level, stage.deadline), failing)
     _expect_result(stage, block.tool, {"name": block.tool, "arguments": block.args})
 
     def judge() -> Evaluation:

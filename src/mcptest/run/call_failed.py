@@ -1,8 +1,10 @@
-"""The failure of a test that got no answer, and which kind of failure an error of the peer is."""
+"""The failure of a test that got no answer it could use, and which kind of failure it is."""
 
 from __future__ import annotations
 
 from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.message import Kind
+from mcptest.peer.client import Reply
 
 
 class CallFailed(Exception):  # noqa: N818 - a failure of the test, not an error of ours
@@ -23,3 +25,18 @@ def kind_of(error: PeerError) -> str:
     if error.kind in {ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_LOST}:
         return "crash"
     return "start" if error.kind is ErrorKind.SPAWN_FAILED else "call"
+
+
+def remarks_on(reply: Reply, failing: str, *, lenient: bool) -> list[str]:
+    """What is odd about the form of an answer. CallFailed when no client should take it."""
+    faults = reply.faults
+    is_none = reply.message.kind is Kind.INVALID
+    if faults.refused and (is_none or not lenient):
+        detail = f"{failing}: the answer is malformed: {faults.refused}"
+        raise CallFailed(detail, "protocol", lost=is_none)
+    about = failing.removesuffix(" failed")
+    return [
+        f"{about}: the answer is {how}: {words}"
+        for how, words in (("malformed", faults.refused), ("doubtful", faults.warned))
+        if words
+    ]

@@ -14,6 +14,7 @@ from mcptest.model.errors import UsageError
 from mcptest.run.naming import ServerWords, target_of
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.templates import fill_in
+from mcptest.transport.target import DEMO
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,7 @@ class ServerChoice(msgspec.Struct, frozen=True):
     env: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     cwd: str | None = None
+    clean_env: bool = False
     spec_version: str = ""
     """Empty: as the suite says."""
 
@@ -56,7 +58,12 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
         target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
     else:
         raise UsageError(f"{spec.place}: the server has no command")
-    target = replace(target, env={**target.env, **dict(choice.env)}, cwd=choice.cwd or target.cwd)
+    target = replace(
+        target,
+        env={**target.env, **dict(choice.env)},
+        cwd=choice.cwd or target.cwd,
+        clean_env=choice.clean_env or spec.clean_env,
+    )
     return _in_docker(target, spec.docker or choice.docker, fixture)
 
 
@@ -73,6 +80,18 @@ def is_remote(spec: ServerSpec, choice: ServerChoice) -> bool:
     if spec.transport != "stdio":
         return True
     return choice.is_given and chosen_target(choice).way != "stdio"
+
+
+def is_demo(spec: ServerSpec, choice: ServerChoice) -> bool:
+    """Whether it is our demo, started here: it keeps nothing anywhere."""
+    if spec.transport != "stdio":
+        return False
+    if choice.is_given:
+        return chosen_target(choice).command == DEMO.command
+    if spec.args[-2:] == DEMO.command[-2:]:  # as `init` writes it
+        return True
+    name = spec.command.replace("\\", "/").rpartition("/")[2]
+    return name.removesuffix(".exe") == "mcptest" and spec.args == ("serve", "demo")
 
 
 def _in_docker(target: Target, image: str, fixture: str) -> Target:

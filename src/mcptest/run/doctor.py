@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from mcptest import __version__
+from mcptest.model.compliance import Evidence
 from mcptest.model.doctor import (
     Diagnosis,
     DoctorReport,
@@ -17,7 +18,7 @@ from mcptest.model.doctor import (
     RulesOnTheWay,
     Verdict,
 )
-from mcptest.model.errors import ErrorKind, PeerError, UsageError
+from mcptest.model.errors import PeerError, UsageError
 from mcptest.model.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
@@ -27,6 +28,7 @@ from mcptest.rules.migration_item import MigrationItem
 from mcptest.rules.migration_items import items_between
 from mcptest.run import doctor_probes_handshake, doctor_probes_http, doctor_probes_stateless
 from mcptest.run.compliance.conversation import Conversation
+from mcptest.run.compliance.declared import EVERYTHING
 from mcptest.run.compliance.order import Order
 from mcptest.run.compliance.site import Site
 from mcptest.run.doctor_examination import Examination, kept_apart
@@ -68,7 +70,7 @@ _RESTS_ON: Final = {
 }
 """The list that an item is judged by: without it nothing is known, whatever else was seen."""
 _NOT_REACHED: Final = Judged(Verdict.UNKNOWN, "it was not looked at: the examination was stopped")
-_INTERRUPTED: Final = "interrupted: only what was looked at by then is told here"
+INTERRUPTED: Final = "interrupted: only what was looked at by then is told here"
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -78,7 +80,6 @@ class Way(msgspec.Struct, frozen=True):
     newer: Revision
     site: Site
     conversation: Conversation
-    began_in: float
     notes: tuple[str, ...] = ()
 
 
@@ -98,12 +99,17 @@ def examine(
         )
     begun = time.monotonic()
     way = find_way(order, newer, older)
-    examination = Examination(way.site, way.conversation, newer, way.began_in)
+    examination = Examination(way.site, way.conversation, newer)
     try:
         items = list(items_between(way.older, newer))
         judged = _judged(items, examination, order.allow_tools, tell)
     finally:
         examination.close()
+    broken = [item for item in items if judged[item.id].verdict is Verdict.BREAKS]
+    if broken and INTERRUPTED not in examination.notes:
+        judged |= _confirmed(broken, judged, examination, order.allow_tools, tell)
+    if examination.has_wordless_end and INTERRUPTED not in examination.notes:
+        examination.site.require_second_process()
     return _report(way, examination, items, judged, begun)
 
 
@@ -123,8 +129,44 @@ def _judged(
             tell(item.title)
             judged[item.id] = _judge(item, examination)
     except Stopped:
-        examination.notes.append(_INTERRUPTED)
+        examination.notes.append(INTERRUPTED)
     return judged
+
+
+def _confirmed(
+    broken: Sequence[MigrationItem],
+    judged: Mapping[str, Judged],
+    first: Examination,
+    allow_tools: tuple[str, ...],
+    tell: Callable[[str], None],
+) -> dict[str, Judged]:
+    """What breaks is looked at again, in a session of a server that was started for this."""
+    tell("looking again at what breaks")
+    site = first.site.twin()
+    try:
+        examination = Examination(site, site.open(declare=EVERYTHING), first.newer)
+    except (PeerError, Stopped) as error:
+        site.close()
+        first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
+        said = error.message if isinstance(error, PeerError) else "interrupted"
+        why = f"it could not be looked at again: {said}"
+        return {one.id: _seen_once(judged[one.id], why) for one in broken}
+    try:
+        again = _judged(broken, examination, allow_tools, lambda _: None)
+    finally:
+        examination.close()
+    first.notes += [one for one in examination.notes if one not in first.notes]
+    return {
+        item.id: judged[item.id]
+        if again[item.id].verdict is Verdict.BREAKS
+        else _seen_once(judged[item.id], again[item.id].detail, again[item.id].evidence)
+        for item in broken
+    }
+
+
+def _seen_once(first: Judged, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:
+    detail = f"broke once and not again: {first.detail}; then: {why}"
+    return Judged(Verdict.UNKNOWN, detail, (*first.evidence, *evidence))
 
 
 def _report(
@@ -147,8 +189,10 @@ def _report(
         server_name=mask(show(str(info.get("name") or ""), 80)),
         server_version=mask(show(str(info.get("version") or ""), 40)),
         tool=f"mcptest {__version__}",
+        revision_reason=mask(site.reason),
         requests=examination.requests,
         duration_ms=round((time.monotonic() - begun) * 1000),
+        unreached=sum(one is _NOT_REACHED for one in judged.values()),
         notes=tuple(mask(one) for one in (*way.notes, *examination.notes)),
     )
 
@@ -170,9 +214,8 @@ def _place(item: str) -> int:
 
 def find_way(order: Order, newer: Revision, older: Revision | None) -> Way:
     """Meet the server in the newer revision if it speaks that, and else in an older one."""
-    begun = time.monotonic()
-    site, conversation = _first_met(order)
-    found = Way(older or site.revision, newer, site, conversation, time.monotonic() - begun)
+    site, conversation = _meet(order, None)
+    found = Way(older or site.revision, newer, site, conversation)
     # HTTP+SSE is found by falling back to it once; nobody has to find it again.
     order = msgspec.structs.replace(order, target=_as_met(order.target, site.transport))
     try:
@@ -180,19 +223,6 @@ def find_way(order: Order, newer: Revision, older: Revision | None) -> Way:
     except BaseException:
         site.close()
         raise
-
-
-def _first_met(order: Order) -> tuple[Site, Conversation]:
-    """In the newest revision that the server speaks."""
-    try:
-        return _meet(order, None)
-    except PeerError as error:
-        if error.kind is not ErrorKind.VERSION_REFUSED:
-            raise
-        try:  # it answers server/discover, and names only older revisions
-            return _meet(order, NEWEST_HANDSHAKE)
-        except PeerError:
-            raise error from None
 
 
 def _as_met(target: Target, transport: str) -> Target:
@@ -219,9 +249,10 @@ def _settled(order: Order, way: Way, older: Revision | None) -> Way:
     return _pinned(order, way)
 
 
-def _meet(order: Order, revision: Revision | None) -> tuple[Site, Conversation]:
+def _meet(order: Order, revision: Revision | None, because: str = "") -> tuple[Site, Conversation]:
     named = "today" if revision is None else f"in-{revision}"
-    site = Site(kept_apart(msgspec.structs.replace(order, revision=revision), named))
+    order = msgspec.structs.replace(order, revision=revision, because=because)
+    site = Site(kept_apart(order, named))
     return site, site.meet()
 
 
@@ -230,7 +261,7 @@ def _from_today(order: Order, way: Way, older: Revision | None) -> Way:
     if older is None or older == way.site.revision:
         return way
     try:
-        site, conversation = _meet(order, older)
+        site, conversation = _meet(order, older, "asked for by --from")
     except PeerError as error:
         note = f"{error.message}; it was examined in {way.site.revision}"
         return msgspec.structs.replace(way, notes=(note,))
@@ -241,7 +272,7 @@ def _from_today(order: Order, way: Way, older: Revision | None) -> Way:
 def _pinned(order: Order, way: Way) -> Way:
     """A server that speaks still newer revisions can be looked at in this one, if it speaks it."""
     try:
-        site, conversation = _meet(order, way.newer)
+        site, conversation = _meet(order, way.newer, "asked for by --to")
     except PeerError as error:
         hint = "name a revision that it speaks, or a newer one"
         raise UsageError(error.message, hint=hint) from None

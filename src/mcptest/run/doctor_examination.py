@@ -7,7 +7,9 @@ new revision on a connection of its own, to see what clients will get.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,10 +23,13 @@ from mcptest.model.message import Kind
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.stateless import PREFIX
-from mcptest.run.compliance.conversation import Asked, Conversation
+from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.declared import EVERYTHING
+from mcptest.run.compliance.learning import learn_about_eras
 from mcptest.run.compliance.order import Order
+from mcptest.run.compliance.sending import may_change_era
 from mcptest.run.compliance.site import Site
+from mcptest.run.compliance.waiting import Waits
 from mcptest.run.doctor_knocks import knocks_for
 from mcptest.run.doctor_lists import (
     LISTS,
@@ -37,12 +42,13 @@ from mcptest.run.doctor_lists import (
 from mcptest.run.doctor_watch import LONGEST_PROOF, Watch
 from mcptest.suite.check_forms import Check
 from mcptest.suite.exchange_targets import Exchange
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import Faults, decode, faults_of_answer
 
 _INTRODUCING = ("initialize", "server/discover")
 _CALLS = 20
 _REOPENINGS = 5
 _SHORTEST_PATIENCE = 2.0
+_TURN = 0.05
 NOTHING = Asked(Exchange(), b"", b"")
 """What is known of a question that could not be asked."""
 
@@ -64,9 +70,7 @@ def kept_apart(order: Order, folder: str) -> Order:
 class Examination:
     """Asks, lists and calls; judges nothing. Whatever the server does, nothing raises."""
 
-    def __init__(
-        self, site: Site, conversation: Conversation, newer: Revision, began_in: float
-    ) -> None:
+    def __init__(self, site: Site, conversation: Conversation, newer: Revision) -> None:
         self.site = site
         self.newer = newer
         self.watch = Watch(site.masker.text)
@@ -75,9 +79,10 @@ class Examination:
         self.unlisted: set[str] = set()
         """Lists that the server declares and that could not be had."""
         self.notes: list[str] = []
+        self._malformed: set[str] = set()
+        """Methods that were answered in a form which no client should accept."""
         self._conversation = conversation
         self._first_tape = conversation.tape
-        self._began_in = began_in
         self._doors: list[Site] = []
         self._reopened = 0
         self._fell_silent = False
@@ -160,7 +165,14 @@ class Examination:
         conversation = self.conversation
         asked = conversation.ask(check)
         self._listen(conversation)
+        for answer in asked.answers:
+            self._note_faults(check.method, faults_of_answer(answer, self.site.revision))
         return self.watch.take(check.method, asked)
+
+    def _note_faults(self, method: str, faults: Faults) -> None:
+        if faults.refused and method not in self._malformed:
+            self._malformed.add(method)
+            self.notes.append(f"the answer to {method} is malformed: {faults.refused}")
 
     def ask_in_newer(self, method: str, params: Mapping[str, Any] | None = None) -> Asked:
         """The same with the `_meta` of the newer revision, which an old server ignores."""
@@ -203,6 +215,10 @@ class Examination:
 
     def look_around(self, allow_tools: tuple[str, ...]) -> None:
         """Everything that is safe: the lists, one resource, one prompt, tools that only read."""
+        client = self.conversation.client
+        first = client.beginning if client.has_begun else None
+        if first is not None:
+            self._note_faults(first.method, first.faults)
         self.ask(self.alive)
         for method, (capability, member) in LISTS.items():
             if self.declares(capability):
@@ -257,26 +273,78 @@ class Examination:
 
     @cached_property
     def knocks(self) -> Mapping[str, Asked]:
-        """What clients of the newer revision get who know nothing of older ones."""
+        """What clients of the newer revision get who know nothing of older ones.
+
+        What a server of both eras may read as of the older one is asked on a connection of its own.
+        """
         checks = knocks_for(self.a_list, self.transport, self.newer)
-        if not checks:
-            return {}
+        apart = [{name: one} for name, one in checks.items() if may_change_era(one, self.newer)]
+        together = {
+            name: one for name, one in checks.items() if not may_change_era(one, self.newer)
+        }
         try:
-            conversation = self.conversation if self.speaks_newer else self._door()
+            doors = [(self._door(), each) for each in (together, *apart) if each]
         except PeerError as error:
             self.notes.append(f"the server could not be spoken to in {self.newer}: {error.message}")
             return {}
-        started = {name: conversation.start(check) for name, check in checks.items()}
-        found = {name: conversation.finish(one) for name, one in started.items()}
-        if self.speaks_newer:
-            self._listen(conversation)
-        else:
-            conversation.close()
-        if conversation.gone is not None:
-            # One of them was too much for it: the others are asked one by one.
-            missing = [name for name, one in found.items() if one.exchange.answer == "none"]
-            found.update((name, self._knock_alone(checks[name])) for name in missing)
+        first = [
+            (door, name, door.start(each[name])) for door, each in doors for name in [*each][:1]
+        ]
+        for door, _, one in first:
+            self._await_reader(door, one)
+        started = first + [
+            (door, name, door.start(each[name])) for door, each in doors for name in [*each][1:]
+        ]
+        if doors and not self.speaks_newer:
+            self._bound_silence([door for door, _ in doors])
+        found = {name: door.finish(one) for door, name, one in started}
+        for door, each in doors:
+            door.close()
+            if door.gone is not None:
+                # One of them was too much for it: the others are asked one by one.
+                missing = [name for name in each if found[name].exchange.answer == "none"]
+                found.update((name, self._knock_alone(checks[name])) for name in missing)
         return found
+
+    def _await_reader(self, conversation: Conversation, first: Started) -> None:
+        """Let a process start: none of its time to answer is spent before it reads its input."""
+        connection, order = conversation.client.connection, conversation.site.order
+        limit = Deadline.after(self.site.order.startup)
+        with contextlib.suppress(PeerError):  # `finish` meets it again, and says so
+            while not first.done and getattr(connection.transport, "has_unread_input", False):
+                connection.pump(limit.within(_TURN))
+                if limit.expired:
+                    return
+            until = Deadline.after(order.patience)
+            while not first.done and not until.expired:
+                connection.pump(until)
+
+    def _bound_silence(self, doors: Sequence[Conversation]) -> None:
+        """How long the doors may stay silent: for as long as it takes to begin a session now."""
+        begun = time.monotonic()
+        beside = self.another()
+        if beside is None:
+            return
+        beside.close()
+        limit = max(_SHORTEST_PATIENCE, 2 * (time.monotonic() - begun))
+        for door in doors:
+            door.site.order = msgspec.structs.replace(
+                door.site.order, timeout=min(limit, door.site.order.timeout), patience=limit
+            )
+            door.site.waits = Waits(door.site.order)
+
+    @cached_property
+    def speaks_handshake(self) -> bool:
+        """Whether the server begins a session too, as clients of older revisions do."""
+        if self.spoken.era is Era.HANDSHAKE:
+            return True
+        try:
+            door = self._door()
+        except PeerError:
+            return False
+        learn_about_eras(door.site, door)
+        door.close()
+        return door.site.speaks_handshake
 
     def knocked(self, name: str) -> Asked:
         return self.knocks.get(name, NOTHING)
@@ -286,16 +354,15 @@ class Examination:
             conversation = self._door()
         except PeerError:
             return NOTHING
+        if not self.speaks_newer:
+            self._bound_silence([conversation])
         asked = conversation.ask(check)
         conversation.close()
         return asked
 
     def _door(self) -> Conversation:
         """A connection on which nothing was said yet, in the newer revision."""
-        patience = max(_SHORTEST_PATIENCE, 2 * self._began_in)
-        order: Order = msgspec.structs.replace(
-            self.site.order, revision=self.newer, timeout=patience, patience=patience
-        )
+        order: Order = msgspec.structs.replace(self.site.order, revision=self.newer)
         site = Site(kept_apart(order, f"spoken-to-{len(self._doors) + 1}"))
         site.transport = self.transport
         self._doors.append(site)
@@ -305,6 +372,11 @@ class Examination:
     def requests(self) -> int:
         sites = (self.site, *self._doors)
         return sum(one.tape.requests for site in sites for one in site.conversations)
+
+    @property
+    def has_wordless_end(self) -> bool:
+        """Whether a process ended by itself before it had said anything."""
+        return any(site.has_wordless_end for site in (self.site, *self._doors))
 
     def close(self) -> None:
         """End every connection; those that were closed before do not mind."""

@@ -36,7 +36,7 @@ _GONE_CODES = frozenset({-32002, -32042})
 _DEFINED = frozenset({-32020, -32021, -32022})
 _OF_THE_CANDIDATE = frozenset({-32001, -32003, -32004})
 _ANNOUNCING = ("tools", "prompts", "resources")
-_LISTENING = 10.0
+_INTERNAL_ERROR = -32603
 _ENDING = 12.0
 _LACKING = {
     "list-without-meta": "_meta",
@@ -65,6 +65,8 @@ def request_meta(examination: Examination) -> Judged:
         return breaks(f"{method} that stands on its own is answered with {said(served)}", served)
     for name, lacking in _LACKING.items():
         refused = examination.knocked(name)
+        if _is_read_as_older(name, refused, examination):
+            continue
         if code_of(refused) != INVALID_PARAMS:
             told = f"a request without {lacking} is answered with {said(refused)}, not with -32602"
             return breaks(told, refused)
@@ -73,6 +75,14 @@ def request_meta(examination: Examination) -> Judged:
         served,
         examination.knocked("list-without-meta"),
     )
+
+
+def _is_read_as_older(name: str, refused: Asked, examination: Examination) -> bool:
+    """A server of both eras may take what does not say its version for one of the older era."""
+    code = code_of(refused)
+    if name == "list-without-capabilities" or code in {None, INVALID_PARAMS, _INTERNAL_ERROR}:
+        return False
+    return examination.speaks_handshake
 
 
 def version_error(examination: Examination) -> Judged:
@@ -145,7 +155,7 @@ def _listening(examination: Examination, changing: Sequence[str]) -> Judged:
     wanted: dict[str, Any] = {f"{one}ListChanged": True for one in changing}
     if not wanted:
         wanted["resourceSubscriptions"] = [UNKNOWN_URI]
-    timeout = min(_LISTENING, examination.site.order.timeout)
+    timeout = examination.site.order.timeout
     try:
         pending = lifecycle.listen(wanted, Deadline.after(timeout))
         acknowledged = pending.answer is None

@@ -82,7 +82,9 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
                 from mcptest.run.warm_start import with_compile_cache
 
                 target = with_compile_cache(target)
-            process = ServerProcess(target.command, target.env, target.cwd)
+            process = ServerProcess(
+                target.command, target.env, target.cwd, clean_env=target.clean_env
+            )
             return HeadStart(test, ground, understood, process)
     except McptestError:
         pass  # the regular way meets it again, and says so in the result of the test
@@ -110,7 +112,8 @@ def _adopted(early: EarlyServer, test: Test | None, settings: Settings) -> HeadS
     except McptestError:
         return None
     target = understood.target
-    if target.way != "stdio" or target.command != early.command or target.env or target.cwd:
+    plain = not (target.env or target.cwd or target.clean_env)
+    if target.way != "stdio" or target.command != early.command or not plain:
         return None
     this_run.began_early = True
     process = ServerProcess(target.command, target.env, early=early.process)

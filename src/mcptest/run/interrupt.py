@@ -27,11 +27,22 @@ class Stop:
 
     def __init__(self) -> None:
         self._is_set = False
+        self.limit: Deadline | None = None
+        """When the command has to end (`--max-time`), whatever is under way."""
         self.on_set: Callable[[], None] = lambda: None
         """Called once, perhaps within a signal handler."""
 
     def is_set(self) -> bool:
         return self._is_set
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the limit is what ends the run, and nobody interrupted it."""
+        return not self._is_set and self.limit is not None and self.limit.expired
+
+    def is_over(self) -> bool:
+        """Whether to end at once, for either reason."""
+        return self._is_set or (self.limit is not None and self.limit.expired)
 
     def set(self) -> None:
         if not self._is_set:

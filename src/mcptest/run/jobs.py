@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from mcptest.model.results import TestResult
 from mcptest.peer.connection import Stopped
 from mcptest.run.attempt import Attempt, broken, check_trace, skipped
-from mcptest.run.pool import Found
+from mcptest.run.pool import Found, Job
 from mcptest.run.server_session import ServerSession
 from mcptest.run.settings import Numbered, Settings, skip_reason
 
@@ -63,17 +63,42 @@ class FreshJob(Tests):
         self._own.close()
 
 
-class SerialJob(Tests):
-    """Tests that must not run beside each other, each with a session of its own: those of a URL."""
+class SerialJob:
+    """Jobs that must not be under way at the same time: each begins when the last one has ended.
+
+    The end is that of the server, not of its last answer: what it keeps may be written then.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self._has_run = False
+
+    def prepare(self) -> None:
+        """Only the first: the start of a server may depend on what the one before it left."""
+        self.jobs[0].prepare()
 
     def run(self) -> Generator[Found, None, None]:
-        for item in self.items:
-            session = ServerSession(item, self.settings)
+        self._has_run = True
+        for position, job in enumerate(self.jobs):
             try:
-                session.launch()
-                yield self._told(item, self._finish(Attempt(item, session, self.settings)))
+                if position:
+                    job.prepare()
+                yield from job.run()
+            except Stopped:
+                raise
+            except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
+                yield from job.failed(error)
             finally:
-                session.close()
+                job.release()
+
+    def release(self) -> None:
+        """What was prepared and never run; all others are taken down as they end."""
+        if not self._has_run:
+            self.jobs[0].release()
+
+    def failed(self, error: Exception) -> Iterator[Found]:
+        for job in self.jobs:
+            yield from job.failed(error)
 
 
 class TraceJob(Tests):

@@ -36,6 +36,7 @@ class ServerWords(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = {}
     env: Mapping[str, str] = {}
     cwd: str | None = None
+    clean_env: bool = False
     config: Path | None = None
 
 
@@ -85,7 +86,12 @@ def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
         raise UsageError("--header is for servers with a URL", hint="use --env for a command")
     label = " ".join(map(_last_part, command))
     return Target(
-        way="stdio", label=show(label, 120), command=command, env=words.env, cwd=words.cwd
+        way="stdio",
+        label=show(label, 120),
+        command=command,
+        env=words.env,
+        cwd=words.cwd,
+        clean_env=words.clean_env,
     )
 
 
@@ -203,7 +209,7 @@ class _Variables:
     def __init__(self, where: str) -> None:
         self._where = where
         self.used: list[str] = []
-        """The values that were put in: they may be secrets."""
+        """The values that were put in and are secrets by the name of the variable."""
 
     def expand(self, text: str) -> str:
         return re.sub(_VARIABLE, self._value, text)
@@ -220,7 +226,9 @@ class _Variables:
         name, default = match.group(1), match.group(2)
         value = os.environ.get(name)
         if value is not None:
-            self.used.append(value)
+            from mcptest.model.masking import secrets_of_environment
+
+            self.used.extend(secrets_of_environment({name: value}))
             return value
         if default is None:
             raise UsageError(f"{self._where} needs the variable {name}, which is not set")

@@ -84,6 +84,7 @@ def _on_stdio(
         sink=watch(recorder),
         env=target.env,
         cwd=target.cwd,
+        clean_env=target.clean_env,
         flush=recorder.flush,
         patience=_deadline(passage),
     )

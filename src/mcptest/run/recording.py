@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -19,10 +18,9 @@ from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
 from mcptest.run.tour import NO_WISHES, Wishes, tour
-from mcptest.transport.base import Transport
 from mcptest.transport.files import is_special, replace_file
 from mcptest.transport.recorder import Recorder
-from mcptest.transport.target import Target, transport_for
+from mcptest.transport.target import Target, reach_of
 
 Form: TypeAlias = Literal["full", "exchanges"]
 
@@ -72,25 +70,25 @@ class Recording:
             client.close()
 
     def _client(self, recorder: Recorder) -> Client:
-        self._begin(recorder, self._target.way)
+        target = self._target
+
+        def began(way: TransportName, reason: str) -> None:
+            recorder.begin(
+                label=target.label,
+                transport=way,
+                peer=target.peer,
+                spec_version=self._revision.value if self._revision else "auto",
+                revision_reason=reason,
+            )
+
         return Client(
-            transport_for(self._target, recorder),
+            reach=reach_of(target),
             revision=self._revision,
             timeout=self._timeout,
-            reopen=partial(self._start_over, recorder),
             before_waiting=recorder.flush,
             sink=recorder,
+            began=began,
         )
-
-    def _begin(self, recorder: Recorder, way: TransportName) -> None:
-        target = self._target
-        asked = self._revision.value if self._revision else "auto"
-        recorder.begin(label=target.label, transport=way, peer=target.peer, spec_version=asked)
-
-    def _start_over(self, recorder: Recorder, way: TransportName) -> Transport:
-        """A new connection is a new session, also in the capture: its ids begin again."""
-        self._begin(recorder, way)
-        return transport_for(self._target, recorder, way=way)
 
     def summary(self) -> RecordingSummary:
         recorder = self._recorder

@@ -43,7 +43,8 @@ def _first_command(tests: Sequence[Test], settings: Settings) -> tuple[str, ...]
     except McptestError:
         return ()
     target = understood.target
-    if target.way != "stdio" or target.env or target.cwd is not None or understood.secrets:
+    plain = not (target.env or target.cwd is not None or target.clean_env)
+    if target.way != "stdio" or not plain or understood.secrets:
         return ()
     return () if any("\0" in word for word in target.command) else target.command
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -13,24 +14,30 @@ from mcptest.model.errors import McptestError, PeerError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
+from mcptest.peer.client import Client
 from mcptest.peer.connection import Stopped
-from mcptest.run.call_failed import CallFailed, kind_of
+from mcptest.peer.meeting import ASKED_FOR, Met
+from mcptest.run.call_failed import CallFailed, kind_of, remarks_on
 from mcptest.run.fixture import FixtureError
 from mcptest.run.serving import Served, answers_for, masker_for, serve
 from mcptest.run.settings import Memory, Numbered, Settings, server_key
 from mcptest.run.starting import Ground, Understood, prepare_ground, understand
 from mcptest.suite.model import SamplingBlock, ServerSpec
 from mcptest.transport.process import ServerProcess
-from mcptest.transport.target import Target
+from mcptest.transport.target import Target, transport_for
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mcptest.model.capture import TransportName
+    from mcptest.transport.base import Sink, Transport
 
 __all__ = ["Memory", "Numbered", "ServerSession", "Settings", "server_key"]
 
 _CLOSING = 5.0
 _CLOSING_IN_A_HURRY = 2.0
 _CLOSING_AT_ONCE = 0.1
+_LOOKING_UP = 0.2
 _NO_SERVER = ServerSpec()
 _UNSAFE_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -53,6 +60,8 @@ class ServerSession:
         self._ground = Ground()
         self._connected = False
         self._refusal: CallFailed | None = None
+        self.remarks: list[str] = []
+        """What is odd about how the session began."""
 
     # -- getting it going ----------------------------------------------------------------------
 
@@ -79,14 +88,19 @@ class ServerSession:
             target,
             answers_for(understood.server.client_capabilities, mock),
             revision=self._revision(),
+            because=self._because(),
             timeout=limit,
             masker=self.masker,
             capture=self._capture_file(),
             should_stop=settings.should_stop,
             process=process,
+            patience=self._patience,
         )
         self.served = served
-        served.client.launch(Deadline.after(limit))
+        if self._revision() is None:  # who connects first finds out for all
+            served.client.open(Deadline.after(limit))
+        else:
+            served.client.launch(Deadline.after(limit))
 
     def _begin(self) -> tuple[Understood, ServerProcess | None]:
         """The ground and the command; and the process, where it was started ahead of everything."""
@@ -128,7 +142,14 @@ class ServerSession:
         asked = self._choice.spec_version or self._spec.spec_version
         if asked != "auto":
             return parse_revision(asked)
-        return self._settings.memory.eras.get(self._key)
+        met = self._settings.memory.met.get(self._key)
+        return met.revision if met is not None else None
+
+    def _because(self) -> str:
+        if self._choice.spec_version or self._spec.spec_version != "auto":
+            return ASKED_FOR if self._choice.spec_version else "asked for by spec_version"
+        met = self._settings.memory.met.get(self._key)
+        return met.reason if met is not None else ""
 
     def _capture_file(self) -> Path | None:
         folder = self._choice.captures
@@ -160,17 +181,101 @@ class ServerSession:
         assert served is not None
         if not self._connected:
             try:
-                served.client.connect(deadline)
+                self._meet(served.client, deadline)
             except PeerError as error:
                 kind = kind_of(error)
                 detail = f"MCP initialize failed: {error.message}"
                 kind = "start" if kind == "call" else kind
                 raise CallFailed(detail, kind, lost=True) from None
+            self._take_first_answer(served)
             self._connected = True
-            self._settings.memory.eras.setdefault(self._key, served.client.revision)
             if self._settings.warm_start:
                 self._learn_shortcut(served)
         return served
+
+    def _take_first_answer(self, served: Served) -> None:
+        """The answer that began the session is held to what every answer is."""
+        first = served.client.beginning
+        if first is not None:
+            failing, lenient = "MCP initialize failed", self._settings.lenient
+            self.remarks = remarks_on(first, failing, lenient=lenient)
+
+    def _meet(self, client: Client, deadline: Deadline) -> None:
+        """Begin the session. Of several that find out what a server speaks, one does so for all."""
+        memory, key = self._settings.memory, self._key
+        asking = None if client.has_asked else self._claim(deadline)
+        if not client.has_asked and (met := memory.met.get(key)) is not None:
+            client.speak(met)
+        try:
+            if asking is not None and self._shares_fixture:
+                met = self._met_elsewhere(deadline)
+                if met is not None:
+                    client.speak(met)
+            client.connect(deadline)
+            memory.met.setdefault(key, client.met)
+        finally:
+            if asking is not None:
+                memory.meetings.pop(key, None)
+                asking.set()
+
+    @property
+    def _patience(self) -> float:
+        """How long a process that was asked for its revision only may take to end by itself."""
+        return _CLOSING_AT_ONCE if self._settings.quick_end else _CLOSING_IN_A_HURRY
+
+    @property
+    def _shares_fixture(self) -> bool:
+        """Whether another process of the server would work in the test's copy of the fixture."""
+        is_started = self.served is not None and self.served.target.way == "stdio"
+        return is_started and self._ground.copy is not None
+
+    def _met_elsewhere(self, deadline: Deadline) -> Met | None:
+        """What the server speaks, asked of processes that have copies of the fixture of their own.
+
+        Whatever they leave in there is not what the test finds. None: the test's own server is to
+        be asked, and has the evidence.
+        """
+        grounds: list[Ground] = []
+
+        def reach(way: TransportName | None, sink: Sink) -> Transport:
+            ground = prepare_ground(self._settings.fixture, self._choice)
+            grounds.append(ground)
+            target = understand(self._spec, self._choice, ground.path).target
+            return transport_for(self._quickly(target), sink, way=way)
+
+        try:
+            client = Client(
+                reach=reach, should_stop=self._settings.should_stop, patience=self._patience
+            )
+            try:
+                return client.find_revision(deadline)
+            finally:
+                client.close(Deadline.after(self._patience))
+        except McptestError:
+            return None
+        finally:
+            for ground in grounds:
+                self._remove(ground)
+
+    def _remove(self, ground: Ground) -> None:
+        copy = ground.copy
+        if copy is not None and not copy.remove():
+            self._settings.memory.warn(f"can't remove the fixture copy {copy.path}")
+
+    def _claim(self, deadline: Deadline) -> threading.Event | None:
+        """What to set when we have found out for the others; None where another one did, or tries.
+
+        Who asks is connecting in a thread of its own, and so is done within a limit.
+        """
+        memory, key, mine = self._settings.memory, self._key, threading.Event()
+        while key not in memory.met and not deadline.expired:
+            other = memory.meetings.setdefault(key, mine)
+            if other is mine:
+                return mine
+            other.wait(min(_LOOKING_UP, deadline.remaining()))
+            if self._settings.should_stop():
+                raise Stopped
+        return None
 
     @property
     def output_schemas(self) -> dict[str, Any]:
@@ -209,9 +314,7 @@ class ServerSession:
         except Stopped:
             pass  # a farewell over HTTP was cut short; the connection is closed all the same
         finally:
-            copy = self._ground.copy
-            if copy is not None and not copy.remove():
-                self._settings.memory.warn(f"can't remove the fixture copy {copy.path}")
+            self._remove(self._ground)
 
 
 def _label(target: Target, masker: Masker) -> str:

@@ -13,13 +13,15 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.masking import Masker
 from mcptest.model.message import id_key
 from mcptest.model.revision import Revision
+from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS, Answers
 from mcptest.peer.client import Client
+from mcptest.peer.meeting import ASKED_FOR
 from mcptest.run.choosing import ServerChoice, chosen_target, is_remote, target_for
 from mcptest.suite.model import ClientCapabilities, SamplingMock
-from mcptest.transport.base import Transport
+from mcptest.suite.templates import fill_json
 from mcptest.transport.process import ServerProcess
-from mcptest.transport.target import Target, transport_for
+from mcptest.transport.target import Target, reach_of
 from mcptest.wire.envelope import decode
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ __all__ = [
 
 _REQUESTS_KEPT = 1_000
 _STDERR_KEPT = 20
+_LATE_KEPT = 100
 _HEAD = 80
 """Where the method stands in a message of ours."""
 _SHOWN_OF_AN_ANSWER = 64 * 1024
@@ -56,11 +59,16 @@ class Witness:
         self.last_answer = b""
         """The beginning of what the server sent last."""
         self._requests: deque[bytes] = deque(maxlen=_REQUESTS_KEPT)
+        self.is_closing = False
+        self.late: list[bytes] = []
+        """What the server still sent when nobody took it in any more."""
 
     def __call__(self, record: AnyRecord) -> None:
         if type(record) is Frame:
             if record.sender == "server":
                 self.last_answer = record.raw[:_SHOWN_OF_AN_ANSWER]
+                if self.is_closing and len(self.late) < _LATE_KEPT:
+                    self.late.append(record.raw)
             elif b'"method":' in record.raw[:_HEAD]:  # no answers of ours, of which many may come
                 self._requests.append(record.raw)
         elif type(record) is Stderr:
@@ -75,7 +83,7 @@ class Witness:
             self.recorder.flush()
 
     def begin_again(self) -> None:
-        """Another process, or another transport, takes the place of the first."""
+        """A session begins; what was told of another one is over."""
         self.exited = None
         self.stderr.clear()
 
@@ -101,6 +109,7 @@ class Served(msgspec.Struct, frozen=True):
     masker: Masker
 
     def close(self, deadline: Deadline, *, interrupted: bool) -> None:
+        self.witness.is_closing = True
         try:
             self.client.close(deadline)
         finally:
@@ -108,7 +117,11 @@ class Served(msgspec.Struct, frozen=True):
                 self.witness.recorder.close(interrupted=interrupted)
 
     def troubles(self) -> Iterator[str]:
-        """What is wrong with the capture, if one was kept."""
+        """What is wrong with the capture, if one was kept, and what came beside the answers."""
+        for answer in self.client.connection.second_answers(self.witness.late):
+            text = answer.raw.decode("utf-8", "backslashreplace")
+            shown = show(self.masker.cut_text(text), 200)
+            yield f"a request was answered twice; the second answer is ignored: {shown}"
         recorder = self.witness.recorder
         if recorder is not None and recorder.error is not None:
             reason = recorder.error.strerror or recorder.error
@@ -130,7 +143,7 @@ def answers_for(declared: ClientCapabilities | None, mock: SamplingMock | None) 
         model=sampling.model if sampling else "mock",
         stop_reason=sampling.stop_reason if sampling else "end_turn",
         elicitation=elicitation.action if elicitation else None,
-        content=elicitation.content if elicitation else None,
+        content=fill_json(elicitation.content, {}) if elicitation else None,
     )
 
 
@@ -151,37 +164,43 @@ def serve(
     answers: Answers,
     *,
     revision: Revision | None,
+    because: str = ASKED_FOR,
     timeout: float,
     masker: Masker,
     capture: Path | None,
     should_stop: Callable[[], bool],
     process: ServerProcess | None = None,
+    patience: float = 2.0,
 ) -> Served:
-    """A client for the target, not launched yet. `process` is its server, if it runs already."""
+    """A client for the target, not launched yet. `process` is its server, if it runs already.
+
+    `patience` is for a process that was asked for its revision only, and is to end by itself.
+    """
     recorder = _recorder(capture, masker) if capture is not None else None
     witness = Witness(recorder)
 
-    def begin_capture(way: TransportName) -> None:
-        if recorder is not None:
-            asked = revision.value if revision else "auto"
-            recorder.begin(label=target.label, transport=way, peer=target.peer, spec_version=asked)
-
-    def reopen(way: TransportName) -> Transport:
-        """A new connection is a new session, also in the capture: its ids begin again."""
+    def began(way: TransportName, reason: str) -> None:
         witness.begin_again()
-        begin_capture(way)
-        return transport_for(target, witness, way=way)
+        if recorder is not None:
+            recorder.begin(
+                label=target.label,
+                transport=way,
+                peer=target.peer,
+                spec_version=revision.value if revision else "auto",
+                revision_reason=reason,
+            )
 
-    begin_capture(target.way)
     client = Client(
-        transport_for(target, witness, process=process),
+        reach=reach_of(target, process),
         revision=revision,
+        because=because,
         answers=answers,
         timeout=timeout,
-        reopen=reopen,
+        patience=patience,
         before_waiting=witness.flush if recorder is not None else None,
         should_stop=should_stop,
         sink=witness,
+        began=began,
     )
     return Served(client, witness, target, masker)
 

@@ -13,8 +13,9 @@ from mcptest.suite.model import ServerSpec, Test
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from threading import Event
 
-    from mcptest.model.revision import Revision
+    from mcptest.peer.meeting import Met
     from mcptest.run.head_start import HeadStart
     from mcptest.run.server_session import ServerSession
     from mcptest.run.warm_start import Shortcut
@@ -31,6 +32,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     trials: int = 1
     jobs: int | None = None
     """None chooses: the number of cores, and one at a time for a URL."""
+    single_file_order: bool = False
+    """Tests that are a file each, as in mcp-assert, run one at a time, as they do there."""
     shared: bool = False
     in_flight: int = 1
     fail_fast: bool = False
@@ -45,7 +48,10 @@ class Memory(msgspec.Struct):
     that happens is that two find out the same thing.
     """
 
-    eras: dict[ServerKey, Revision] = {}
+    met: dict[ServerKey, Met] = {}
+    """What each server speaks, and why."""
+    meetings: dict[ServerKey, Event] = {}
+    """Servers that somebody is meeting for the first time; set when that is over."""
     output_schemas: dict[ServerKey, dict[str, Any]] = {}
     shortcuts: dict[ServerKey, Shortcut | None] = {}
     """How servers are started without their launchers (`warm_start`); None: not to be known."""
@@ -72,6 +78,8 @@ class Settings(msgspec.Struct, frozen=True):
     fixture: str | Path | None = None
     choice: ServerChoice = ServerChoice()
     all_failures: bool = False
+    lenient: bool = False
+    """A malformed answer is a warning, and is used as far as it can be read."""
     quick_end: bool = False
     """Servers are ended right after their last answer, instead of being waited for."""
     warm_start: bool = False
@@ -98,6 +106,7 @@ def server_key(spec: ServerSpec, choice: ServerChoice) -> ServerKey:
         spec.args,
         tuple(sorted(spec.env.items())),
         spec.cwd,
+        spec.clean_env,
         spec.transport,
         spec.url,
         tuple(sorted(spec.headers.items())),

@@ -15,7 +15,7 @@ from mcptest.run.attempt import broken
 from mcptest.run.cores import cores
 from mcptest.run.interrupt import Stop, end_everything
 from mcptest.run.last_run import LastRun
-from mcptest.run.planning import plan
+from mcptest.run.planning import Plan, plan
 from mcptest.run.pool import Found, Pool
 from mcptest.run.settings import Memory, Numbered, RunOptions, Settings
 from mcptest.suite.model import Test
@@ -48,7 +48,8 @@ def run_suite(
     settings = replace(settings, should_stop=stop.is_set, memory=Memory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
-    pool = _pool(items, settings, options, tick, at_last)
+    planned = plan(items, settings, options)
+    pool = _pool(planned, options, tick, at_last)
     last_run = LastRun()
 
     def beside_the_servers() -> None:
@@ -71,6 +72,7 @@ def run_suite(
     if settings.quick_end:
         notes.append("servers were ended 50 ms after their last answer (--quick-end)")
     notes += _said_of_warm_starts(settings)
+    notes += planned.notes
     notes += _account_for(items, finished, options, interrupted=interrupted)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
@@ -141,22 +143,14 @@ def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
 
 
 def _pool(
-    items: Sequence[Numbered],
-    settings: Settings,
+    planned: Plan,
     options: RunOptions,
     tick: Callable[[], None] | None,
     at_last: Callable[[], None] | None,
 ) -> Pool:
-    jobs = plan(
-        items,
-        settings,
-        shared=options.shared,
-        in_flight=options.in_flight,
-        serial_urls=options.jobs is None,
-    )
     workers = options.jobs or cores()
     return Pool(
-        jobs,
+        planned.jobs,
         workers,
         ahead=max(1, workers // 2),
         enough=lambda result: options.fail_fast and result.status is Status.FAIL,

@@ -43,7 +43,12 @@ def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
         client.revision,
         show(str(name), 60) if name else "a server without a name",
         tuple(show(str(key), 40) for key in server.capabilities),
+        client.met.reason,
     )
+    first = client.beginning
+    if first is not None and first.faults.refused:
+        detail = f"the answer is malformed: {first.faults.refused}"
+        yield StepTaken(first.method, "malformed", detail)
     if client.revision.era is Era.HANDSHAKE:
         yield _ask("ping", lambda: client.request("ping"))
     yield from _logging(client)
@@ -62,6 +67,9 @@ def _ask(
         if error.kind in _GONE:
             raise
         return StepTaken(what, "failed", error.message)
+    refused = reply.faults.refused
+    if refused:
+        return StepTaken(what, "malformed", f"the answer is malformed: {refused}")
     if not reply.ok:
         return StepTaken(what, "refused", _refusal(reply.message))
     return StepTaken(what, "done", about(reply))

@@ -38,7 +38,13 @@ class Shortcut(msgspec.Struct, frozen=True):
     def instead_of(self, target: Target) -> Target:
         """The same server, started directly."""
         words = target.command[len(target.command) - self.own_words :]
-        return replace(target, command=(*self.head, *words), cwd=self.cwd, env=self.env)
+        return replace(
+            target,
+            command=(*self.head, *words),
+            cwd=self.cwd,
+            env=self.env,  # all that the launcher passed on
+            clean_env=True,
+        )
 
 
 def is_launched(target: Target) -> bool:

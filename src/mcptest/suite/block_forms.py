@@ -20,7 +20,7 @@ from mcptest.suite.model import (
     TrajectoryBlock,
     TrajectoryCheck,
 )
-from mcptest.suite.reading import Reading
+from mcptest.suite.reading import Reading, complain_of_nothing_asked
 
 
 def block_of(name: str, read: Reading) -> Block:
@@ -30,7 +30,7 @@ def block_of(name: str, read: Reading) -> Block:
 
 def _tool(read: Reading) -> ToolBlock:
     expect = expect_of(read.get("expect"))
-    counts = expect.min_progress is not None
+    counts = expect.min_progress is not None or _counts_progress(expect)
     return ToolBlock(
         tool=read.get("tool"),
         args=read.get("args", {}),
@@ -43,7 +43,14 @@ def _without_progress(read: Reading) -> Expect:
     asked = read.get("expect")
     if isinstance(asked, Reading) and "min_progress" in asked:
         asked.complain("min_progress is only counted in assert", "min_progress")
-    return expect_of(asked)
+    expect = expect_of(asked)
+    if _counts_progress(expect):
+        read.complain("progress is only counted in assert", "expect")
+    return expect
+
+
+def _counts_progress(expect: Expect) -> bool:
+    return any(row.target == "progress" for row in expect.checks)
 
 
 def _resources(read: Reading) -> ResourcesBlock:
@@ -55,8 +62,11 @@ def _resources(read: Reading) -> ResourcesBlock:
     awaits = read.get("expect_notification", False)
     if awaits and "subscribe" not in read:
         read.complain("expect_notification needs subscribe", "expect_notification")
+    asked = read.get("expect")
     if "expect" not in read and not awaits:
         read.complain("expect is missing from assert_resources")
+    elif isinstance(asked, Reading) and not asked.node_entries and not awaits:
+        complain_of_nothing_asked(asked)
     page: Reading | None = read.get("list") or read.get("templates")
     return ResourcesBlock(
         expect=_without_progress(read),

@@ -311,7 +311,7 @@ def _check_test(test: ComplianceTest, read: Reading) -> None:
         read.complain("the test has no check", hint="say what is sent: check: tools/list")
     if test.runs_corpus_rule and not test.rule_id:
         hint = "add expect, or name a rule such as PROTO-002"
-        read.complain("the test has no expect, so it could not fail", hint=hint)
+        read.complain("the test has no expect, so any answer would pass", hint=hint)
 
 
 def judge_gate(expect: tuple[Expectation, ...], facts: Mapping[str, Any]) -> Evaluation:

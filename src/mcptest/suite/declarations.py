@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from mcptest.suite.declared_expectations import (
+    EXPECT,
     EXPECT_DOC,
     EXPECTATION,
     LOGGING_EXPECT,
     NOTIFICATIONS_EXPECT,
+    ROW,
 )
 from mcptest.suite.declared_server import SERVER
 from mcptest.suite.fields import (
@@ -16,6 +18,7 @@ from mcptest.suite.fields import (
     Declaration,
     Duration,
     Elsewhere,
+    Expectations,
     Field,
     Flag,
     JsonTable,
@@ -161,7 +164,7 @@ RESOURCES_BLOCK = Declaration(
         ),
         Field(
             "expect",
-            EXPECTATION,
+            Expectations(EXPECT, ROW, may_be_empty=True),
             EXPECT_DOC + " Not needed with expect_notification.",
             nothing_allowed=False,
         ),
@@ -174,7 +177,7 @@ RESOURCES_BLOCK = Declaration(
             {"anyOf": each_required("list", "templates", "read", "subscribe", "unsubscribe")},
             {
                 "anyOf": [
-                    {"required": ["expect"]},
+                    {"required": ["expect"], "properties": {"expect": {"minProperties": 1}}},
                     {
                         "properties": {"expect_notification": {"const": True}},
                         "required": ["expect_notification"],
@@ -392,6 +395,7 @@ SINGLE = Declaration(
         *_RESERVED_FIELDS,
     ),
     rules=_ONE_BLOCK,
+    has_extensions=True,
 )
 TEST = Declaration(
     "a test",
@@ -431,6 +435,7 @@ SUITE = Declaration(
         *_LANE_FIELDS,
         *_RESERVED_FIELDS,
     ),
+    has_extensions=True,
     rules={
         "anyOf": each_required("tests", "compliance", "properties"),
         "not": {

@@ -6,6 +6,7 @@ from mcptest.suite.fields import (
     Choice,
     Declaration,
     Field,
+    Flag,
     JsonTable,
     ObjectOf,
     Text,
@@ -53,6 +54,13 @@ SERVER = Declaration(
             templates="values",
         ),
         Field("cwd", Text(), "The folder in which it is started.", ours=True, templates="values"),
+        Field(
+            "clean_env",
+            Flag(),
+            "It sees only what programs need of the caller's environment (`PATH`, `HOME`, the "
+            "locale and the like) and what env names; by default all of it.",
+            ours=True,
+        ),
         Field(
             "transport",
             Choice(("stdio", "sse", "http"), any_case=True),

@@ -1,7 +1,7 @@
 """`${VAR}`, `${VAR:-default}` and `$VAR` in what a server is given, from the caller's environment.
 
-Pure: the environment is handed in. What was used is told, because it is secret; what was missing
-is told too, because an empty key explains many a failing test.
+Pure: the environment is handed in. What was used is told, because it may be secret; what was
+missing is told too, because an empty key explains many a failing test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Expansion:
     """Fills in variables, and keeps which values were used and which names were not set."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self.used: set[str] = set()
+        self.used: dict[str, str] = {}
+        """Variables and their values."""
         self.unset: dict[str, str] = {}
         """Names, each with where it was asked for first."""
         self._environ = environ
@@ -58,7 +59,7 @@ class Expansion:
     def _look_up(self, name: str, default: str | None, where: str) -> str:
         value = self._environ.get(name, "")
         if value:
-            self.used.add(value)
+            self.used[name] = value
         elif default is None and name not in self._environ:
             self.unset.setdefault(name, where)
         return value or default or ""
@@ -96,9 +97,12 @@ def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
         url=expand.braced(server.url, "server.url"),
         cwd=None if server.cwd is None else expand.braced(server.cwd, "server.cwd"),
     )
-    secrets = {*expand.used}
-    if headers:
-        from mcptest.model.masking import secrets_of_header
+    return ResolvedServer(resolved, _secrets(expand.used, headers), expand.warnings)
 
-        secrets.update(part for value in headers.values() for part in secrets_of_header(value))
-    return ResolvedServer(resolved, frozenset(secrets), expand.warnings)
+
+def _secrets(used: Mapping[str, str], headers: Mapping[str, str]) -> frozenset[str]:
+    if not used and not headers:
+        return frozenset()
+    from mcptest.model.masking import secrets_of_environment, secrets_of_headers
+
+    return frozenset((*secrets_of_environment(used), *secrets_of_headers(headers)))

@@ -81,6 +81,8 @@ class Expectations(msgspec.Struct, frozen=True):
 
     declaration: Declaration
     row: Declaration
+    may_be_empty: bool = False
+    """`expect: {}` is allowed, because something else of the block may ask for enough."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -155,7 +157,9 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
     doc: str
     fields: tuple[Field, ...]
     must_ask: bool = False
-    """An object that asks for nothing would make a test that can't fail."""
+    """An object that asks for nothing would make a test that every answer passes."""
+    has_extensions: bool = False
+    """Keys that begin with `x-` are left alone: they hold anchors, or are for other tools."""
     rules: Mapping[str, Any] = {}
     """JSON Schema keywords for what single fields can't say."""
     by_name: Mapping[str, Field] = {}

@@ -11,12 +11,26 @@ from mcptest.suite.observed import FileView
 from mcptest.suite.targets import Subject
 
 
+class _Unseen:
+    """The disk, when nobody looked at it: whatever is asked of it fails."""
+
+    def read(self, path: str) -> bytes | None:
+        return None
+
+    def exists(self, path: str) -> bool:
+        return True
+
+
+def _files(subject: Subject) -> FileView:
+    return subject.observed.files or _Unseen()
+
+
 def file_contains(expect: Expect, subject: Subject) -> Iterator[Outcome]:
     for path, wanted in expect.file_contains.items():
-        content = subject.observed.files.read(path)
+        content = _files(subject).read(path)
         message = f"file_contains: {path} does not contain {quote(wanted)}"
         if content is None:
-            yield _unreadable("file_contains", path, subject.observed.files)
+            yield _unreadable("file_contains", path, _files(subject))
         elif _bytes(wanted) in content:
             yield None
         else:
@@ -25,10 +39,10 @@ def file_contains(expect: Expect, subject: Subject) -> Iterator[Outcome]:
 
 def file_not_contains(expect: Expect, subject: Subject) -> Iterator[Outcome]:
     for path, unwanted in expect.file_not_contains.items():
-        content = subject.observed.files.read(path)
+        content = _files(subject).read(path)
         message = f"file_not_contains: {path} contains {quote(unwanted)}"
         if content is None:
-            yield _unreadable("file_not_contains", path, subject.observed.files)
+            yield _unreadable("file_not_contains", path, _files(subject))
         elif _bytes(unwanted) in content:
             yield Failure("file_not_contains", message, unwanted, _shown(content), path)
         else:
@@ -38,7 +52,7 @@ def file_not_contains(expect: Expect, subject: Subject) -> Iterator[Outcome]:
 def file_not_exists(expect: Expect, subject: Subject) -> Iterator[Outcome]:
     for path in expect.file_not_exists:
         message = f"file_not_exists: expected {path} not to exist, but it does"
-        there = subject.observed.files.exists(path)
+        there = _files(subject).exists(path)
         yield Failure("file_not_exists", message, False, True, path) if there else None
 
 
@@ -48,10 +62,10 @@ def file_unchanged(expect: Expect, subject: Subject) -> Iterator[Outcome]:
         if before is None:
             yield Failure("file_unchanged", f"file_unchanged: no snapshot for {path}", pointer=path)
             continue
-        after = subject.observed.files.read(path)
+        after = _files(subject).read(path)
         message = f"file_unchanged: {path} was modified"
         if after is None:
-            yield _unreadable("file_unchanged", path, subject.observed.files)
+            yield _unreadable("file_unchanged", path, _files(subject))
         elif after == before:
             yield None
         else:

@@ -33,7 +33,8 @@ class _Shared(msgspec.Struct, frozen=True):
     """What the tests of a file have in common."""
 
     sound: bool = True
-
+    single: bool = False
+    """There is one test, and it is the file."""
     server: ServerSpec | None = None
     has_server: bool = False
     """Also true for one that could not be understood, which was reported once."""
@@ -62,7 +63,7 @@ def content_of(root: Node, source: Source, name: str, given: Given) -> FileConte
     if "tests" in root.entries or "defaults" in root.entries or _has_only_lanes(root):
         return _suite(read_object(SUITE, root, source), given)
     read = read_object(SINGLE, root, source)
-    test = _test(read, name, _Shared(), given)
+    test = _test(read, name, _Shared(single=True), given)
     server = test.server if test is not None else None
     lanes = _lanes(read, server, has_server="server" in read.node_entries or given.server)
     return FileContent((test,) if test is not None else (), lanes)
@@ -149,6 +150,7 @@ def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | Non
         skip_unless_env=read.get("skip_unless_env", shared.skip_unless_env),
         tags=tuple(dict.fromkeys((*shared.tags, *read.get("tags", ())))),
         isolation=read.get("isolation", shared.isolation),
+        single=shared.single,
     )
 
 

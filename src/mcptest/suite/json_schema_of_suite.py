@@ -26,6 +26,7 @@ from mcptest.suite.fields import (
     TextTable,
     Whole,
 )
+from mcptest.suite.reading import EXTENSION
 
 Schema = dict[str, Any]
 
@@ -82,6 +83,8 @@ def _object(declaration: Declaration, definitions: dict[str, Schema]) -> Schema:
     required = [one.name for one in declaration.fields if one.required]
     if required:
         schema["required"] = required
+    if declaration.has_extensions:
+        schema["patternProperties"] = {f"^{EXTENSION}": True}
     schema.update(declaration.rules)
     if declaration.must_ask:
         schema["anyOf"] = [_asking(one) for one in declaration.fields]
@@ -215,7 +218,10 @@ def _list_of(kind: ListOf, definitions: dict[str, Schema]) -> Schema:
 
 def _expectations(kind: Expectations, definitions: dict[str, Schema]) -> Schema:
     rows = _list_of(ListOf(kind.row), definitions)
-    return {"anyOf": [_reference(kind.declaration, definitions), rows]}
+    forms = [_reference(kind.declaration, definitions), rows]
+    if kind.may_be_empty:
+        forms.append({"type": "object", "maxProperties": 0})
+    return {"anyOf": forms}
 
 
 _KINDS: dict[type[Kind], Callable[[Any, dict[str, Schema]], Schema]] = {

@@ -54,6 +54,7 @@ class ServerSpec(msgspec.Struct, frozen=True):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     cwd: str | None = None
+    clean_env: bool = False
     transport: Literal["stdio", "sse", "http"] = "stdio"
     url: str = ""
     headers: Mapping[str, str] = {}
@@ -228,6 +229,8 @@ class Test(msgspec.Struct, frozen=True):
     skip_unless_env: str = ""
     tags: tuple[str, ...] = ()
     isolation: Isolation | None = None
+    single: bool = False
+    """Whether it is the one test of its file, at the top of it: the form of mcp-assert."""
 
 
 class Suite(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 
 from mcptest.model.message import ABSENT
 from mcptest.suite.go_format import quote
-from mcptest.suite.text_under_test import result_problem, text_of
+from mcptest.suite.text_under_test import listed_by, result_problem, text_of
 
 _ABOUT_A_RESOURCE = ("resources/read", "resources/subscribe", "resources/unsubscribe")
 
@@ -22,19 +22,6 @@ class FileView(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether anything is there, a folder included."""
-
-
-class NoFiles:
-    """A view in which nothing exists."""
-
-    def read(self, path: str) -> bytes | None:
-        return None
-
-    def exists(self, path: str) -> bool:
-        return False
-
-
-NO_FILES = NoFiles()
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -53,7 +40,8 @@ class Observed(msgspec.Struct, frozen=True):
     """How many progress notifications came; None when nobody counted."""
     notifications: tuple[Mapping[str, Any], ...] = ()
     """The notifications that came, each as the object that was sent."""
-    files: FileView = NO_FILES
+    files: FileView | None = None
+    """None when nobody looked at the disk: then no expectation on a file holds."""
     snapshots: Mapping[str, bytes | None] = msgspec.field(default_factory=dict)
     """Contents before the call, by path; None for a file that was not there."""
     output_schema: Any = None
@@ -62,6 +50,8 @@ class Observed(msgspec.Struct, frozen=True):
     """How a message about a call without a usable result begins: `tool call echo failed`."""
     problem: str = ""
     """Why the result is none that this method may have; empty when it is fine."""
+    lists_nothing: bool = False
+    """Whether it answers a request for a list, or for completions, with none."""
 
 
 def observe(
@@ -73,7 +63,7 @@ def observe(
     duration: float = 0.0,
     progress: int | None = None,
     notifications: tuple[Mapping[str, Any], ...] = (),
-    files: FileView = NO_FILES,
+    files: FileView | None = None,
     snapshots: Mapping[str, bytes | None] | None = None,
     output_schema: Any = None,
 ) -> Observed:
@@ -97,6 +87,7 @@ def observe(
         output_schema=output_schema,
         failing=failing_call(method, subject),
         problem=(result_problem(method, result) or "") if answered else "",
+        lists_nothing=listed_by(method, result) == [],
     )
 
 

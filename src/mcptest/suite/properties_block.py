@@ -19,7 +19,7 @@ BLOCK = Declaration(
         Field("names", Texts(), "Only these properties; all of them by default.", ours=True),
         Field("examples", Whole(minimum=1), "For each property; 100 by default.", ours=True),
         Field("seed", Whole(), "The same seed gives the same examples; 0 by default.", ours=True),
-        Field("max_time", Duration(), "For all of them together; 60s by default.", ours=True),
+        Field("max_time", Duration(), "For all of it together; 2m by default.", ours=True),
         Field("allow_tools", Texts(), "Tools that may be called, too; `*` is all.", ours=True),
         Field("strict", Flag(), "A broken SHOULD fails as well.", ours=True),
         Field(
@@ -31,7 +31,7 @@ BLOCK = Declaration(
     ),
 )
 _EXAMPLES = 100
-_MAX_TIME = 60.0
+_MAX_TIME = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from mcptest.suite.reading import Reading
 
 _Transport = Literal["stdio", "sse", "http"]
 _Action = Literal["accept", "decline", "cancel"]
+_STARTED = ("command", "args", "env", "cwd", "clean_env")
 ACTIONS: tuple[_Action, ...] = get_args(_Action)
 
 
@@ -28,6 +29,7 @@ def server_of(read: Reading, *, overridden: bool) -> ServerSpec:
         args=read.get("args", ()),
         env=read.get("env", {}),
         cwd=read.get("cwd"),
+        clean_env=read.get("clean_env", False),
         transport=transport,
         url=read.get("url", ""),
         headers=read.get("headers", {}),
@@ -69,7 +71,7 @@ def _check_meaning(read: Reading, transport: _Transport) -> None:
     """What would be ignored is said: a docker image that is not used is a false safety."""
     if transport != "stdio" and "docker" in read:
         read.complain("docker is for a server that is started here", "docker")
-    foreign = ("url", "headers") if transport == "stdio" else ("command", "args", "env", "cwd")
+    foreign = ("url", "headers") if transport == "stdio" else _STARTED
     for name in foreign:
         if read.get(name) and read.sound:
             message = f"{name} has no meaning with transport {transport}"

@@ -75,7 +75,7 @@ TARGETS: Mapping[str, Target] = {
     "duration": Target(
         "seconds from the request to its answer", lambda s: (s.observed.duration, "")
     ),
-    "progress": Target("how many progress notifications came", _progress),
+    "progress": Target("how many progress notifications came; only in `assert`", _progress),
     "notifications": Target(
         "the notifications that came, as a list; `notifications[*].method`",
         lambda s: (list(s.observed.notifications), ""),

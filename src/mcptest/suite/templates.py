@@ -56,13 +56,17 @@ def fill_in(text: str, fixture: str | None, captured: Mapping[str, str]) -> str:
 
 
 def fill_json(value: Any, variables: Mapping[str, str]) -> Any:
-    """Replace in every text at any depth, but not in the keys of mappings."""
+    """Replace in every text at any depth, but not in the keys of mappings.
+
+    Members come in the order of their names, as Go writes them and so mcp-assert sends them: the
+    order should mean nothing to a server, but then it need not differ either.
+    """
     if isinstance(value, str):
         return fill(value, variables)
     if isinstance(value, list):
         return [fill_json(item, variables) for item in value]
     if isinstance(value, Mapping):
-        return {key: fill_json(item, variables) for key, item in value.items()}
+        return {key: fill_json(item, variables) for key, item in sorted(value.items())}
     return value
 
 

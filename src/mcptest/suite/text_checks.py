@@ -33,7 +33,7 @@ def not_empty(expect: Expect, subject: Subject) -> Iterator[Outcome]:
     trimmed = trim_space(text)
     yield (
         Failure("not_empty", f"expected non-empty result, got: {quote(trimmed)}", True, text)
-        if matching.is_empty(text)
+        if matching.is_empty(text) or subject.observed.lists_nothing
         else None
     )
 

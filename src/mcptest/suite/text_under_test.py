@@ -56,6 +56,16 @@ def merge_pages(method: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, An
     return merged
 
 
+def listed_by(method: str, result: Any) -> Any:
+    """The array that an answer to this method is about; None for one that is about none."""
+    if not isinstance(result, dict):
+        return None
+    if method == "completion/complete":
+        completion = result.get("completion")
+        return completion.get("values") if isinstance(completion, dict) else None
+    return result.get(LISTS[method]) if method in LISTS else None
+
+
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
         yield from (item for item in value if isinstance(item, dict))

@@ -28,7 +28,7 @@ def check_property(
     *names: str,
     examples: int = 100,
     seed: int = 0,
-    max_time: float = 60.0,
+    max_time: float = 120.0,
     timeout: float = 5.0,
     allow_tools: Sequence[str] = (),
     strict: bool = False,

@@ -16,6 +16,7 @@ from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.peer.answers import NO_ANSWERS, Answers
 from mcptest.peer.client import Client
+from mcptest.peer.meeting import Met
 from mcptest.run.naming import ServerWords, target_of
 from mcptest.run.serving import Served, masker_for, serve
 from mcptest.transport.recorder import PARTIAL, was_interrupted
@@ -24,6 +25,8 @@ from mcptest.transport.target import Target
 _CLOSING = 5.0
 _sessions: WeakKeyDictionary[Client, Served] = WeakKeyDictionary()
 """What stands behind each client that was connected here."""
+_met: dict[tuple[object, ...], Met] = {}
+"""What a command was found to speak: asking takes one more process, so it is asked once."""
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -34,6 +37,8 @@ class Server(msgspec.Struct, frozen=True):
     command."""
     env: Mapping[str, str] = {}
     cwd: str | None = None
+    clean_env: bool = False
+    """It sees of our environment only what programs need, and what `env` names."""
     headers: Mapping[str, str] = {}
     transport: Literal["stdio", "http", "sse"] | None = None
     """None: what the name looks like."""
@@ -76,6 +81,7 @@ class Server(msgspec.Struct, frozen=True):
                 headers=self.headers,
                 env=self.env,
                 cwd=self.cwd,
+                clean_env=self.clean_env,
                 config=self.config,
             )
         )
@@ -91,12 +97,23 @@ class Server(msgspec.Struct, frozen=True):
             _sessions[served.client] = served
             interrupted = False
             try:
-                yield served.client.connect(Deadline.after(self.timeout))
+                yield self._begun(served)
             except BaseException as error:
                 interrupted = was_interrupted(type(error))
                 raise
             finally:
                 served.close(Deadline.after(_CLOSING), interrupted=interrupted)
+
+    def _begun(self, served: Served) -> Client:
+        client, target = served.client, served.target
+        key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
+        is_asked = target.way == "stdio" and _revision(self.revision) is None
+        if is_asked and (met := _met.pop(key, None)) is not None:
+            client.speak(met)
+        client.connect(Deadline.after(self.timeout))
+        if is_asked:
+            _met[key] = client.met
+        return client
 
     def _served(self, place: Path) -> Served:
         target = self.target

@@ -115,6 +115,7 @@ def _full_sessions(file: IO[bytes], name: str) -> Iterator[SessionSource]:
             transport=opened.transport,
             channel=opened.channel,
             spec_version=opened.spec_version,
+            revision_reason=opened.revision_reason,
         )
         for _ in rest:
             pass  # whoever did not read to the end still gets the next session

@@ -1,6 +1,6 @@
-"""What a server may see of our environment: an allow-list, and what the caller names.
+"""What a server sees of our environment: all of it, or an allow-list; and what the caller names.
 
-The caller's secrets are not the server's. Imports nothing: the first server of a run waits for it.
+See docs/decisions/0019-environment.md. Imports nothing: the first server of a run waits for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # What a program needs to find its files, its language and its terminal; then the same on Windows.
 # fmt: off
-INHERITED = frozenset((
+NEEDED = frozenset((
     "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR",
     "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES",
     "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME",
@@ -22,12 +22,19 @@ MARKER = "MCPTEST_SESSION"
 """The variable whose value is unique to one server: its descendants inherit it."""
 
 
-def server_environment(named: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
-    """What a server may see of our environment, with the variables that the caller names."""
-    inherited = {
+def server_environment(
+    named: Mapping[str, str], ours: Mapping[str, str], *, clean: bool = False
+) -> dict[str, str]:
+    """The variables of a server: ours, and over them those that the caller names.
+
+    `clean` keeps only what nearly every program needs of ours.
+    """
+    if not clean:
+        return dict(ours) | dict(named)
+    needed = {
         key: value
         for key, value in ours.items()
         # a value that starts with "()" is an exported shell function: code, not data
-        if (key in INHERITED or key.startswith("LC_")) and not value.startswith("()")
+        if (key in NEEDED or key.startswith("LC_")) and not value.startswith("()")
     }
-    return inherited | dict(named)
+    return needed | dict(named)

@@ -59,6 +59,7 @@ class ServerProcess:
         env: Mapping[str, str],
         cwd: str | None = None,
         *,
+        clean_env: bool = False,
         early: EarlyProcess | None = None,
     ) -> None:
         """Start it, unless it was started `early`: then it is watched from now on."""
@@ -73,7 +74,7 @@ class ServerProcess:
             from mcptest.transport.spawn import start
 
             mark = os.urandom(16).hex()
-            environment = server_environment(env, os.environ) | {MARKER: mark}
+            environment = server_environment(env, os.environ, clean=clean_env) | {MARKER: mark}
             self._popen = start(command, environment, cwd)
         self.pid = self._popen.pid
         live_servers.add(self.pid)

@@ -68,6 +68,7 @@ class StdioProxy:
         sink: Sink,
         env: Mapping[str, str],
         cwd: str | None = None,
+        clean_env: bool = False,
         flush: Callable[[], None] = lambda: None,
         limits: Limits = DEFAULT_LIMITS,
         patience: Deadline | None = None,
@@ -82,8 +83,7 @@ class StdioProxy:
         self._parent = os.getppid()
         self._alone: Deadline | None = None
         self._timed_out = False
-        # The client gave us the environment that it meant for the server.
-        self._process = ServerProcess(command, {**os.environ, **env}, cwd)
+        self._process = ServerProcess(command, env, cwd, clean_env=clean_env)
         for pipe in (0, 1, self._process.stdin, self._process.stdout):
             widen(pipe)
         # Closing one end tells every thread that the server is gone.

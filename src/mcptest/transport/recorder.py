@@ -78,7 +78,13 @@ class Recorder:
             raise UsageError(f"can't write the capture {path}: {error.strerror}") from None
 
     def begin(
-        self, *, label: str, transport: TransportName, peer: str, spec_version: str = "auto"
+        self,
+        *,
+        label: str,
+        transport: TransportName,
+        peer: str,
+        spec_version: str = "auto",
+        revision_reason: str = "",
     ) -> None:
         """Write the record that opens a session. A file may hold several, one after the other."""
         self(
@@ -88,6 +94,7 @@ class Recorder:
                 channel=os.urandom(8).hex(),
                 peer=peer.encode("utf-8", "backslashreplace").decode("utf-8"),
                 spec_version=spec_version,
+                revision_reason=revision_reason,
                 tool=f"mcptest {__version__}",
                 started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             )

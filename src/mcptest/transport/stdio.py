@@ -7,9 +7,12 @@ through a process descriptor even when a grandchild keeps the pipes open.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shlex
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -46,6 +49,11 @@ INBOX_RECORDS = 100_000
 _yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
+def unread_bytes(pipe: int) -> int:
+    """How much of what was written to a pipe nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 class Stdio:
     """A transport over the pipes of a process that it starts, unless it is given one, and ends."""
 
@@ -58,6 +66,7 @@ class Stdio:
         sink: Sink,
         env: Mapping[str, str] = NO_HEADERS,
         cwd: str | None = None,
+        clean_env: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         clock: Callable[[], float] | None = None,
         process: ServerProcess | None = None,
@@ -65,6 +74,7 @@ class Stdio:
         self._command = tuple(command)
         self._env = env
         self._cwd = cwd
+        self._clean_env = clean_env
         self._limits = limits
         self._sink = sink
         self._clock = clock or Clock()
@@ -97,13 +107,25 @@ class Stdio:
         return self._process.pid if self._process else None
 
     @property
+    def has_unread_input(self) -> bool:
+        """Whether the server has not read all that was written to it; False where nobody knows."""
+        if self._unsent:
+            return True
+        try:
+            return self._stdin is not None and unread_bytes(self._stdin) > 0
+        except OSError:
+            return False
+
+    @property
     def blank_lines(self) -> int:
         """Empty lines on stdout: harmless, and so no records."""
         return self._lines.blank_lines
 
     def open(self, deadline: Deadline) -> None:
         """Start the process. Whether it speaks is found out by talking to it."""
-        process = self._process or ServerProcess(self._command, self._env, self._cwd)
+        process = self._process or ServerProcess(
+            self._command, self._env, self._cwd, clean_env=self._clean_env
+        )
         self._process = process
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._poll.register(self._stdout, select.POLLIN)
@@ -418,6 +440,11 @@ class Stdio:
             self._await_exit(kill_by if step == "kill" else patience)
 
     # Words
+
+    @property
+    def unfinished(self) -> bytes:
+        """What has come of a line on stdout whose newline is still missing."""
+        return self._lines.unfinished
 
     def condition(self) -> str:
         """What else is known, as lines to append to a message: is it stopped, what did it say."""

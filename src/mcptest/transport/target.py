@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ import msgspec
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcptest.model.capture import TransportName
     from mcptest.transport.base import Sink, Transport
     from mcptest.transport.process import ServerProcess
@@ -28,9 +31,11 @@ class Target(msgspec.Struct, frozen=True):
     url: str = ""
     env: Mapping[str, str] = {}
     cwd: str | None = None
+    clean_env: bool = False
+    """It does not see all of our environment, but what programs need and what `env` names."""
     headers: Mapping[str, str] = {}
     referenced: tuple[str, ...] = ()
-    """Values of our environment that a configuration put into the command or URL."""
+    """Secrets of our environment that a configuration put into the command or URL."""
 
     @property
     def peer(self) -> str:
@@ -39,10 +44,19 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be written anywhere."""
-        from mcptest.model.masking import secrets_of_environment, secrets_of_header
+        from mcptest.model.masking import (
+            secrets_of_command,
+            secrets_of_environment,
+            secrets_of_headers,
+        )
 
-        headers = (part for value in self.headers.values() for part in secrets_of_header(value))
-        return (*secrets_of_environment(self.env), *headers, *self.referenced)
+        inherited = {} if self.way != "stdio" or self.clean_env else os.environ
+        return (
+            *secrets_of_environment({**inherited, **self.env}),
+            *secrets_of_headers(self.headers),
+            *secrets_of_command(self.command),
+            *self.referenced,
+        )
 
 
 # -P: no module of the current folder takes the place of one of ours.
@@ -69,6 +83,7 @@ def transport_for(
             sink=sink,
             env=target.env,
             cwd=target.cwd,
+            clean_env=target.clean_env,
             limits=limits,
             process=process,
         )
@@ -79,3 +94,15 @@ def transport_for(
     from mcptest.transport.streamable import StreamableHttp
 
     return StreamableHttp(target.url, sink=sink, headers=target.headers, limits=limits)
+
+
+def reach_of(
+    target: Target, process: ServerProcess | None = None
+) -> Callable[[TransportName | None, Sink], Transport]:
+    """How to make connections to a target; `process` is the server of the first one."""
+    running = [process] if process is not None else []
+
+    def reach(way: TransportName | None, sink: Sink) -> Transport:
+        return transport_for(target, sink, way=way, process=running.pop() if running else None)
+
+    return reach

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from mcptest.model.message import id_key
+from mcptest.model.message import ABSENT, id_key
 
 Request = TypeVar("Request")
 _MOST_RANGES = 4096  # scattered integers would make each insertion dearer than the one before
@@ -99,11 +99,13 @@ def _overlaps(
 class InFlight(Generic[Request]):
     """The requests of one sender: those that wait for their answer, and the ids of the others."""
 
-    __slots__ = ("seen", "waiting")
+    __slots__ = ("malformed", "seen", "waiting")
 
     def __init__(self) -> None:
         self.waiting: dict[Any, Request] = {}
         self.seen = IdSet()
+        self.malformed = IdSet()
+        """Ids in messages that are no requests by their shape, which may be answered anyway."""
 
     def sent(self, identifier: Any, request: Request) -> bool:
         """A request goes out; False when its id was used before."""
@@ -118,16 +120,23 @@ class InFlight(Generic[Request]):
     def find(self, identifier: Any) -> Request | None:
         return self.waiting.get(id_key(identifier))
 
+    def forget_settled(self) -> None:
+        """Only what waits is still known: whoever counts from the beginning again may do so."""
+        self.seen = IdSet()
+        for key in self.waiting:
+            self.seen.add(key)
+
     def twin_of_other_type(self, identifier: Any) -> Request | None:
-        """A waiting request whose id differs in its JSON type alone: 1 for "1", or 1.0 for 1."""
-        if isinstance(identifier, str):
-            return self.waiting.get(int(identifier)) if _is_small_integer(identifier) else None
-        if isinstance(identifier, bool) or not isinstance(identifier, int | float):
-            return None
-        found = self.waiting.get(str(identifier))
-        if found is None and isinstance(identifier, float) and identifier.is_integer():
-            found = self.waiting.get(int(identifier))
-        return found
+        """A waiting request whose id differs in its JSON type alone: 1 for "1"."""
+        return self.waiting.get(id_of_other_type(identifier))
+
+
+def id_of_other_type(identifier: Any) -> Any:
+    """The id that a peer may have made this one of by changing its JSON type; else ABSENT."""
+    if isinstance(identifier, str):
+        return int(identifier) if _is_small_integer(identifier) else ABSENT
+    key = id_key(identifier)
+    return str(key) if type(key) is int else ABSENT
 
 
 def _is_small_integer(text: str) -> bool:

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import ABSENT, Flaw, Kind, Message, Problem, json_type
+from mcptest.model.revision import Revision
 from mcptest.model.show import show
-from mcptest.wire.jsontext import read_json
+from mcptest.wire.jsontext import duplicate_keys, read_json, write_json
+
+_MEMBERS = frozenset({"id", "method", "params", "result", "error"})
+_IN_BATCH = Problem(Flaw.IN_BATCH, "it stands in an array of messages")
+_TOLERABLE = frozenset({Flaw.DUPLICATE_KEY, Flaw.LONE_SURROGATE, Flaw.HUGE_NUMBER})
 
 
 def decode(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> Message:
     """Read one frame. Never raises: what could not be read is a message of kind INVALID."""
     value, problems = read_json(raw, depth)
     if isinstance(value, list):
-        items = tuple(Message(b"", kind_of(item), item) for item in value)
+        inside = (*problems, _IN_BATCH)
+        items = tuple(Message(b"", kind_of(item), item, inside) for item in value)
         return Message(raw, Kind.BATCH, value, problems, items)
     return Message(raw, kind_of(value), value, problems)
 
@@ -32,9 +40,105 @@ def kind_of(value: Any) -> Kind:
         if "result" in value or "error" in value:
             return Kind.INVALID
         return Kind.REQUEST if "id" in value else Kind.NOTIFICATION
-    if "result" in value:
-        return Kind.INVALID if "error" in value else Kind.RESULT
-    return Kind.ERROR if "error" in value else Kind.INVALID
+    if "result" not in value:
+        return Kind.ERROR if "error" in value else Kind.INVALID
+    if "error" not in value or value["error"] is None:
+        return Kind.RESULT  # with a null beside it, as JSON-RPC 1.0 had it
+    return Kind.ERROR if value["result"] is None else Kind.INVALID
+
+
+def is_meant_as_message(message: Message) -> bool:
+    """Whether bytes that stand where anything may stand are an attempt at a JSON-RPC message.
+
+    `jsonrpc` says so. Without it the members have to be those of JSON-RPC and no others: a log
+    line may well have a `method`, and the body of a refusal an `error`.
+    """
+    value = message.value
+    if type(value) is dict:
+        return _is_meant(value)
+    if type(value) is list:
+        return not value or any(type(item) is dict and _is_meant(item) for item in value)
+    # Zero bytes are those of UTF-16, in which a message is one all the same.
+    return value is ABSENT and b'"jsonrpc"' in message.raw.replace(b"\0", b"")
+
+
+def _is_meant(value: dict[str, Any]) -> bool:
+    if "jsonrpc" in value:
+        return True
+    answers = "id" in value and ("result" in value or "error" in value)
+    return ("method" in value or answers) and value.keys() <= _MEMBERS
+
+
+def answer_problems(message: Message, revision: Revision | None) -> tuple[Problem, ...]:
+    """What is wrong with the form of an answer that was matched to its request.
+
+    Which of these a client should refuse, `is_tolerable` says. In `revision` an answer may have
+    to stand alone; None: it is not agreed on yet.
+    """
+    if message.value is ABSENT:
+        return message.problems
+    problems = list(message.problems)
+    if revision is Revision.V2025_03_26:  # the one revision in which answers may be batched
+        problems = [one for one in problems if one.flaw is not Flaw.IN_BATCH]
+    # An error without an id was matched by the HTTP exchange that carried it.
+    lost_id = {Flaw.ID_NULL, Flaw.ID_MISSING} if message.kind is Kind.ERROR else ()
+    if not _is_plain_answer(message.value):
+        problems += (one for one in envelope_problems(message.value) if one.flaw not in lost_id)
+    if message.raw and (repeated := duplicate_keys(message.raw, message.value)):
+        reason = f"the key {show(repr(repeated[0]), 60)} occurs twice in one object"
+        problems.append(Problem(Flaw.DUPLICATE_KEY, reason))
+    return tuple(problems)
+
+
+def _is_plain_answer(value: Any) -> bool:
+    """The usual answer, recognised without building a list of problems."""
+    return (
+        type(value) is dict
+        and value.get("jsonrpc") == "2.0"
+        and type(value.get("id")) in (int, str)
+        and "method" not in value
+        and ("result" in value) != (type(value.get("error")) is dict)
+        and ("result" in value) != ("error" in value)
+    )
+
+
+def is_tolerable(problem: Problem) -> bool:
+    """Whether JSON allows it, so that it is worth a warning and no more.
+
+    RFC 8259 says that keys SHOULD be unique, and that escapes of lone surrogates and numbers of any
+    size fit its grammar, while what they are read as differs from parser to parser.
+    """
+    return problem.flaw in _TOLERABLE
+
+
+class Faults(msgspec.Struct, frozen=True):
+    """What is wrong with the form of an answer, in words; empty where nothing is."""
+
+    refused: str = ""
+    """By JSON, JSON-RPC 2.0 or MCP the message must not be like this."""
+    warned: str = ""
+
+
+def faults_of_answer(message: Message, revision: Revision | None) -> Faults:
+    """The one reading of an answer's form, for every command that takes one.
+
+    See docs/answers.md. `revision` is None until it is agreed on.
+    """
+    problems = answer_problems(message, revision)
+    if not problems:
+        return _NO_FAULTS
+    shown = show(message.raw or write_json(message.value), 200)
+    words: dict[bool, list[str]] = {True: [], False: []}
+    for one in problems:
+        words[is_tolerable(one)].append(one.reason)
+    refused, warned = (
+        f"{'; '.join(dict.fromkeys(words[tolerable]))}: {shown}" if words[tolerable] else ""
+        for tolerable in (False, True)
+    )
+    return Faults(refused, warned)
+
+
+_NO_FAULTS = Faults()
 
 
 def is_valid_jsonrpc(value: Any) -> bool:
@@ -98,7 +202,7 @@ def _check_members(value: dict[str, Any], problems: list[Problem]) -> None:
     if not (has_method or has_result or has_error):
         problems.append(Problem(Flaw.NO_MEMBER, "none of method, result and error is present"))
     if has_result and has_error:
-        problems.append(Problem(Flaw.RESULT_AND_ERROR, "both result and error are present"))
+        problems.append(Problem(Flaw.RESULT_AND_ERROR, _why_not_both(value)))
     if has_method and (has_result or has_error):
         answer = "result" if has_result else "error"
         problems.append(Problem(Flaw.METHOD_AND_ANSWER, f"both method and {answer} are present"))
@@ -108,7 +212,7 @@ def _check_members(value: dict[str, Any], problems: list[Problem]) -> None:
                 Flaw.METHOD_NOT_STRING, f"method is {_a(value['method'])}, not a string", "/method"
             )
         )
-    if has_error and not isinstance(value["error"], dict):
+    if has_error and not isinstance(value["error"], dict) and not has_result:
         problems.append(
             Problem(Flaw.ERROR_TYPE, f"error is {_a(value['error'])}, not an object", "/error")
         )
@@ -121,12 +225,24 @@ def _check_id(value: dict[str, Any], problems: list[Problem]) -> None:
             problems.append(Problem(Flaw.ID_MISSING, "a result without the id of its request"))
     elif identifier is None:
         problems.append(Problem(Flaw.ID_NULL, "id is null", "/id"))
-    elif type(identifier) is not int and type(identifier) is not str:
+    elif not is_request_id(identifier):
         problems.append(
             Problem(
                 Flaw.ID_TYPE, f"id is {show(repr(identifier), 40)}, not a string or integer", "/id"
             )
         )
+
+
+def _why_not_both(value: dict[str, Any]) -> str:
+    for null, other in (("error", "result"), ("result", "error")):
+        if value[null] is None:
+            return f"{null} is null beside the {other}: only one of them may be there"
+    return "both result and error are present"
+
+
+def is_request_id(value: Any) -> bool:
+    """A string or an integer, which JSON may write as 2.0."""
+    return type(value) in {int, str} or (type(value) is float and value.is_integer())
 
 
 def _a(value: Any) -> str:

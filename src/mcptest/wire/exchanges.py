@@ -20,7 +20,7 @@ from mcptest.model.errors import UsageError
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import ABSENT, Kind, Message, id_key
 from mcptest.model.show import show
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import decode, is_meant_as_message
 
 EXPECTED = (
     "expected a session object with server_label, server_capabilities and exchanges, "
@@ -285,6 +285,8 @@ def exchanges_of(records: Iterable[AnyRecord]) -> dict[str, Any]:
         if type(record) is not Frame:
             continue
         message = decode(record.raw)
+        if record.stream is None and not is_meant_as_message(message):
+            continue  # noise
         for item in message.items or (message,):
             raw = msgspec.Raw(item.raw or msgspec.json.encode(item.value))
             if record.sender == "client" and item.method is not None:

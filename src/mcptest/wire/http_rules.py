@@ -10,7 +10,7 @@ import base64
 import binascii
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mcptest.model.revision import Revision
@@ -123,6 +123,23 @@ class Body(enum.Enum):
 def media_type(content_type: str | None) -> str:
     """`application/json` from `Application/JSON; charset=utf-8`; empty when there is none."""
     return (content_type or "").partition(";")[0].strip().lower()
+
+
+def is_event_stream(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether a response with these headers is a stream of events, each of them a message."""
+    return any(
+        name.lower() == "content-type" and media_type(value) == SSE_TYPE for name, value in headers
+    )
+
+
+def may_say_anything(method: str, status: int, headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether the body of such a response need not be a message.
+
+    That of a refusal need not, nor what stands below an acceptance or answers a GET or DELETE.
+    """
+    if is_event_stream(headers):
+        return False
+    return method != "POST" or status >= 400 or status in {202, 204}
 
 
 def classify_response(method: str, status: int, content_type: str | None) -> Body:

@@ -42,6 +42,16 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     return _explain(raw, depth)
 
 
+def write_json(value: Any) -> bytes:
+    """A value as JSON. Half a surrogate pair that a peer gave us goes back as it came."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
 def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
     """Keys that occur twice in one object of `raw`, whose decoded form is `value`."""
     try:

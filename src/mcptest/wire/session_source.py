@@ -23,6 +23,8 @@ class SessionSource:
     transport: TransportName | None = None
     channel: str | None = None
     spec_version: str = ""
+    revision_reason: str = ""
+    """Why the client that recorded it spoke the revision that it did."""
     server_capabilities: Any = ABSENT
     """What the public form says beside its exchanges; ABSENT in the full form."""
 

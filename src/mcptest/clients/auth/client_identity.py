@@ -153,6 +153,7 @@ PRE_REGISTRATION = auth_scenario(
             references=reference("registration", f"{AUTHORIZATION}#preregistration"),
         ),
     ),
+    revisions=SINCE_2025_06_18,
 )
 
 

@@ -14,9 +14,15 @@ from mcptest.clients.auth.plan import (
     AuthPlan,
 )
 from mcptest.clients.auth.resource_checks import resource_checks
-from mcptest.clients.auth.scenarios import ONLY_2025_03_26, ONLY_2026_07_28, auth_scenario
+from mcptest.clients.auth.scenarios import (
+    ONLY_2025_03_26,
+    ONLY_2026_07_28,
+    SINCE_2025_06_18,
+    SINCE_2025_11_25,
+    auth_scenario,
+)
 from mcptest.clients.auth.steps import AUTHORIZATION, DISCOVERY, NEW_AUTHORIZATION, check
-from mcptest.clients.rows import bad, good, reference
+from mcptest.clients.rows import bad, good, missing, reference
 from mcptest.clients.scenario import Check, Row, Scenario
 from mcptest.clients.seen import Seen
 from mcptest.model.conformance import Reference
@@ -77,7 +83,12 @@ def _places(name: str, title: str, plan: AuthPlan, *traps: Check) -> Scenario:
         f" authorization server is at `{plan.metadata_path}`."
     )
     checks = (*steps.whole_flow(plan), *resource_checks(plan), *traps)
-    return auth_scenario(name, title, description, plan, checks, suites=("metadata",))
+    # Metadata that is not announced, and that of OpenID, came with 2025-11-25.
+    older = plan.announces_prm and plan.metadata_path == OAUTH_METADATA
+    revisions = SINCE_2025_06_18 if older else SINCE_2025_11_25
+    return auth_scenario(
+        name, title, description, plan, checks, revisions=revisions, suites=("metadata",)
+    )
 
 
 _DEFAULT = AuthPlan()
@@ -145,7 +156,7 @@ BACKCOMPAT = (
 
 def _stops_at_foreign_resource(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     if not flow.of_the_resource(seen, plan):
-        yield bad("the client did not get there: it never read the metadata of the resource")
+        yield missing("it did not get there: it never read the metadata of the resource")
         return
     for one in flow.authorizations(seen, plan) + flow.token_requests(seen, plan):
         yield bad(f"went on for {_FOREIGN_RESOURCE}, which is not this server", one)
@@ -154,7 +165,7 @@ def _stops_at_foreign_resource(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
 
 def _stops_at_foreign_issuer(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     if not flow.of_the_issuer(seen, plan):
-        yield bad("the client did not get there: it never read the authorization server's metadata")
+        yield missing("it did not get there: it never read the authorization server's metadata")
         return
     used = flow.registrations, flow.authorizations, flow.token_requests
     for one in (one for find in used for one in find(seen, plan)):

@@ -8,7 +8,7 @@ from mcptest.clients.auth import flow, steps
 from mcptest.clients.auth.plan import FOREIGN_ISSUER, AuthPlan
 from mcptest.clients.auth.scenarios import ONLY_2026_07_28, auth_scenario
 from mcptest.clients.auth.steps import NEW_AUTHORIZATION, check
-from mcptest.clients.rows import bad, good, reference
+from mcptest.clients.rows import bad, good, missing, reference
 from mcptest.clients.scenario import Row, Scenario
 from mcptest.clients.seen import Seen
 from mcptest.model.conformance import Reference
@@ -26,11 +26,11 @@ def goes_on(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
 def stops(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     """A client that never came so far has decided nothing."""
     if plan.metadata_path is not None and not flow.of_the_issuer(seen, plan):
-        yield bad("the client did not get there: it never read the authorization server's metadata")
+        yield missing("it did not get there: it never read the authorization server's metadata")
         return
     redirects = flow.redirects(seen, plan)
     if not redirects:
-        yield bad("the client did not get there: it has no authorization response to look at")
+        yield missing("the client did not get there: it has no authorization response to look at")
         return
     for one in flow.token_requests(seen, plan):
         yield bad("the code was used, although the response was to be thrown away", one)

@@ -17,7 +17,7 @@ from mcptest.clients.auth.plan import (
 from mcptest.clients.auth.scenarios import ONLY_2026_07_28, auth_scenario
 from mcptest.clients.auth.steps import AUTHORIZATION, REGISTRATION, check
 from mcptest.clients.auth.token_handling import OURS
-from mcptest.clients.rows import bad, good, reference, verdict
+from mcptest.clients.rows import bad, good, missing, reference, verdict
 from mcptest.clients.scenario import Row
 from mcptest.clients.seen import Seen
 from mcptest.peer.scripted.script import MCP
@@ -102,7 +102,7 @@ DISCOVERY_ORDER = auth_scenario(
 def _keeps_credentials_to_itself(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     read = flow.of_the_resource(seen, plan)
     if not read:
-        yield bad("the client did not get there: it never read which authorization server it is")
+        yield missing("it did not get there: it never read which authorization server it is")
         return
     for one in flow.authorizations(seen, plan):
         if one.query.get("client_id") == plan.client_id:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.clients.auth.plan import AuthPlan
-from mcptest.clients.auth.protected_server import ProtectedServer
+from mcptest.clients.auth.protected_server import TOOL, ProtectedServer
 from mcptest.clients.scenario import Check, Scenario
 from mcptest.model.revision import Revision
 
@@ -33,8 +33,9 @@ def auth_scenario(
         description=description if gives_up else description + _USES_TOOL,
         revisions=revisions,
         suites=frozenset({"auth", *newest_only, *suites}),
-        make=lambda revision: ProtectedServer(plan),
+        make=lambda: ProtectedServer(plan),
         checks=checks,
+        context={"toolCalls": [{"name": TOOL, "arguments": {}}]},
         transports=frozenset({"http"}),
         client_may_fail=gives_up,
     )

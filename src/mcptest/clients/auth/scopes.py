@@ -9,7 +9,7 @@ from mcptest.clients.auth.plan import AuthPlan
 from mcptest.clients.auth.protected_server import MOST_REFUSALS
 from mcptest.clients.auth.scenarios import ONLY_2026_07_28, auth_scenario
 from mcptest.clients.auth.steps import AUTHORIZATION, NEW_AUTHORIZATION, STATELESS, check
-from mcptest.clients.rows import bad, good, reference, shown, warned
+from mcptest.clients.rows import bad, good, missing, reference, shown, warned
 from mcptest.clients.scenario import Check, Row
 from mcptest.clients.seen import Seen, Visited
 from mcptest.model.conformance import Status
@@ -181,7 +181,7 @@ def _knows_when_it_is_enough(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     if not attempts:
         return
     if not refused:
-        yield bad("the client did not get there: no request of its was refused with 403")
+        yield missing("the client did not get there: no request of its was refused with 403")
     elif len(attempts) > MOST_REFUSALS:
         message = f"{len(attempts)} authorizations, expected {MOST_REFUSALS} at most"
         yield bad(message, attempts[MOST_REFUSALS], attempts=len(attempts))

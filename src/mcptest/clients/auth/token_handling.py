@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from mcptest.clients.auth import flow, steps
 from mcptest.clients.auth.issuers import stops
 from mcptest.clients.auth.plan import AuthPlan
-from mcptest.clients.auth.scenarios import auth_scenario
+from mcptest.clients.auth.scenarios import SINCE_2025_06_18, auth_scenario
 from mcptest.clients.auth.steps import AUTHORIZATION, check
-from mcptest.clients.rows import bad, good, reference, shown, skipped, verdict, warned
+from mcptest.clients.rows import bad, good, missing, reference, shown, skipped, verdict, warned
 from mcptest.clients.scenario import Row
 from mcptest.clients.seen import Seen
 from mcptest.model.conformance import Status
@@ -165,6 +165,7 @@ TOKEN_HANDLING = auth_scenario(
             references=_REDIRECTION,
         ),
     ),
+    revisions=SINCE_2025_06_18,
     suites=OURS,
 )
 
@@ -201,6 +202,7 @@ STATE_MISMATCH = auth_scenario(
             references=_REDIRECTION,
         ),
     ),
+    revisions=SINCE_2025_06_18,
     suites=OURS,
     gives_up=True,
 )
@@ -212,7 +214,7 @@ STATE_MISMATCH = auth_scenario(
 def _refuses_without_pkce(seen: Seen, plan: AuthPlan) -> Iterator[Row]:
     metadata = flow.of_the_issuer(seen, plan)
     if not metadata:
-        yield bad("the client did not get there: it never read the authorization server's metadata")
+        yield missing("it did not get there: it never read the authorization server's metadata")
         return
     for one in flow.authorizations(seen, plan) + flow.token_requests(seen, plan):
         yield bad("goes on, although the authorization server does not say that it has PKCE", one)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcptest.clients.rows import bad, good, reference, shown
-from mcptest.clients.scenario import Check, Judge, Row, Scenario
+from mcptest.clients.rows import bad, good, missing, reference, shown
+from mcptest.clients.scenario import EVERY_REVISION, WITH_HANDSHAKE, Check, Judge, Row, Scenario
 from mcptest.clients.seen import Seen
 from mcptest.model.revision import Revision
 from mcptest.peer.scripted.conforming import Conforming
 from mcptest.peer.scripted.script import Call, Obj
 
-REVISIONS = frozenset({Revision.V2025_06_18, Revision.V2025_11_25, Revision.V2026_07_28})
 OURS = frozenset({"ours", "resilience"})
 AFTERWARDS = "afterwards"
 HUGE = 8 * 1024 * 1024
@@ -60,7 +59,7 @@ def goes_on(wrong: str = GoingWrong.wrong) -> Judge:
         first = seen.calls(wrong)
         after = [one for one in seen.calls(AFTERWARDS) if first and one.place > first[0].place]
         if not first:
-            yield bad(f"the client did not call {wrong}")
+            yield missing(f"the client did not call {wrong}")
         elif not after:
             yield bad(f"after the call of {wrong} the client did not call {AFTERWARDS}", first[0])
         else:
@@ -92,7 +91,7 @@ def scenario(
     *,
     more: Sequence[Check] = (),
     transports: frozenset[str] = frozenset({"http", "stdio"}),
-    revisions: frozenset[Revision] = REVISIONS,
+    revisions: frozenset[Revision] = EVERY_REVISION,
 ) -> Scenario:
     return Scenario(
         name=name,
@@ -101,7 +100,7 @@ def scenario(
         " context, one after the other, whatever becomes of each.",
         revisions=revisions,
         suites=OURS,
-        make=lambda revision: script(),
+        make=script,
         context=both_called(),
         transports=transports,
         checks=(
@@ -222,7 +221,6 @@ def _answers_ping(seen: Seen) -> Iterator[Row]:
             yield bad("ping is answered with an empty result", said)
 
 
-_HANDSHAKE = frozenset({Revision.V2025_06_18, Revision.V2025_11_25})
 _PING = reference("ping", "2025-11-25/basic/utilities/ping")
 
 SCENARIOS = (
@@ -293,7 +291,7 @@ SCENARIOS = (
                 description="the session goes on",
                 judge=_http_error_is_no_end,
                 references=reference("sessions", "2025-11-25/basic/transports#session-management"),
-                revisions=_HANDSHAKE,
+                revisions=WITH_HANDSHAKE,
             ),
         ),
     ),
@@ -302,7 +300,7 @@ SCENARIOS = (
         "Requests of the server",
         "While the first tool runs, the server sends a request that no client knows, and a ping.",
         UnknownRequests,
-        revisions=_HANDSHAKE,
+        revisions=WITH_HANDSHAKE,
         more=(
             Check(
                 id="server-requests-unknown-refused",

@@ -12,15 +12,16 @@ from typing import Any
 
 import msgspec
 
-from mcptest.clients.rows import bad, good, reference, shown, skipped
-from mcptest.clients.scenario import Check, Judge, Row, Scenario
-from mcptest.clients.seen import Said, Seen
+from mcptest.clients.rows import bad, good, missing, reference, shown, skipped, untestable
+from mcptest.clients.scenario import EVERY_REVISION, Check, Judge, Row, Scenario
+from mcptest.clients.scenarios.answers import tool
+from mcptest.clients.seen import Said, Seen, declared_on, declares_forms
 from mcptest.model.message import Kind
 from mcptest.model.revision import Era, Revision
 from mcptest.peer.scripted.conforming import Conforming
-from mcptest.peer.scripted.script import META_PREFIX, Call, Obj
+from mcptest.peer.scripted.request_checks import CAPABILITIES
+from mcptest.peer.scripted.script import Call, Obj
 
-CAPABILITIES = META_PREFIX + "clientCapabilities"
 PATIENCE = 5.0
 """How long a request of ours is waited for after the client has shown that it answers others."""
 ALIVE = "alive-"
@@ -35,17 +36,14 @@ class Probe(msgspec.Struct, frozen=True):
     params: Obj
     declared: Callable[[Obj], bool]
     answers: Callable[[Obj], bool]
-    since: Revision = Revision.V2025_06_18
+    """It is an answer of someone who has the capability."""
+    proves: Callable[[Obj], bool]
+    """It can't come from anyone else: a refusal may be worded as an answer."""
+    since: Revision = Revision.V2024_11_05
 
 
 def _has(capability: str) -> Callable[[Obj], bool]:
     return lambda declared: capability in declared
-
-
-def _has_form(declared: Obj) -> bool:
-    """An empty object means the form, as it did before there was anything else."""
-    elicitation = declared.get("elicitation")
-    return isinstance(elicitation, dict) and ("form" in elicitation or "url" not in elicitation)
 
 
 def _has_url(declared: Obj) -> bool:
@@ -54,7 +52,20 @@ def _has_url(declared: Obj) -> bool:
 
 
 def _decides(result: Obj) -> bool:
-    return result.get("action") in {"accept", "decline", "cancel"}
+    """Someone looked at it. `cancel` is what comes when nobody did."""
+    return result.get("action") in {"accept", "decline"}
+
+
+def _consents(result: Obj) -> bool:
+    return result.get("action") == "accept"
+
+
+def _dismisses(result: Obj) -> bool:
+    return result.get("action") == "cancel"
+
+
+def _lists_roots(result: Obj) -> bool:
+    return isinstance(result.get("roots"), list)
 
 
 def _samples(result: Obj) -> bool:
@@ -70,7 +81,8 @@ PROBES = (
         "roots/list",
         {},
         _has("roots"),
-        lambda result: isinstance(result.get("roots"), list),
+        _lists_roots,
+        _lists_roots,
     ),
     Probe(
         "sampling",
@@ -79,14 +91,17 @@ PROBES = (
         {"messages": _MESSAGES, "maxTokens": 16},
         _has("sampling"),
         _samples,
+        _samples,
     ),
     Probe(
         "elicitation-form",
         "probe_elicitation_form",
         "elicitation/create",
         {"mode": "form", "message": "Go on?", "requestedSchema": _CONFIRM},
-        _has_form,
+        declares_forms,
         _decides,
+        _consents,
+        Revision.V2025_06_18,
     ),
     Probe(
         "elicitation-url",
@@ -100,6 +115,7 @@ PROBES = (
         },
         _has_url,
         _decides,
+        _consents,
         Revision.V2025_11_25,
     ),
 )
@@ -110,13 +126,6 @@ def probes_of(revision: Revision) -> list[Probe]:
     return [probe for probe in PROBES if probe.since <= revision]
 
 
-def declared_on(said: Said) -> Obj:
-    """What one request declares: in `_meta`, or in initialize."""
-    where = said.params.get("capabilities") if said.method == "initialize" else None
-    declared = said.meta.get(CAPABILITIES) if where is None else where
-    return declared if isinstance(declared, dict) else {}
-
-
 # -- the scripts -----------------------------------------------------------------------------------
 
 
@@ -124,26 +133,19 @@ class Probing(Conforming):
     """Asks for what was declared; with `illegally`, for what was not."""
 
     illegally = False
+    checks_requests = False
 
-    def __init__(self, revision: Revision) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._declared_once: Obj = {}
         self._waiting: dict[str, Call] = {}
         self._asked = 0
-        self.tools = tuple(
-            {
-                "name": probe.tool,
-                "description": f"Asks the client for {probe.name}",
-                "inputSchema": {"type": "object", "properties": {}},
-            }
-            for probe in probes_of(revision)
-        )
 
-    def request(self, call: Call) -> None:
-        if call.method == "initialize":
-            declared = call.params.get("capabilities")
-            self._declared_once = declared if isinstance(declared, dict) else {}
-        super().request(call)
+    def list_tools(self, call: Call) -> None:
+        tools = [
+            tool(probe.tool, f"Asks the client for {probe.name}")
+            for probe in probes_of(self.stage.revision)
+        ]
+        call.result({"tools": tools})
 
     def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
         probe = BY_TOOL.get(name)
@@ -151,16 +153,15 @@ class Probing(Conforming):
             super().call_tool(call, name, arguments)
         elif "inputResponses" in call.params:
             self.text(call, "thank you")
-        elif probe.declared(self._declared(call)) is self.illegally:
+        elif (
+            not self.stage.asks_for_capabilities
+            or probe.declared(self.declared(call)) is self.illegally
+        ):
             self.text(call, f"{probe.name} is not asked for here")
         elif self.stage.stateless:
             self._ask_back(call, probe)
         else:
             self._ask_now(call, probe)
-
-    def _declared(self, call: Call) -> Obj:
-        declared = call.meta.get(CAPABILITIES) if self.stage.stateless else self._declared_once
-        return declared if isinstance(declared, dict) else {}
 
     def _ask_back(self, call: Call, probe: Probe) -> None:
         self._note(probe)
@@ -174,7 +175,9 @@ class Probing(Conforming):
         self._asked += 1
         identifier = f"{probe.name}-{self._asked}"
         self._waiting[identifier] = call
-        call.ask(identifier, probe.method, probe.params)
+        has_modes = self.stage.revision >= Revision.V2025_11_25
+        params = {key: value for key, value in probe.params.items() if has_modes or key != "mode"}
+        call.ask(identifier, probe.method, params)
         call.ask(ALIVE + identifier, "ping", {})
 
     def answered(self, message: Obj) -> None:
@@ -277,10 +280,10 @@ def _honours(probe: Probe) -> Judge:
         malformed = _malformed(seen, probe)
         if malformed is not None:
             yield malformed
-        elif not _ever_declared(seen, probe):
+        elif not seen.declares(probe.declared):
             yield _undeclared(seen, probe)
-        elif seen.mode == "permissive":
-            yield good(seen.requests()[0])
+        elif seen.mode != "probe":
+            yield good(seen.requests()[0])  # only what is declared is looked at
         else:
             yield from _fulfilled(seen, probe)
 
@@ -290,12 +293,16 @@ def _honours(probe: Probe) -> Judge:
 def _fulfilled(seen: Seen, probe: Probe) -> Iterator[Row]:
     asked = list(asked_for(seen, probe))
     if not asked and seen.calls(probe.tool):
-        yield skipped("the call itself does not declare it: see capabilities-on-every-request")
+        yield skipped(f"the call of {probe.tool} itself does not declare it, so it was not asked")
     elif not asked:
-        yield bad(f"{probe.name} is declared, but {probe.tool} was not called, so it was not asked")
+        yield missing(
+            f"{probe.name} is declared, but {probe.tool} was not called, so it was not asked"
+        )
     for one in asked:
         if one.result is not None and probe.answers(one.result):
             yield good(one.answer)
+        elif one.result is not None and _dismisses(one.result):
+            yield untestable("the elicitation was answered with cancel, which shows nothing")
         elif one.answer is None:
             yield bad(f"{probe.name} is declared, and a request for it got no answer", one.where)
         else:
@@ -306,13 +313,9 @@ def _fulfilled(seen: Seen, probe: Probe) -> Iterator[Row]:
 def _undeclared(seen: Seen, probe: Probe) -> Row:
     if seen.mode == "strict":
         return bad(f"{probe.name} is not declared (strict)", seen.requests()[0])
-    if probe.name in seen.claims:
+    if seen.mode == "probe" and probe.name in seen.claims:
         return bad(f"the client is said to support {probe.name}, and does not declare it")
     return skipped(f"{probe.name} is optional, and not declared")
-
-
-def _ever_declared(seen: Seen, probe: Probe) -> bool:
-    return any(probe.declared(declared_on(said)) for said in seen.requests())
 
 
 def _malformed(seen: Seen, probe: Probe) -> Row | None:
@@ -328,14 +331,12 @@ def _on_every_request(seen: Seen) -> Iterator[Row]:
     if seen.revision.era is not Era.STATELESS:
         yield skipped("said once, in initialize")
         return
-    requests = seen.requests()
-    for said in requests[1:]:
-        first, now = set(declared_on(requests[0])), set(declared_on(said))
-        if first != now:
-            missing = ", ".join(sorted(first ^ now))
-            yield bad(f"{said.method} declares other capabilities than before: {missing}", said)
+    for said in seen.requests():
+        declared = said.meta.get(CAPABILITIES)
+        if not isinstance(declared, dict):
+            yield bad(f"{said.method} does not say what the client can do, not even {{}}", said)
             return
-    for said in requests[:1]:
+    for said in seen.requests()[:1]:
         yield good(said)
 
 
@@ -348,16 +349,19 @@ def _keeps_quiet(probe: Probe) -> Judge:
         if probe.since > seen.revision:
             yield skipped(f"not in {seen.revision}")
             return
-        if _ever_declared(seen, probe):
+        if seen.mode != "probe":
+            yield skipped("only --capabilities probe asks for what is not declared")
+            return
+        if seen.declares(probe.declared):
             yield skipped(f"{probe.name} is declared; the other scenario asks for it")
             return
         asked = list(asked_for(seen, probe))
         if not asked and any(True for other in PROBES for _ in asked_for(seen, other)):
             yield skipped("the client gave up when it was asked for something else")
         elif not asked:
-            yield bad(f"the client did not call {probe.tool}, so it could not be asked")
+            yield missing(f"the client did not call {probe.tool}, so it could not be asked")
         for one in asked:
-            if one.result is not None and probe.answers(one.result):
+            if one.result is not None and probe.proves(one.result):
                 yield bad(f"{probe.name} was fulfilled without being declared", one.answer)
             else:
                 yield good(one.where)
@@ -365,7 +369,6 @@ def _keeps_quiet(probe: Probe) -> Judge:
     return judge
 
 
-_REVISIONS = frozenset({Revision.V2025_06_18, Revision.V2025_11_25, Revision.V2026_07_28})
 _PAGE = reference("capabilities", "2025-11-25/basic/lifecycle#capability-negotiation")
 _TOOL_CALLS = {"toolCalls": [{"name": probe.tool, "arguments": {}} for probe in PROBES]}
 
@@ -375,7 +378,7 @@ DECLARED = Scenario(
     description="One tool for each of roots, sampling and elicitation (form and url). A call of it"
     " makes the server ask for that capability, if the client declares it. The client is expected"
     " to make the calls of `toolCalls` in its context that exist, and to answer what it declares.",
-    revisions=_REVISIONS,
+    revisions=EVERY_REVISION,
     suites=frozenset({"core", "ours", "capabilities"}),
     make=Probing,
     context=_TOOL_CALLS,
@@ -393,7 +396,7 @@ DECLARED = Scenario(
         Check(
             id="capabilities-on-every-request",
             title="CapabilitiesOnEveryRequest",
-            description="in the stateless era every request declares the same capabilities",
+            description="in the stateless era every request says what the client can do for it",
             judge=_on_every_request,
             references=_PAGE,
         ),
@@ -406,7 +409,7 @@ UNDECLARED = Scenario(
     description="The same tools, but the server asks for what the client does *not* declare, which"
     " no server may do. The client is expected to refuse or to give up; one that answers supports"
     " what it does not declare.",
-    revisions=_REVISIONS,
+    revisions=EVERY_REVISION,
     suites=frozenset({"core", "ours", "capabilities"}),
     make=ProbingIllegally,
     context=_TOOL_CALLS,

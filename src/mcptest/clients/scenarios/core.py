@@ -9,13 +9,15 @@ from mcptest.clients.rows import (
     bad,
     called_well,
     good,
+    missing,
     reference,
     shown,
+    untestable,
     verdict,
     warned,
 )
-from mcptest.clients.scenario import Check, Judge, Row, Scenario
-from mcptest.clients.seen import Said, Seen
+from mcptest.clients.scenario import EVERY_REVISION, WITH_HANDSHAKE, Check, Judge, Row, Scenario
+from mcptest.clients.seen import Said, Seen, declares_forms
 from mcptest.model.capture import StreamEnd
 from mcptest.model.conformance import Status
 from mcptest.model.revision import Revision
@@ -62,9 +64,9 @@ INITIALIZE = Scenario(
     description="The server answers `initialize` and accepts what follows. The client is expected"
     " to shake hands: `initialize` with a revision, its name and version, then"
     " `notifications/initialized`.",
-    revisions=frozenset({_R.V2025_06_18, _R.V2025_11_25}),
+    revisions=WITH_HANDSHAKE,
     suites=frozenset({"core"}),
-    make=lambda revision: Conforming(),
+    make=Conforming,
     checks=(
         Check(
             id="mcp-client-initialization",
@@ -119,9 +121,10 @@ TOOLS_CALL = Scenario(
     title="Calling a tool",
     description="The server has one tool, `add_numbers`. The client is expected to list the tools"
     " and to call it with two numbers.",
-    revisions=frozenset({_R.V2025_06_18, _R.V2025_11_25, _R.V2026_07_28}),
+    revisions=EVERY_REVISION,
     suites=frozenset({"core"}),
-    make=lambda revision: Adding(),
+    make=Adding,
+    context={"toolCalls": [{"name": "add_numbers", "arguments": {"a": 5, "b": 3}}]},
     checks=(
         Check(
             id="tool-add-numbers",
@@ -162,6 +165,9 @@ class AskingWithDefaults(Conforming):
     _waiting: Call | None = None
 
     def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
+        if not declares_forms(self.declared(call)):
+            self.text(call, "nothing is asked of a client that declares no elicitation")
+            return
         self._waiting = call
         schema = {"type": "object", "properties": _PROPERTIES, "required": []}
         params = {"message": "Please accept what is filled in", "requestedSchema": schema}
@@ -175,6 +181,8 @@ class AskingWithDefaults(Conforming):
 
 def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge:
     def judge(seen: Seen) -> Iterator[Row]:
+        if seen.requests("initialize") and not seen.declares(declares_forms):
+            yield untestable("the client declares no elicitation, so it is asked nothing")
         for said in seen.answers(_ASKED)[:1]:
             yield _judge_content(said, field, fits)
 
@@ -183,7 +191,10 @@ def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge:
 
 def _judge_content(said: Said, field: str, fits: Callable[[Any], bool]) -> Row:
     result = said.value.get("result")
-    if not isinstance(result, dict) or result.get("action") != "accept":
+    action = result.get("action") if isinstance(result, dict) else None
+    if action in {"decline", "cancel"}:
+        return untestable(f"the elicitation was answered with {action}, so no defaults were seen")
+    if not isinstance(result, dict) or action != "accept":
         return bad("the elicitation was not accepted", said)
     content = result.get("content")
     content = content if isinstance(content, dict) else {}
@@ -211,11 +222,13 @@ ELICITATION_DEFAULTS = Scenario(
     name="elicitation-sep1034-client-defaults",
     title="Defaults in an elicitation",
     description="The tool `test_client_elicitation_defaults` asks a question in which every field"
-    " has a default. The client is expected to declare elicitation, to call the tool and to accept"
-    " with the defaults filled in.",
+    " has a default. A client that declares elicitation is expected to call the tool and to accept"
+    " with the defaults filled in; one that does not is asked nothing, and one that declines shows"
+    " no defaults.",
     revisions=frozenset({_R.V2025_11_25}),
     suites=frozenset({"core"}),
-    make=lambda revision: AskingWithDefaults(),
+    make=AskingWithDefaults,
+    context={"toolCalls": [{"name": "test_client_elicitation_defaults", "arguments": {}}]},
     checks=tuple(
         Check(
             id=f"client-elicitation-sep1034-{kind}-default",
@@ -294,7 +307,7 @@ def _reconnections(seen: Seen) -> tuple[float | None, list[Any]]:
 def _reconnects(seen: Seen) -> Iterator[Row]:
     ended, visits = _reconnections(seen)
     if ended is None:
-        yield bad("the client did not call test_reconnection")
+        yield missing("the client did not call test_reconnection")
     elif not visits:
         yield bad("the client did not come back with a GET after the stream had ended")
     else:
@@ -332,7 +345,8 @@ SSE_RETRY = Scenario(
     " was asked to, and to say with Last-Event-ID where it was.",
     revisions=frozenset({_R.V2025_11_25}),
     suites=frozenset({"core"}),
-    make=lambda revision: ClosingEarly(),
+    make=ClosingEarly,
+    context={"toolCalls": [{"name": "test_reconnection", "arguments": {}}]},
     transports=frozenset({"http"}),
     checks=(
         Check(

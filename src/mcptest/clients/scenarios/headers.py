@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mcptest.clients.rows import bad, good, reference, shown, skipped, verdict
+from mcptest.clients.rows import bad, good, missing, reference, shown, skipped, verdict
 from mcptest.clients.scenario import Check, Judge, Row, Scenario
 from mcptest.clients.seen import Said, Seen
 from mcptest.model.revision import Revision
@@ -84,7 +84,7 @@ def _header_row(seen: Seen, method: str, header: str, member: str) -> Row:
         if problem:
             return bad(problem, said, name)
     if not requests and method in _EXPECTED:
-        return bad(f"the client did not send {method}", name=name)
+        return missing(f"the client did not send {method}", name=name)
     if not requests:
         return skipped(f"the client did not send {method}", name)
     return good(requests[0], name)
@@ -109,7 +109,12 @@ STANDARD_HEADERS = Scenario(
     " it is, and in `Mcp-Name` which tool, prompt or resource it is about.",
     revisions=_ONLY_NEW,
     suites=_SUITES,
-    make=lambda revision: OneOfEach(),
+    make=OneOfEach,
+    context={
+        "toolCalls": [{"name": one["name"], "arguments": {}} for one in OneOfEach.tools],
+        "resourceReads": [{"uri": one["uri"]} for one in OneOfEach.resources],
+        "promptGets": [{"name": one["name"], "arguments": {}} for one in OneOfEach.prompts],
+    },
     transports=_HTTP,
     checks=(
         Check(
@@ -248,7 +253,7 @@ def _not_mirrored(call: Said, argument: str, name: str) -> Row:
 def _omits_null(seen: Seen) -> Iterator[Row]:
     calls = seen.calls(NULL)
     if not calls:
-        yield bad(f"the client did not call {NULL}", name="ClientCustomHeaderOmitNull")
+        yield missing(f"the client did not call {NULL}", name="ClientCustomHeaderOmitNull")
     for call in calls[:1]:
         sent = call.visited.headers.get("mcp-param-verbose") if call.visited else None
         problem = [] if sent is None else [f"Mcp-Param-Verbose is {shown(sent)} for null"]
@@ -272,7 +277,7 @@ CUSTOM_HEADERS = Scenario(
     " expected to make the calls of `toolCalls` in its context, with these arguments.",
     revisions=_ONLY_NEW,
     suites=_SUITES,
-    make=lambda revision: Mirroring(),
+    make=Mirroring,
     transports=_HTTP,
     context={"toolCalls": TOOL_CALLS},
     checks=(
@@ -343,6 +348,19 @@ def _tool(name: str, arguments: Obj) -> Obj:
     return {"name": name, "description": "May be called or not", "inputSchema": schema}
 
 
+_EXAMPLES: Obj = {"string": "x", "object": {}, "array": [], "null": None, "number": 1.5}
+_CALLS_OF_EACH: list[Obj] = [
+    {"name": "valid_tool", "arguments": {"region": "x"}},
+    *(
+        {
+            "name": f"invalid_{name}",
+            "arguments": {key: _EXAMPLES[kind] for key, (kind, _) in arguments.items()},
+        }
+        for name, _, arguments in _INVALID
+    ),
+]
+
+
 class BadlyAnnotated(Anything):
     tools = (
         _tool("valid_tool", {"region": ("string", "Region")}),
@@ -363,7 +381,7 @@ def _keeps_the_valid_one(seen: Seen) -> Iterator[Row]:
 def _drops(reason: str) -> Judge:
     def judge(seen: Seen) -> Iterator[Row]:
         if not seen.requests("tools/list"):
-            yield bad("the client did not list the tools, so it could not drop any")
+            yield missing("the client did not list the tools, so it could not drop any")
             return
         for name, why, _ in _INVALID:
             if why == reason:
@@ -372,7 +390,7 @@ def _drops(reason: str) -> Judge:
                 if calls:
                     yield bad(f"invalid_{name} was called", calls[0], row_name)
                 elif not seen.calls("valid_tool"):
-                    yield bad("no tool was called at all, which drops nothing", name=row_name)
+                    yield missing("no tool was called at all, which drops nothing", name=row_name)
                 else:
                     yield good(name=row_name)
 
@@ -397,7 +415,8 @@ INVALID_TOOL_HEADERS = Scenario(
     " would call every tool that it keeps.",
     revisions=_ONLY_NEW,
     suites=_SUITES,
-    make=lambda revision: BadlyAnnotated(),
+    make=BadlyAnnotated,
+    context={"toolCalls": _CALLS_OF_EACH},
     transports=_HTTP,
     client_may_fail=True,
     checks=(

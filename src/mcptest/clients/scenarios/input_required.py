@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mcptest.clients.rows import bad, good, reference, shown, skipped, verdict
+from mcptest.clients.rows import (
+    bad,
+    good,
+    missing,
+    reference,
+    shown,
+    skipped,
+    untestable,
+    verdict,
+)
 from mcptest.clients.scenario import Check, Judge, Row, Scenario
-from mcptest.clients.seen import Said, Seen
+from mcptest.clients.seen import Said, Seen, declared_on, declares_forms
 from mcptest.model.revision import Revision
 from mcptest.peer.scripted.conforming import Conforming
-from mcptest.peer.scripted.script import META_PREFIX, Call, Obj
+from mcptest.peer.scripted.script import Call, Obj
 
 ECHO, NO_STATE = "test_mrtr_echo_state", "test_mrtr_no_state"
 UNRELATED, NO_TYPE = "test_mrtr_unrelated", "test_mrtr_no_result_type"
@@ -47,6 +56,8 @@ class Retrying(Conforming):
             call.reply({"jsonrpc": "2.0", "id": call.id, "result": bare})
         elif name == UNRELATED or "inputResponses" in call.params:
             self.text(call, f"{name} is done")
+        elif name in {ECHO, NO_STATE} and not declares_forms(self.declared(call)):
+            self.text(call, "nothing is asked of a client that declares no elicitation")
         elif name in {ECHO, NO_STATE}:
             asking: Obj = {"resultType": "input_required", "inputRequests": {"confirm": _QUESTION}}
             if name == ECHO:
@@ -70,12 +81,12 @@ def _retries(seen: Seen, tool: str) -> list[tuple[Said, Said]]:
 
 
 def _not_reached(seen: Seen, tool: str) -> Row:
-    if not seen.calls(tool):
-        return bad(f"the client did not call {tool}")
-    declared = seen.calls(tool)[0].meta.get(META_PREFIX + "clientCapabilities")
-    has = isinstance(declared, dict) and "elicitation" in declared
-    why = "" if has else "; it does not declare elicitation, which this scenario asks for"
-    return bad(f"the client did not call {tool} again with its answer{why}", seen.calls(tool)[0])
+    calls = seen.calls(tool)
+    if not calls:
+        return missing(f"the client did not call {tool}")
+    if not any(declares_forms(declared_on(call)) for call in calls):
+        return untestable("the client declares no elicitation, so it is asked nothing")
+    return bad(f"the client did not call {tool} again with its answer", calls[0])
 
 
 def _state_comes_back(seen: Seen) -> Iterator[Row]:
@@ -110,7 +121,7 @@ def _no_state_invented(seen: Seen) -> Iterator[Row]:
 def _nothing_leaks(seen: Seen) -> Iterator[Row]:
     calls = seen.calls(UNRELATED)
     if not calls:
-        yield bad(f"the client did not call {UNRELATED}")
+        yield missing(f"the client did not call {UNRELATED}")
     for call in calls:
         leaked = [key for key in ("inputResponses", "requestState") if key in call.params]
         yield verdict([f"{key} belongs to another call" for key in leaked], call)
@@ -120,7 +131,7 @@ def _complete_by_default(seen: Seen) -> Iterator[Row]:
     calls = seen.calls(NO_TYPE)
     again = [call for call in calls if "inputResponses" in call.params]
     if not calls:
-        yield bad(f"the client did not call {NO_TYPE}")
+        yield missing(f"the client did not call {NO_TYPE}")
     elif again:
         yield bad("a result without resultType was taken for an unfinished one", again[0])
     elif not seen.ended.well:
@@ -145,11 +156,13 @@ CLIENT_REQUEST_STATE = Scenario(
     name="sep-2322-client-request-state",
     title="Answering and calling again",
     description="Two tools end with `input_required`, one with a `requestState`, one without. The"
-    " client is expected to declare elicitation, to call all four tools, and to call those two"
-    " again: with its answers, a new id, and the state exactly as it was given, or none.",
+    " client is expected to call all four tools and, if it declares elicitation, to call those two"
+    " again: with its answers, a new id, and the state exactly as it was given, or none. One that"
+    " does not is asked nothing.",
     revisions=frozenset({Revision.V2026_07_28}),
     suites=frozenset({"core", "draft"}),
-    make=lambda revision: Retrying(),
+    make=Retrying,
+    context={"toolCalls": [{"name": name, "arguments": {}} for name in _ABOUT]},
     client_may_fail=True,  # one of the tools breaks a rule: its result lacks resultType
     checks=(
         _check(

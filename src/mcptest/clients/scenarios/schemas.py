@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mcptest.clients.rows import bad, good, reference, shown, skipped
+from mcptest.clients.rows import bad, good, missing, reference, shown, skipped
 from mcptest.clients.scenario import Check, Judge, Row, Scenario
 from mcptest.clients.scenarios.headers import Anything
 from mcptest.clients.seen import Said, Seen
@@ -49,7 +49,7 @@ def _never_fetches(seen: Seen) -> Iterator[Row]:
     if fetched:
         yield bad(f"the address in $ref was fetched {len(fetched)} times", fetched[0])
     elif not listed:
-        yield bad("the client did not list the tools, so it never saw the address")
+        yield missing("the client did not list the tools, so it never saw the address")
     else:
         yield good(listed[0])
 
@@ -58,10 +58,11 @@ REF_NO_DEREF = Scenario(
     name="json-schema-ref-no-deref",
     title="A schema that points to the network",
     description="The input schema of `lookup_user` has a `$ref` to an address of this server. The"
-    " client is expected to list the tools and never to fetch it.",
+    " client is expected to list the tools, to call this one, and never to fetch the address.",
     revisions=frozenset({Revision.V2026_07_28}),
     suites=frozenset({"core", "draft"}),
-    make=lambda revision: Tempting(),
+    make=Tempting,
+    context={"toolCalls": [{"name": "lookup_user", "arguments": {"id": "user-1"}}]},
     transports=frozenset({"http"}),
     checks=(
         Check(
@@ -178,7 +179,10 @@ PRESERVATION = Scenario(
     f" `{FOCAL}` to `{ECHO}`, exactly as it has it. Every keyword must have survived.",
     revisions=frozenset({Revision.V2025_11_25, Revision.V2026_07_28}),
     suites=frozenset({"core"}),
-    make=lambda revision: Echoing(),
+    make=Echoing,
+    context={
+        "toolCalls": [{"name": ECHO, "arguments": {}, "schemaArguments": {"schema": FOCAL}}],
+    },
     checks=(
         _check(
             "json-schema-2020-12-client-tool-found",

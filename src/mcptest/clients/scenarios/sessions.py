@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mcptest.clients.rows import bad, good, reference, shown, skipped, verdict, warned
-from mcptest.clients.scenario import Check, Row, Scenario
+from mcptest.clients.scenario import EVERY_REVISION, WITH_HANDSHAKE, Check, Row, Scenario
 from mcptest.clients.scenarios.answers import (
     AFTERWARDS,
     OURS,
-    REVISIONS,
     GoingWrong,
     both_called,
     goes_on,
@@ -17,11 +16,9 @@ from mcptest.clients.scenarios.answers import (
 )
 from mcptest.clients.seen import Seen
 from mcptest.model.capture import StreamEnd
-from mcptest.model.revision import Era, Revision
+from mcptest.model.revision import TIMELINE, Era, Revision, revision_of_wire
 from mcptest.peer.scripted.conforming import Conforming
 from mcptest.peer.scripted.script import Call, Obj, Visit
-
-_HANDSHAKE = frozenset({Revision.V2025_06_18, Revision.V2025_11_25})
 
 # -- paging ----------------------------------------------------------------------------------------
 
@@ -77,9 +74,9 @@ PAGING = Scenario(
     description="The list of tools comes in three pages, the second one empty, with odd cursors."
     " The client is expected to list all tools and to make the call of `toolCalls`, of a tool on"
     " the last page.",
-    revisions=REVISIONS,
+    revisions=EVERY_REVISION,
     suites=OURS,
-    make=lambda revision: Paging(),
+    make=Paging,
     context={"toolCalls": [{"name": "last_page", "arguments": {}}]},
     checks=(
         Check(
@@ -104,30 +101,35 @@ PAGING = Scenario(
 
 
 class AnsweringVersion(GoingWrong):
-    """Answers `initialize` with a version of its own choice."""
-
-    version = "2025-06-18"
+    """Answers `initialize` with a version of its own choice: the one before what is proposed."""
 
     def visit(self, visit: Visit) -> bool:
         return False  # without sessions, and whatever version a request names is served
 
     def initialize(self, call: Call) -> None:
         self.was_initialized = True
-        self.stage.note(f"answers with {self.version} on purpose")
+        proposed = self.negotiated(call.params.get("protocolVersion"))
+        version = self.answer_to(proposed)
+        self.stage.agree(revision_of_wire(version) or proposed)
+        self.stage.note(f"answers with {version} on purpose")
         call.result(
             {
-                "protocolVersion": self.version,
+                "protocolVersion": version,
                 "capabilities": self.capabilities,
                 "serverInfo": self.server_info,
             }
         )
+
+    def answer_to(self, proposed: Revision) -> str:
+        return TIMELINE[proposed.place - 1].value
 
     def go_wrong(self, call: Call) -> None:
         self.text(call, "nothing wrong here")
 
 
 class AnsweringUnknownVersion(AnsweringVersion):
-    version = "1999-12-31"
+    def answer_to(self, proposed: Revision) -> str:
+        return "1999-12-31"
 
 
 def _gives_up_or_speaks(seen: Seen) -> Iterator[Row]:
@@ -144,9 +146,13 @@ def _gives_up_or_speaks(seen: Seen) -> Iterator[Row]:
 
 
 def _sends_the_agreed_version(seen: Seen) -> Iterator[Row]:
-    agreed = AnsweringVersion.version
-    for said in [one for one in seen.requests() if one.method != "initialize"]:
+    agreed = seen.revision.value
+    begins = max((one.place for one in seen.requests("initialize")), default=0)
+    for said in [one for one in seen.requests() if one.place > begins]:
         header = said.visited.headers.get("mcp-protocol-version") if said.visited else None
+        if header is None and seen.revision < Revision.V2025_06_18:
+            yield skipped(f"{agreed} has no such header")
+            return
         problem = [] if header == agreed else [f"MCP-Protocol-Version is {shown(header)}"]
         yield verdict(problem, said)
 
@@ -156,11 +162,13 @@ _LIFECYCLE = reference("version", "2025-11-25/basic/lifecycle#version-negotiatio
 OLDER_VERSION = Scenario(
     name="version-older",
     title="The server speaks an older revision",
-    description="Asked for 2025-11-25, the server answers with 2025-06-18. A client that speaks it"
-    " too is expected to go on with it and to name it in its headers; `toolCalls` has the calls.",
-    revisions=frozenset({Revision.V2025_11_25}),
+    description="The server answers with the revision before the one that is proposed: with"
+    " 2025-06-18 to 2025-11-25. A client that speaks it too is expected to go on with it and to"
+    " name it in its headers; `toolCalls` has the calls. One that does not speak it leaves, and is"
+    " right.",
+    revisions=frozenset({Revision.V2025_06_18, Revision.V2025_11_25}),
     suites=OURS,
-    make=lambda revision: AnsweringVersion(),
+    make=AnsweringVersion,
     context=both_called(),
     transports=frozenset({"http"}),
     checks=(
@@ -185,9 +193,9 @@ UNKNOWN_VERSION = Scenario(
     name="version-unknown",
     title="The server speaks a revision that does not exist",
     description="The server answers `initialize` with 1999-12-31. The client is expected to leave.",
-    revisions=_HANDSHAKE,
+    revisions=WITH_HANDSHAKE,
     suites=OURS,
-    make=lambda revision: AnsweringUnknownVersion(),
+    make=AnsweringUnknownVersion,
     client_may_fail=True,
     checks=(
         Check(
@@ -223,9 +231,9 @@ FALLBACK = Scenario(
     title="A server of the handshake era",
     description="The server knows no `server/discover` and refuses it. The client is expected to"
     " end up with `initialize`, whichever it tried first, and to make the calls of `toolCalls`.",
-    revisions=_HANDSHAKE,
+    revisions=WITH_HANDSHAKE,
     suites=OURS,
-    make=lambda revision: OnlyOld(),
+    make=OnlyOld,
     context=both_called(),
     checks=(
         Check(
@@ -298,9 +306,9 @@ CANCELLING = Scenario(
     f" the calls of `toolCalls`, the first with a timeout of {SLOW_MS} ms (`timeoutMs`), to give"
     " it up then and to say so: with `notifications/cancelled`, or in the stateless era over HTTP"
     " by closing the stream.",
-    revisions=REVISIONS,
+    revisions=EVERY_REVISION,
     suites=OURS,
-    make=lambda revision: AnsweringTooLate(),
+    make=AnsweringTooLate,
     context={
         "toolCalls": [
             {"name": GoingWrong.wrong, "arguments": {}, "timeoutMs": SLOW_MS},
@@ -364,9 +372,9 @@ HOSTILE_LIST = Scenario(
     description="Among the tools are names with paths, control codes and markup, names of 10,000"
     " characters, empty and equal ones, long descriptions and a schema of 30 levels. The client is"
     " expected to list them and to make the calls of `toolCalls`, of two tools with plain names.",
-    revisions=REVISIONS,
+    revisions=EVERY_REVISION,
     suites=OURS,
-    make=lambda revision: HostileList(),
+    make=HostileList,
     context=both_called(),
     checks=(
         Check(

@@ -11,6 +11,7 @@ from mcptest.explore.lint.surface import Tool, object_of
 from mcptest.explore.lint.words import (
     ACKNOWLEDGING,
     ACTIONS,
+    DESTROYING,
     MUTATING,
     RETURNING,
     VAGUE,
@@ -55,7 +56,8 @@ def vague_description(tool: Tool, limits: Limits) -> Iterator[Remark]:
     "description of unhelpful length",
     Severity.WARNING,
     "tool",
-    why="Too short does not say when to use the tool; too long costs context in every request.",
+    why="Too short does not say when to use the tool; too long (a note) costs context in every "
+    "request.",
     fix="Keep it between --min-description and --max-description characters.",
 )
 def description_length(tool: Tool, limits: Limits) -> Iterator[Remark]:
@@ -67,13 +69,13 @@ def description_length(tool: Tool, limits: Limits) -> Iterator[Remark]:
         yield Remark(message, "description", described_tool(tool))
     elif length > limits.max_description:
         message = f"the description has {length} characters (at most {limits.max_description})"
-        yield Remark(message, "description")
+        yield Remark(message, "description", severity=Severity.NOTE)
 
 
 @lint_rule(
     "W116",
     "description does not say what comes back",
-    Severity.WARNING,
+    Severity.NOTE,
     "tool",
     why="A model plans its next step by what this one gives; an outputSchema says it as well.",
     fix="Add a sentence that begins with Returns, or declare an outputSchema.",
@@ -91,7 +93,8 @@ def unknown_result(tool: Tool, limits: Limits) -> Iterator[Remark]:
     "side effect that is not owned up to",
     Severity.WARNING,
     "tool",
-    why="A model that takes a writing tool for a reading one calls it again when in doubt.",
+    why="A model that takes a writing tool for a reading one calls it again when in doubt. A note "
+    "where the name does not say that something is destroyed.",
     fix="Say what is created, changed or deleted, and whether calling it twice does harm.",
 )
 def hidden_side_effect(tool: Tool, limits: Limits) -> Iterator[Remark]:
@@ -103,7 +106,8 @@ def hidden_side_effect(tool: Tool, limits: Limits) -> Iterator[Remark]:
         return
     added = Suggestion("/description", _with_sentence(tool.description, "This changes …"))
     message = f'the name says "{verb}", the description names no side effect'
-    yield Remark(message, "description", added)
+    harm = None if verb in DESTROYING else Severity.NOTE
+    yield Remark(message, "description", added, severity=harm)
 
 
 def _with_sentence(text: str, sentence: str) -> str:
@@ -118,7 +122,7 @@ def _uses_mutating_verb(text: str) -> bool:
 @lint_rule(
     "W110",
     "description and schema drift apart",
-    Severity.WARNING,
+    Severity.NOTE,
     "tool",
     why="A description that mentions few of the parameters was often written for another version.",
     fix="Mention what the parameters are for.",
@@ -143,7 +147,7 @@ def _mentions(text: str, name: str) -> bool:
 @lint_rule(
     "L201",
     "tool that does too much",
-    Severity.WARNING,
+    Severity.NOTE,
     "tool",
     why="A tool with many jobs is called with the arguments of the wrong one.",
     fix="Make one tool for each job.",

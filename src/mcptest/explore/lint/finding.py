@@ -15,6 +15,10 @@ Scope: TypeAlias = Literal[
 """What a rule looks at: one item, one parameter, everything, or answers of a live tool."""
 SERVER = "(server)"
 ALL_TOOLS = "(all tools)"
+OWN_PROFILE = "mcptest"
+MCP_ASSERT_PROFILE = "mcp-assert"
+PROFILES = (OWN_PROFILE, MCP_ASSERT_PROFILE)
+"""Whose codes and severities hold."""
 
 
 class Severity(enum.Enum):
@@ -22,6 +26,8 @@ class Severity(enum.Enum):
     """A model will go wrong."""
     WARNING = "warning"
     """A model may go wrong."""
+    NOTE = "note"
+    """It could be better, as in every second published tool. Counted; never a reason to fail."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -55,6 +61,8 @@ class Remark(msgspec.Struct, frozen=True):
     item: str = ""
     """Which item is meant, for a check that looks at more than one."""
     kind: str = "tool"
+    severity: Severity | None = None
+    """Where this does more or less harm than the rule does elsewhere."""
 
 
 Check: TypeAlias = Callable[[Any, Limits], Iterable[Remark]]
@@ -70,6 +78,8 @@ class LintRule(msgspec.Struct, frozen=True):
     why: str
     fix: str
     check: Check
+    settled: bool = False
+    """The severity is the rule's, whatever the check says of the harm in this place."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -90,6 +100,7 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was found about one server, or one file."""
 
     server: str
+    profile: str = OWN_PROFILE
     server_version: str = ""
     peer: str = ""
     counts: Mapping[str, int] = {}
@@ -110,6 +121,15 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
         return (one for one in self.findings if one.severity is severity)
 
     @property
+    def serious(self) -> tuple[Finding, ...]:
+        """Errors and warnings: what is worth acting on."""
+        return tuple(one for one in self.findings if one.severity is not Severity.NOTE)
+
+    @property
+    def noted(self) -> int:
+        return sum(1 for _ in self.of(Severity.NOTE))
+
+    @property
     def errors(self) -> int:
         return sum(1 for _ in self.of(Severity.ERROR))
 
@@ -121,6 +141,6 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
     def failed(self) -> bool:
         if self.problems or self.interrupted or self.errors:
             return True
-        if self.strict and self.findings:
+        if self.strict and self.serious:
             return True
-        return self.threshold is not None and len(self.findings) > self.threshold
+        return self.threshold is not None and len(self.serious) > self.threshold

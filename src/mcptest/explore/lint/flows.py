@@ -38,7 +38,7 @@ def _uses(surface: Surface) -> Iterator[_Use]:
 @lint_rule(
     "E105",
     "free text that flows from tool to tool",
-    Severity.ERROR,
+    Severity.NOTE,
     "surface",
     why="What one tool is told is passed on to the next; without a form a model passes anything.",
     fix="Give both the same enum, pattern or format.",
@@ -87,7 +87,7 @@ def _flow(use: _Use, others: list[str], surface: Surface) -> Remark:
 @lint_rule(
     "E107",
     "tools that feed each other",
-    Severity.WARNING,
+    Severity.NOTE,
     "surface",
     why="Tools that take the same things invite a model to go round in circles between them.",
     fix="Say in each description which one comes first, and when to stop.",

@@ -5,20 +5,47 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from mcptest.explore.lint.called import Called
 from mcptest.explore.lint.catalogue import all_lint_rules
-from mcptest.explore.lint.finding import Finding, Limits, LintRule, Remark, Scope
+from mcptest.explore.lint.finding import (
+    OWN_PROFILE,
+    Finding,
+    Limits,
+    LintRule,
+    Remark,
+    Scope,
+    Severity,
+)
 from mcptest.explore.lint.surface import Surface
 
 
-def chosen_rules(select: Collection[str] = (), ignore: Collection[str] = ()) -> list[LintRule]:
+def chosen_rules(
+    select: Collection[str] = (), ignore: Collection[str] = (), profile: str = OWN_PROFILE
+) -> list[LintRule]:
     """Rules by code or by the beginning of one (`W`, `L2`); everything when nothing is selected."""
     return [
         rule
-        for rule in all_lint_rules()
+        for rule in rules_of_profile(profile)
         if (not select or rule.code.startswith(tuple(select)))
         and not (ignore and rule.code.startswith(tuple(ignore)))
     ]
+
+
+def rules_of_profile(profile: str) -> tuple[LintRule, ...]:
+    """mcp-assert has codes that begin with E or W, and means what the letter says, but for E107."""
+    if profile == OWN_PROFILE:
+        return all_lint_rules()
+    return tuple(
+        replace(rule, severity=_as_mcp_assert(rule.code), settled=True)
+        for rule in all_lint_rules()
+        if rule.code[0] in "EW"
+    )
+
+
+def _as_mcp_assert(code: str) -> Severity:
+    return Severity.ERROR if code[0] == "E" and code != "E107" else Severity.WARNING
 
 
 def unknown_codes(codes: Iterable[str]) -> list[str]:
@@ -90,7 +117,7 @@ def _finding(rule: LintRule, remark: Remark, kind: str = "", name: str = "") -> 
         kind=kind or remark.kind,
         item=name or remark.item,
         code=rule.code,
-        severity=rule.severity,
+        severity=rule.severity if rule.settled else remark.severity or rule.severity,
         title=rule.title,
         message=remark.message,
         field=remark.field,

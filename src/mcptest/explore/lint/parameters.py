@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from mcptest.explore.lint.declare import lint_rule
 from mcptest.explore.lint.finding import Limits, Remark, Severity, Suggestion
 from mcptest.explore.lint.suggestions import described_parameter, with_examples
-from mcptest.explore.lint.surface import Parameter
+from mcptest.explore.lint.surface import Parameter, Tool
 from mcptest.explore.lint.words import (
     ALSO_SENSITIVE,
     GENERIC_NAMES,
     SENSITIVE,
     SENSITIVE_WORDS,
+    TELLING_ENDINGS,
+    TELLING_NAMES,
     USER_FACING,
     plain,
     words_of,
 )
+from mcptest.model.masking import is_secret_name
 
 _SAYS_THE_TYPE = frozenset(
     {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$dynamicRef", "if", "not"}
@@ -79,20 +84,37 @@ def no_type(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "E103",
     "required parameter without description",
-    Severity.ERROR,
-    "parameter",
-    why="It has to be passed, and a model can only guess what.",
+    Severity.WARNING,
+    "tool",
+    why="It has to be passed, and a model can only guess what. A note where the name or the "
+    "description of the tool says it.",
     fix="Say what it stands for, in which form, with an example.",
 )
-def required_undescribed(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
-    if parameter.required and not parameter.description:
-        yield _undescribed(parameter, "required")
+def required_undescribed(tool: Tool, limits: Limits) -> Iterator[Remark]:
+    for parameter in tool.parameters:
+        if parameter.required and not parameter.description:
+            said = _says_itself(parameter) or _is_explained(parameter, tool.description)
+            remark = _undescribed(parameter, "required")
+            yield replace(remark, severity=Severity.NOTE) if said else remark
+
+
+def _says_itself(parameter: Parameter) -> bool:
+    """`repo_path`, `user_id`, `url`; of names that say nothing W104 speaks."""
+    if parameter.name.lower() in GENERIC_NAMES or parameter.schema.keys() & {"enum", "const"}:
+        return True
+    *before, last = words_of(parameter.name) or [""]
+    return last in TELLING_NAMES or (bool(before) and last in TELLING_ENDINGS)
+
+
+def _is_explained(parameter: Parameter, description: str) -> bool:
+    """Docstrings of Python tools describe parameters in the description of the tool."""
+    return bool(re.search(rf"(?<!\w){re.escape(parameter.name)}(?!\w)", description))
 
 
 @lint_rule(
     "W102",
     "optional parameter without description",
-    Severity.WARNING,
+    Severity.NOTE,
     "parameter",
     why="A model does not use what it does not understand.",
     fix="Say what it changes, and what holds when it is left out.",
@@ -111,7 +133,7 @@ def _undescribed(parameter: Parameter, how: str) -> Remark:
 @lint_rule(
     "W103",
     "required text without guidance",
-    Severity.WARNING,
+    Severity.NOTE,
     "parameter",
     why="Any text at all fits, so a model may invent one.",
     fix="Add an enum, a pattern, examples or a default.",
@@ -139,7 +161,7 @@ def generic_name(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "W109",
     "user-facing parameter without examples",
-    Severity.WARNING,
+    Severity.NOTE,
     "parameter",
     why="For names, queries, dates and addresses one example says more than a sentence.",
     fix="Add examples, an enum or a default.",
@@ -155,7 +177,7 @@ def no_examples(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "E112",
     "secret as a parameter",
-    Severity.ERROR,
+    Severity.WARNING,
     "parameter",
     why="What a model passes stands in its context, in logs and in transcripts.",
     fix="Take it from the environment or the authorization of the server, or mark it writeOnly.",
@@ -163,7 +185,8 @@ def no_examples(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
 def secret_parameter(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
     name = parameter.name.lower()
     if parameter.schema.get("writeOnly") is not True and _SENSITIVE.search(name):
-        yield _secret(parameter)
+        about = not is_secret_name(parameter.name)  # the type of a secret is none
+        yield replace(_secret(parameter), severity=Severity.NOTE if about else None)
 
 
 @lint_rule(
@@ -195,7 +218,8 @@ def _secret(parameter: Parameter) -> Remark:
     "object or array whose members are unknown",
     Severity.WARNING,
     "parameter",
-    why="A model has to guess the members of a free-form object and the items of a bare array.",
+    why="A model has to guess the members of a free-form object and the items of a bare array. A "
+    "note where a description says what they are.",
     fix="Declare properties or additionalProperties, and items.",
 )
 def unknown_members(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
@@ -203,14 +227,16 @@ def unknown_members(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
     shaped = schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"}
     if shaped:
         return
+    described = Severity.NOTE if parameter.description else None
     if parameter.type == "object" and not schema.get("properties"):
         said = schema.get("additionalProperties")
         if said is True or (said is None and not schema.get("patternProperties")):
             message = f'parameter "{name}" is an object of which no member is known'
-            yield Remark(message, f"args.{name}.properties")
+            yield Remark(message, f"args.{name}.properties", severity=described)
     if parameter.type == "array" and not schema.keys() & {"items", "prefixItems", "contains"}:
         added = Suggestion(f"{parameter.pointer}/items", {"type": "string"})
-        yield Remark(f'parameter "{name}" is an array of anything', f"args.{name}.items", added)
+        message = f'parameter "{name}" is an array of anything'
+        yield Remark(message, f"args.{name}.items", added, severity=described)
 
 
 @lint_rule(
@@ -276,7 +302,7 @@ def bounds_in_prose(parameter: Parameter, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "L217",
     "parameter description that repeats the name",
-    Severity.WARNING,
+    Severity.NOTE,
     "parameter",
     why="It reads like documentation, and a model learns nothing from it.",
     fix="Say what it stands for and in which form.",

@@ -75,7 +75,7 @@ def _twice(kind: str, items: Sequence[Item], what: str, field: str) -> Iterator[
 @lint_rule(
     "L241",
     "resource without name or description",
-    Severity.WARNING,
+    Severity.NOTE,
     "resource",
     why="A URI alone does not say what is in it.",
     fix="Give it a name and say what it holds.",
@@ -87,7 +87,7 @@ def undescribed_resource(resource: Item, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "L242",
     "resource without a usable MIME type",
-    Severity.WARNING,
+    Severity.NOTE,
     "resource",
     why="Clients decide by it whether they show a text, an image or nothing.",
     fix="Set mimeType, text/plain at least.",
@@ -129,7 +129,7 @@ def bad_template(template: Item, limits: Limits) -> Iterator[Remark]:
 @lint_rule(
     "L245",
     "resource template without name or description",
-    Severity.WARNING,
+    Severity.NOTE,
     "template",
     why="Its variables mean nothing by themselves.",
     fix="Say what it leads to, and what each variable stands for.",

@@ -182,20 +182,27 @@ def shared_descriptions(tool: Tool, limits: Limits) -> Iterator[Remark]:
     "inner member without type or description",
     Severity.WARNING,
     "tool",
-    why="Members of inner objects are passed by a model too, and mostly forgotten in the docs.",
+    why="Members of inner objects are passed by a model too, and mostly forgotten in the docs. A "
+    "note where only descriptions are missing.",
     fix="Give each a type and a description.",
 )
 def undescribed_inner(tool: Tool, limits: Limits) -> Iterator[Remark]:
     bare: dict[str, None] = {}
+    untyped = False
     if tool.is_flat:
         return
     for node in nodes_of(tool.schema):
         if node.is_property and node.depth > 1 and _is_bare(node):
             bare[node.path] = None
+            untyped = untyped or not _SAYS_THE_TYPE & node.schema.keys()
     if bare:
         named = ", ".join(list(bare)[:_NAMED])
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
-        yield Remark(f"no type or description: {named}{more}", f"args.{next(iter(bare))}")
+        yield Remark(
+            f"no type or description: {named}{more}",
+            f"args.{next(iter(bare))}",
+            severity=None if untyped else Severity.NOTE,
+        )
 
 
 def _is_bare(node: Node) -> bool:

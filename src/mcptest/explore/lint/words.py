@@ -37,6 +37,18 @@ USER_FACING = _listed(
 )
 """Parts of parameter names for which one example says more than a sentence."""
 
+TELLING_NAMES = frozenset(
+    _listed(
+        "path paths file files filename filenames filepath directory dir folder url urls uri uris "
+        "query sql email username password latitude longitude timezone owner repo branch commit"
+    )
+)
+"""Names of parameters that say what to pass without a description."""
+TELLING_ENDINGS = frozenset(
+    _listed("id ids name names number title text date time count index key slug")
+)
+"""The same behind a word that says of what: `user_id`."""
+
 MUTATING = frozenset(
     _listed(
         "create delete remove update modify write insert drop destroy set put post send publish "

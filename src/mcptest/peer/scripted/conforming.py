@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mcptest import __version__
+from mcptest.model.revision import Era, Revision, revision_of_wire
 from mcptest.peer.demo.protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -21,10 +22,13 @@ from mcptest.peer.demo.protocol import (
 )
 from mcptest.peer.scripted.request_checks import (
     CACHEABLE,
+    CAPABILITIES,
     SERVER_INFO,
     SUBSCRIPTION,
+    VERSION,
     header_problem,
     meta_problem,
+    wire_versions,
 )
 from mcptest.peer.scripted.script import Call, Obj, Script, Visit
 
@@ -91,8 +95,12 @@ class Conforming(Script):
     ttl_ms = 60_000
 
     def __init__(self) -> None:
-        self.sessions: dict[str, None] = {}
+        self.sessions: dict[str, Revision] = {}
+        """The revision of each, by its id."""
         self.was_initialized = False
+        self._declared: dict[str | None, Obj] = {}
+        """What was declared in `initialize`, by session; on stdio and without sessions there is
+        one, whose id is None."""
         self.listening: dict[Any, Call] = {}
         """Open `subscriptions/listen`, by the id of their requests."""
 
@@ -127,6 +135,15 @@ class Conforming(Script):
         for identifier, call in tuple(self.listening.items()):
             call.notify(method, {"_meta": {SUBSCRIPTION: identifier}, **(params or {})})
 
+    def declared(self, call: Call) -> Obj:
+        """The capabilities that the client declares: with this request, or when it began."""
+        if self.stage.stateless:
+            declared = call.meta.get(CAPABILITIES)
+        else:
+            session = call.visit.headers.get("mcp-session-id") if call.visit else None
+            declared = self._declared.get(session if session in self.sessions else None)
+        return declared if isinstance(declared, dict) else {}
+
     # What is the same for all
 
     @property
@@ -148,13 +165,15 @@ class Conforming(Script):
         return whole
 
     def visit(self, visit: Visit) -> bool:
-        if self.stage.stateless or visit.path != (self.endpoint or "/"):
+        if visit.path != (self.endpoint or "/"):
             return False
-        if visit.method not in {"GET", "POST", "DELETE"}:
+        self._turn_to(self._revision_of_visit(visit))
+        if self.stage.stateless or visit.method not in {"GET", "POST", "DELETE"}:
             return False
         return self._is_kept_out(visit) or self._is_deleted(visit)
 
     def request(self, call: Call) -> None:
+        self._turn_to(self._revision_of_call(call))
         if self.stage.stateless:
             self._request_on_its_own(call)
         elif self.was_initialized or call.method in {"initialize", "ping"}:
@@ -175,6 +194,39 @@ class Conforming(Script):
         for identifier, call in tuple(self.listening.items()):
             if call.visit is visit:
                 del self.listening[identifier]
+
+    # Which era and revision
+
+    def _turn_to(self, revision: Revision | None) -> None:
+        """A client may have several sessions, and try both eras."""
+        if revision is not None:
+            self.stage.revision = revision
+
+    def _revision_of_visit(self, visit: Visit) -> Revision | None:
+        """What an HTTP request speaks, as far as its headers tell and we speak it."""
+        session = self.sessions.get(visit.headers.get("mcp-session-id", ""))
+        named = revision_of_wire(visit.headers.get("mcp-protocol-version"))
+        if session is not None:
+            return session
+        if named is not None and named.era is Era.STATELESS:
+            return self.stage.offers(Era.STATELESS)
+        return self.stage.offers(Era.HANDSHAKE) if _begins(visit.body) else None
+
+    def _revision_of_call(self, call: Call) -> Revision | None:
+        if call.method == "initialize":
+            return self.stage.offers(Era.HANDSHAKE)
+        if call.method in _ONLY_STATELESS or VERSION in call.meta:
+            return self.stage.offers(Era.STATELESS)
+        return None
+
+    def negotiated(self, proposed: Any) -> Revision:
+        """The revision that the client proposes, if we speak it; otherwise our newest."""
+        named = revision_of_wire(proposed)
+        if named is not None and named.era is Era.HANDSHAKE and named in self.stage.offered:
+            return named
+        newest = self.stage.offers(Era.HANDSHAKE)
+        assert newest is not None, "without one, initialize is refused"
+        return newest
 
     # The handshake era
 
@@ -205,31 +257,41 @@ class Conforming(Script):
 
     def initialize(self, call: Call) -> None:
         self.was_initialized = True
+        revision = self.negotiated(call.params.get("protocolVersion"))
+        self.stage.agree(revision)
+        identifier = None
         if self.has_sessions and call.visit is not None:
             identifier = secrets.token_hex(16)
-            self.sessions[identifier] = None
+            self.sessions[identifier] = revision
             call.answer_headers["Mcp-Session-Id"] = identifier
+        self.begins_session(call, identifier)
         result: Obj = {
-            "protocolVersion": self.stage.revision.wire_version,
+            "protocolVersion": revision.wire_version,
             "capabilities": self.capabilities,
             "serverInfo": self.server_info,
         }
         call.result(self._with_instructions(result))
+
+    def begins_session(self, call: Call, identifier: str | None = None) -> None:
+        declared = call.params.get("capabilities")
+        self._declared[identifier] = declared if isinstance(declared, dict) else {}
 
     # The stateless era
 
     def _request_on_its_own(self, call: Call) -> None:
         refusal = None
         if self.checks_requests:
-            refusal = header_problem(call, self.tools) or meta_problem(call, self.stage.revision)
+            refusal = header_problem(call, self.tools) or meta_problem(call, self.stage)
         if refusal is not None:
             call.error(refusal.code, refusal.message, refusal.data, status=400)
-        else:
-            self._serve(call)
+            return
+        if VERSION in call.meta or call.method in _ONLY_STATELESS:
+            self.stage.agree(self.stage.revision)
+        self._serve(call)
 
     def discover(self, call: Call) -> None:
         result: Obj = {
-            "supportedVersions": [self.stage.revision.wire_version],
+            "supportedVersions": wire_versions(self.stage),
             "capabilities": self.capabilities,
         }
         call.result(self._with_instructions(result))

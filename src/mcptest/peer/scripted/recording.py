@@ -6,7 +6,7 @@ The records are those of any capture, so they can be saved, judged by the rules 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mcptest import __version__
 from mcptest.model.capture import (
@@ -26,6 +26,7 @@ from mcptest.model.capture import (
 )
 from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import MEBIBYTE
+from mcptest.model.revision import Revision, revision_of_wire
 from mcptest.model.show import show
 from mcptest.transport.base import Clock, Sink, discard
 
@@ -33,6 +34,7 @@ KEPT_BYTES = 32 * MEBIBYTE
 """How much of what both sides send is kept for the checks. The sink has a limit of its own."""
 KEPT_RECORDS = 50_000
 _ORIGIN = "origin "
+_SPOKEN = "the client chose revision "
 
 
 class Tape:
@@ -126,6 +128,21 @@ class Tape:
             return
         self._room -= size
         self.records.append(record)
+
+
+def spoken_note(revision: Revision) -> str:
+    return f"{_SPOKEN}{revision.value}"
+
+
+def spoken_in(records: Iterable[AnyRecord]) -> Revision | None:
+    """The revision that the client chose, the last if it chose several times; None if it never
+    got that far."""
+    chosen = [
+        record.text.removeprefix(_SPOKEN)
+        for record in records
+        if isinstance(record, Note) and record.text.startswith(_SPOKEN)
+    ]
+    return revision_of_wire(chosen[-1]) if chosen else None
 
 
 def origins_of(records: list[AnyRecord]) -> dict[str, str]:

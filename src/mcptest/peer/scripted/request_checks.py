@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mcptest.model.revision import Revision
 from mcptest.peer.demo.http_stateless import decode_header
 from mcptest.peer.demo.protocol import (
     HEADER_MISMATCH,
@@ -13,7 +12,7 @@ from mcptest.peer.demo.protocol import (
     UNSUPPORTED_VERSION,
     Refusal,
 )
-from mcptest.peer.scripted.script import META_PREFIX, Call, Obj
+from mcptest.peer.scripted.script import META_PREFIX, Call, Obj, Stage
 
 VERSION = META_PREFIX + "protocolVersion"
 CAPABILITIES = META_PREFIX + "clientCapabilities"
@@ -32,13 +31,18 @@ CACHEABLE = frozenset(
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-def meta_problem(call: Call, revision: Revision) -> Refusal | None:
+def wire_versions(stage: Stage) -> list[str]:
+    """What the server speaks, the newest first."""
+    return [revision.wire_version for revision in reversed(stage.offered)]
+
+
+def meta_problem(call: Call, stage: Stage) -> Refusal | None:
     """What is wrong with the `_meta` of a request, as the error that it is answered with."""
-    spoken = revision.wire_version
+    spoken = stage.revision.wire_version
     asked = call.params.get("protocolVersion") if call.method == "initialize" else None
     version = call.meta.get(VERSION, asked)
     if isinstance(version, str) and version != spoken:
-        data = {"supported": [spoken], "requested": version[:200]}
+        data = {"supported": wire_versions(stage), "requested": version[:200]}
         return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     if not isinstance(call.meta.get(VERSION), str):
         return Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{VERSION}"')

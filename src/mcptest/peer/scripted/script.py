@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 from mcptest.model.revision import Era, Revision
+from mcptest.peer.scripted.recording import spoken_note
 
 Obj: TypeAlias = dict[str, Any]
 MCP = "mcp"
@@ -23,12 +24,29 @@ class Stage(ABC):
     """Where a script plays: which revision and transport, at which addresses, with which clock."""
 
     revision: Revision
+    """What is spoken now: the newest of those on offer, until the client has chosen."""
+    offered: tuple[Revision, ...]
+    """What the server speaks, the oldest first."""
+    asks_for_capabilities = True
+    """Whether a script may ask for what the client declares, to see that it is there."""
     transport: str
     """`http` or `stdio`."""
+    agreed: Revision | None = None
 
     @property
     def stateless(self) -> bool:
         return self.revision.era is Era.STATELESS
+
+    def offers(self, era: Era) -> Revision | None:
+        """The newest revision of this era that the server speaks."""
+        return max((one for one in self.offered if one.era is era), default=None)
+
+    def agree(self, revision: Revision) -> None:
+        """The client has chosen. It is written down for whoever judges the capture."""
+        self.revision = revision
+        if revision is not self.agreed:
+            self.agreed = revision
+            self.note(spoken_note(revision))
 
     @abstractmethod
     def url(self, origin: str = MCP) -> str:

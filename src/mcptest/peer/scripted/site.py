@@ -7,7 +7,7 @@ Origin is recorded and sent away. Whatever a client sends costs bounded time and
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -52,9 +52,18 @@ class ScriptedSite(Stage):
 
     transport = "http"
 
-    def __init__(self, performance: Performance, revision: Revision, port: int = 0) -> None:
+    def __init__(
+        self,
+        performance: Performance,
+        offered: Collection[Revision],
+        port: int = 0,
+        *,
+        asks_for_capabilities: bool = True,
+    ) -> None:
         """Listens at once, and lets the script begin. `port` is that of the first origin."""
-        self.revision = revision
+        self.offered = tuple(sorted(offered))
+        self.revision = self.offered[-1]
+        self.asks_for_capabilities = asks_for_capabilities
         self._performance = performance
         self._script = performance.script
         self._tape = performance.tape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from mcptest.model.errors import ErrorKind
@@ -34,11 +34,15 @@ class ScriptedPipes(Stage):
     def __init__(
         self,
         performance: Performance,
-        revision: Revision,
+        offered: Collection[Revision],
         saved: Callable[[], None] = lambda: None,
+        *,
+        asks_for_capabilities: bool = True,
     ) -> None:
         """`saved` is called whenever all that came was dealt with: the moment to write it down."""
-        self.revision = revision
+        self.offered = tuple(sorted(offered))
+        self.revision = self.offered[-1]
+        self.asks_for_capabilities = asks_for_capabilities
         self._performance = performance
         self._script = performance.script
         self._tape = performance.tape
@@ -160,11 +164,17 @@ class LineCall(Call):
 
 
 def play_on_pipes(
-    script: Script, revision: Revision, tape: Tape, saved: Callable[[], None] = lambda: None
+    script: Script,
+    offered: Collection[Revision],
+    tape: Tape,
+    saved: Callable[[], None] = lambda: None,
+    *,
+    asks_for_capabilities: bool = True,
 ) -> str:
     """Be the server until the client leaves or a signal comes. Gives the script's defect."""
     loop = Loop()
     loop.stop_on_signals()
     performance = Performance(script, tape, loop)
-    ScriptedPipes(performance, revision, saved).run()
+    pipes = ScriptedPipes(performance, offered, saved, asks_for_capabilities=asks_for_capabilities)
+    pipes.run()
     return performance.defect

@@ -16,6 +16,7 @@ from mcptest.report.compliance_facts import (
     server_in_words,
     why_no_letter,
 )
+from mcptest.report.explored_text import why_revision
 from mcptest.report.html.facts import Column, Section, Unjudged
 
 IDS_NAMED = 400
@@ -41,6 +42,8 @@ def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
 def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
     yield " · ".join(filter(None, (report.server, server_in_words(judgement))))
     yield " · ".join(scope_in_words(judgement))
+    if judgement.revision_reason:
+        yield why_revision(judgement.revision, judgement.revision_reason)
     grade = judgement.grade
     if grade is not None and letter_of(grade):
         yield f"{score_in_words(grade)} · {coverage_in_words(judgement)}"

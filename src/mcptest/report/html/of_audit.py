@@ -89,7 +89,7 @@ def _facts(item: AuditItem, places: Places) -> Iterator[Fact]:
 
 def source_of_lint(report: LintReport, file: str, code: int, _places: Places) -> Source:
     entries = [_unread(method, why) for method, why in report.problems.items()]
-    entries += [_finding(one, report) for one in report.findings]
+    entries += [_finding(one, report) for one in report.serious]
     looked = ", ".join(f"{number} {name}" for name, number in report.counts.items() if number)
     clean = Entry("everything else that was looked at", "pass", brief=looked)
     return Source(

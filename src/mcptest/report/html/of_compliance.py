@@ -14,7 +14,13 @@ from mcptest.model.compliance import (
     RuleResult,
 )
 from mcptest.model.verdict import Finding, Severity
-from mcptest.report.compliance_facts import coverage_in_words, letter_of, score_in_words
+from mcptest.report.compliance_facts import (
+    commonness_in_words,
+    coverage_in_words,
+    letter_of,
+    origin_in_words,
+    score_in_words,
+)
 from mcptest.report.html.facts import Change, Entry, Fact, Outcome, Source, brief, paragraphs, told
 from mcptest.report.html.grades import column_of, name_of_column
 from mcptest.report.html.places import Places
@@ -126,7 +132,11 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from _on_the_wire(result, judgement, places)
     yield from map(finding_fact, result.findings[1:])
     yield from _evidence(result.evidence)
+    yield from _evidence(result.again, " when it was asked again")
     yield from told("Unlocked by", result.unlocked_by)
+    yield from told("Comes from", origin_in_words(result))
+    if result.common is not None:
+        yield Fact("How common", "prose", commonness_in_words(result.common))
     yield from told("What to do", result.fix if result.failed else "")
     if result.observed:
         yield Fact("Observed", "prose", f"{result.observed} times")
@@ -140,10 +150,10 @@ def finding_fact(finding: Finding) -> Fact:
     )
 
 
-def _evidence(evidence: Sequence[Evidence]) -> Iterator[Fact]:
+def _evidence(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
     for one in evidence:
-        yield from told("Sent", one.sent, "message")
-        yield Fact("Received", "message", one.received or "(nothing)")
+        yield from told(f"Sent{when}", one.sent, "message")
+        yield Fact(f"Received{when}", "message", one.received or "(nothing)")
 
 
 def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:

@@ -69,8 +69,8 @@ def _column(result: ScenarioResult, report: ConformanceReport) -> str:
 
 
 def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) -> Entry:
-    bad = [one for one in result.checks if one.status.is_bad]
-    why = result.cause or (bad[0].message or bad[0].description if bad else "")
+    bad = result.told
+    why = result.cause or result.unreached or (bad[0].message or bad[0].description if bad else "")
     return Entry(
         name=result.scenario,
         outcome=_outcome(result, report),
@@ -85,7 +85,7 @@ def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) ->
 
 def _outcome(result: ScenarioResult, report: ConformanceReport) -> Outcome:
     """As the run's own verdict counts: a known failure, or one that is not scored, is none."""
-    if result.failed:
+    if report.fails(result):
         return "fail" if _counts(result, report) else "warn"
     if result.warned:
         return "warn"
@@ -107,6 +107,7 @@ def _unlocks(result: ScenarioResult) -> str:
 
 def _facts(result: ScenarioResult, places: Places) -> Iterator[Fact]:
     yield from told("What kept it from being judged", result.cause, "code")
+    yield from told("Why it never got there", result.unreached, "code")
     for check in result.checks:
         yield from _check(check, result, places)
     yield from told("Client's output", result.stdout, "code")

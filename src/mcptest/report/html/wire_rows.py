@@ -30,7 +30,7 @@ from mcptest.model.message import ABSENT, Kind, Message, id_key
 from mcptest.model.show import show
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.latency import Latencies
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import decode, is_meant_as_message
 
 LABEL = 140
 BEGINNING = 160
@@ -117,6 +117,8 @@ class WireSession:
         sender = _SENDERS[frame.sender]
         self._beginnings.setdefault(show(frame.raw, BEGINNING + 1)[:BEGINNING], row)
         message = decode(frame.raw)
+        if frame.stream is None and not is_meant_as_message(message):
+            return "invalid", sender, f"not a message: {show(frame.raw[:400], LABEL)}"
         if message.kind is Kind.BATCH:
             labels = [self._message(row, sender, item) for item in message.items]
             return "batch", sender, f"batch of {len(labels)}: {', '.join(labels[:5])}"

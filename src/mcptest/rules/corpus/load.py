@@ -42,6 +42,7 @@ NEEDS = Declaration(
         Field("session", Flag(), "The server gave out a session id."),
         Field("authorization", Flag(), "The server asks for a token."),
         Field("extension", Text(), "The extension that the server must declare."),
+        Field("single_era", Flag(), "The server speaks no older revision beside this one."),
     ),
 )
 WHEN_ROW = Declaration(
@@ -60,7 +61,22 @@ CORPUS_ROW = Declaration(
         Field("check", ObjectOf(CHECK), CHECK.doc, required=True),
         Field("when", ListOf(WHEN_ROW), WHEN_ROW.doc),
         Field("expect", ListOf(EXPECT_ROW), "What must hold of the answer.", required=True),
+        Field(
+            "expect_of_both_eras",
+            ListOf(EXPECT_ROW),
+            "What must hold instead where the server speaks older revisions too.",
+        ),
         Field("says", Text(), "What is expected, in words, where the matchers are hard to read."),
+        Field(
+            "control",
+            ObjectOf(CHECK),
+            "The same with nothing wrong in it; unless it works, a refusal says nothing.",
+        ),
+        Field(
+            "unlike",
+            ObjectOf(CHECK),
+            "A request with nothing wrong in it; a refusal of the same words says nothing.",
+        ),
         Field("needs", ObjectOf(NEEDS), NEEDS.doc),
         Field("safe", Text(), "Why it does no harm."),
     ),
@@ -199,13 +215,31 @@ def _row(read: Reading, known: Collection[str] | None) -> Row | None:
         )
     check = check_of(read.get("check"))
     expect = expectations_of(read.get("expect"), check)
+    of_both = expectations_of(read.get("expect_of_both_eras", ()), check)
     when = _conditions(read.get("when", ()), check)
     needs = _needs(read.get("needs"))
     if check is None or not read.sound:
         return None
     _check_names(read, check, (*expect, *(one.expectation for one in when)))
     says = " ".join(read.get("says", "").split())
-    return Row(name, check, expect, needs, says, read.get("safe", ""), when, read.place)
+    return Row(
+        name,
+        check,
+        expect,
+        needs,
+        says,
+        read.get("safe", ""),
+        when,
+        control=_check_beside(read, "control"),
+        unlike=_check_beside(read, "unlike"),
+        expect_of_both_eras=of_both,
+        place=read.place,
+    )
+
+
+def _check_beside(read: Reading, name: str) -> Check | None:
+    given: Reading | None = read.get(name)
+    return None if given is None else check_of(given)
 
 
 def _conditions(rows: tuple[Reading, ...], check: Check | None) -> tuple[Condition, ...]:
@@ -254,6 +288,7 @@ def _needs(read: Reading | None) -> Needs:
         session=read.get("session", False),
         authorization=read.get("authorization", False),
         extension=read.get("extension", ""),
+        single_era=read.get("single_era", False),
     )
 
 

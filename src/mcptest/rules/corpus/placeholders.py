@@ -53,6 +53,9 @@ PLACEHOLDERS: Final[Mapping[str, Placeholder]] = {
     "prompt_with_required_argument": Placeholder(
         "a prompt that declares a required argument", "a listed prompt with a required argument"
     ),
+    "right_prompt_arguments": Placeholder(
+        "all its required arguments, with texts", "a listed prompt with a required argument"
+    ),
     "wrongly_typed_prompt_arguments": Placeholder(
         "all its required arguments, with objects in place of texts",
         "a listed prompt with a required argument",
@@ -78,6 +81,10 @@ PLACEHOLDERS: Final[Mapping[str, Placeholder]] = {
     ),
     "tool_with_required_argument": Placeholder(
         "a safe tool that requires an argument", f"{_READ_ONLY}, with a required argument"
+    ),
+    "right_arguments": Placeholder(
+        "arguments of that tool that its inputSchema accepts",
+        f"{_READ_ONLY}, with a required argument",
     ),
     "wrongly_typed_arguments": Placeholder(
         "arguments of that tool, each of a type its inputSchema excludes",

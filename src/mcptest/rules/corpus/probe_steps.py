@@ -95,6 +95,9 @@ class Probe:
     is_slow: bool = False
     """It waits for something that takes its time: others may be taken meanwhile."""
 
+    ends_connection: bool = False
+    """All that it needs is a connection that nobody has any more use for."""
+
     @property
     def step_names(self) -> tuple[str, ...]:
         return tuple(step.name for step in self.steps)
@@ -102,6 +105,11 @@ class Probe:
     @property
     def is_rude(self) -> bool:
         return any(step.options.rude for step in self.steps)
+
+    @property
+    def may_change_era(self) -> bool:
+        """Whether a server that speaks both eras may read a step of it as of the other one."""
+        return any("_meta" in step.send.omit for step in self.steps)
 
 
 def request(

@@ -178,6 +178,7 @@ MESSAGE_PROBES: Final[tuple[Probe, ...]] = (
         },
         own_connection=True,
         is_slow=True,
+        ends_connection=True,
     ),
     Probe(
         "garbage_line",

@@ -33,6 +33,8 @@ class Needs:
     authorization: bool = False
     """The server asks for a token."""
     extension: str = ""
+    single_era: bool = False
+    """The server speaks no older revision beside this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,12 @@ class Row:
     safe: str = ""
     """Why asking this of a server in production does no harm, where it is not obvious."""
     when: tuple[Condition, ...] = ()
+    control: Check | None = None
+    """The same with nothing wrong in it. Unless it works, a refusal says nothing."""
+    unlike: Check | None = None
+    """Something else with nothing wrong in it. A refusal of the same words says nothing."""
+    expect_of_both_eras: tuple[Expectation, ...] = ()
+    """What must hold instead where the server speaks older revisions too."""
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,6 +26,8 @@ class Asked(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     stream: int | None = None
     """The HTTP exchange that carried it."""
+    cut_short: bool = False
+    """A request got no answer, and less than the timeout was waited for one."""
 
 
 class Started(msgspec.Struct):
@@ -42,6 +44,8 @@ class Started(msgspec.Struct):
     asked: int = 0
     wants_all: bool = False
     """A batch: every id is waited for."""
+    cut_short: bool = False
+    """It was taken back before the timeout was over."""
 
     @property
     def identifier(self) -> Any:
@@ -51,6 +55,14 @@ class Started(msgspec.Struct):
     def done(self) -> bool:
         done = [one.done for one in self.waiting]
         return all(done) if self.wants_all else any(done)
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One thing that was done on a connection, as it is done again on another."""
+
+    act: Literal["start", "finish", "notify", "give_up"]
+    started: Started
+    identifier: Any = ABSENT
 
 
 def input_requests(result: Any) -> Sequence[Any]:

@@ -19,6 +19,10 @@ _HINTS = {
     "unreachable": "the server has to be there for as long as it is judged",
 }
 
+_ENDS_BY_ITSELF = (
+    "it ends whatever it is asked: give it what it needs, such as a backend or a variable (--env)"
+)
+
 
 class Causes:
     """The causes of one run, each told once."""
@@ -38,6 +42,17 @@ class Causes:
         """The cause behind an error of a connection."""
         return self.note(_cause_of(error), error.message, evidence)
 
+    def note_ending(self, error: PeerError) -> str:
+        """The server ends while nothing is asked of it: whatever else ended it is put down to that.
+
+        Returns the id of the cause.
+        """
+        self._found.pop("exited", None)
+        name = self.note("exited", f"asked for nothing but a sign of life, {error.message}")
+        known = self._found[name]
+        self._found[name] = RootCause(name, known.message, _ENDS_BY_ITSELF, known.evidence)
+        return name
+
     def counted(self, results: Iterable[RuleResult]) -> tuple[RootCause, ...]:
         """All causes with how many rules each kept from being judged."""
         held: dict[str, int] = {}
@@ -56,6 +71,6 @@ def _cause_of(error: PeerError) -> str:
     return "silence" if error.kind is ErrorKind.TIMEOUT else "unreachable"
 
 
-def evidence_of(sent: bytes, received: bytes) -> Evidence:
+def evidence_of(sent: bytes, received: bytes, shown: int = SHOWN) -> Evidence:
     """The bytes, which hold no secret any more, as they may be shown."""
-    return Evidence(show(sent, SHOWN), show(received, SHOWN))
+    return Evidence(show(sent, shown), show(received, shown))

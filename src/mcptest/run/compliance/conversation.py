@@ -24,9 +24,9 @@ from mcptest.peer.handshake import HandshakeLifecycle
 from mcptest.peer.lifecycle import Lifecycle
 from mcptest.peer.pending import Pending, encode, request_of
 from mcptest.peer.stateless import StatelessLifecycle
-from mcptest.run.compliance.asked import Asked, Started, http_facts, input_requests
+from mcptest.run.compliance.asked import Asked, Said, Started, http_facts, input_requests
 from mcptest.run.compliance.declared import DeclaredAnswers
-from mcptest.run.compliance.sending import changed_headers, is_odd, outgoing
+from mcptest.run.compliance.sending import changed_headers, is_odd, may_change_era, outgoing
 from mcptest.run.compliance.tape import Tape
 from mcptest.run.compliance.wire_text import received_text, sent_text
 from mcptest.suite.check_forms import Check, texts_in
@@ -42,10 +42,12 @@ __all__ = ["Asked", "Conversation", "Started"]
 _GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
 _AFTER_THE_FENCE = 0.25
 """A server may work on two messages at once: how far the first may fall behind the second."""
+_WHOLE = 0.99
+"""The share of the timeout that counts as all of it: clocks are not that exact."""
 _KEPT = 1_000
 _REFUSED = 400
 _CLOSING = 2.0
-_AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
+AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
 """Requests that may take their time: only the timeout bounds them."""
 _MADE_UP = ("unknown_tool", "unknown_prompt", "unknown_uri", "unknown_task")
 """Unless they are about something that there is not."""
@@ -66,17 +68,27 @@ class Conversation:
         self.transport: str = client.connection.transport.name
         self.polite = True
         """Nothing was sent that a well-behaved client would not send."""
+        self.may_be_of_other_era = False
+        """Something was sent that a server of both eras may have read as the other one."""
         self.beginning = False
         """The first request of the session was sent."""
+        self.is_quiet = False
+        """No stream for the server's own messages stands open."""
+        self.toured = False
+        """A tour was taken on it before anything else was asked."""
         self.gone: PeerError | None = None
         """Why nothing can be asked any more."""
         self.mute = False
         """It lives, and answers nothing any more."""
         self.notifications: list[Any] = []
         self.asked: list[Any] = []
+        self.said: list[Said] = []
+        """What was sent and waited for, in this order, so that it can be done again."""
         self._own_lifecycle: Lifecycle | None = None
         self._fenced = 0.0
         self._closed = False
+        self._usual: object = None
+        """How the alive check was answered before anything else was asked."""
 
     # -- beginning and ending --------------------------------------------------------------
 
@@ -98,7 +110,7 @@ class Conversation:
         if len(self.asked) < _KEPT:
             self.asked.append({"method": method, "params": params})
         if self.revision.era is Era.HANDSHAKE:
-            outcome = self.answers.answer(method, params)
+            outcome = self.answers.reply_to(message, self.revision)
             self._guarded(
                 lambda: self.client.connection.answer(
                     message.id, outcome, self._deadline(), self.lifecycle.headers("", None)
@@ -164,6 +176,20 @@ class Conversation:
         """Whether asking still makes sense."""
         return self.gone is None and not self.mute and not self._closed
 
+    def answers_as_before(self) -> bool:
+        """Whether what was said so far left no trace: the alive check is answered as at first.
+
+        To be called before the first question, and then before each that needs to know.
+        """
+        if self.may_be_of_other_era or not self.usable:
+            return False
+        exchange = self.ask(self.site.alive_check).exchange
+        result = exchange.result if isinstance(exchange.result, dict) else {}
+        answer = (exchange.answer, result.get("supportedVersions"), result.get("capabilities"))
+        if self._usual is None:
+            self._usual = answer
+        return self._usual == answer and self.usable
+
     # -- asking ----------------------------------------------------------------------------
 
     def ask(self, check: Check, *, identifier: Any = ABSENT) -> Asked:
@@ -173,6 +199,7 @@ class Conversation:
     def start(self, check: Check, *, identifier: Any = ABSENT) -> Started:
         """Send it and return at once."""
         started = self._begun(check)
+        self.said.append(Said("start", started, identifier))
         if self.gone is None and not self.mute:
             self._guarded(lambda: self._send(started, identifier))
         return started
@@ -180,12 +207,14 @@ class Conversation:
     def notify(self, check: Check) -> Asked:
         """Send a notification; over HTTP its status is waited for."""
         started = self._begun(check)
+        self.said.append(Said("notify", started))
         if self.gone is None and not self.mute:
             self._guarded(lambda: self._notify(started))
         return self._seen(started)
 
     def finish(self, started: Started) -> Asked:
         """Wait for the answer, or until it is clear that none comes."""
+        self.said.append(Said("finish", started))
         self._guarded(lambda: self._await(started))
         if started.check.method and not self._is_over(started):
             seconds = time.monotonic() - started.at
@@ -194,6 +223,18 @@ class Conversation:
         for pending in started.waiting:
             self.client.connection.forget(pending)
         return self._seen(started)
+
+    def give_up(self, started: Started) -> None:
+        """Take a request back that is still open: from then on nothing is waited for."""
+        self.said.append(Said("give_up", started))
+        for pending in started.waiting:
+            if pending.done:
+                continue
+            pending.failure = PeerError(ErrorKind.CLOSED, "it was taken back by us")
+            try:
+                self.lifecycle.cancel(pending, "no longer needed", self._deadline())
+            except PeerError as error:
+                self.gone = self.gone or error
 
     def pump(self, seconds: float, until: Callable[[], bool]) -> bool:
         """Take in what comes until something holds; False when it did not in that time."""
@@ -234,6 +275,7 @@ class Conversation:
             self._expect_answers_to_raw(started)
         else:
             self.polite = self.polite and not is_odd(check)
+            self.may_be_of_other_era |= may_change_era(check, self.revision)
             message = outgoing(check, self.lifecycle, self.revision, self._input_schema(check))
             pending = Pending(identifier, message.method, message.params)
             started.waiting = (pending,)  # known also where sending fails
@@ -307,14 +349,11 @@ class Conversation:
         if started.check.http is not None:
             self._await_http(started, limit)
         elif started.check.raw and started.stream is None:
-            self._await_behind_fence(started, limit.within(max(5.0, 5 * self.site.order.patience)))
-        elif at_work:
-            self._pump_until(lambda: self._is_over(started), limit)
+            self._await_behind_fence(started, limit)
         else:
-            patience = _until(started.at, self.site.order.patience)
-            self._pump_until(lambda: self._is_over(started), min(patience, limit, key=_at))
+            self._pump_until(lambda: self._is_over(started), limit)
         if started.check.method and not self._is_over(started):
-            self._await_behind_fence(started, _until(started.at, 0.0) if at_work else limit)
+            self._await_behind_fence(started, _until(started.at, 0.0))
         if self.mute or (started.check.method and not self._is_over(started)):
             waits.in_vain(begun, time.monotonic())
             self._note_hung_tool(started.check, at_work=at_work)
@@ -325,7 +364,7 @@ class Conversation:
 
     def _may_take_long(self, check: Check) -> bool:
         made_up = {self.site.known.get(name) for name in _MADE_UP}
-        return check.method in _AT_WORK and made_up.isdisjoint(texts_in(check.params))
+        return check.method in AT_WORK and made_up.isdisjoint(texts_in(check.params))
 
     def _is_over(self, started: Started) -> bool:
         """Answered; or refused on the way, where answers come on another stream."""
@@ -409,7 +448,17 @@ class Conversation:
             answers,
             time.monotonic() - started.at,
             started.stream,
+            cut_short=http is None and first is None and self._was_cut_short(started),
         )
+
+    def _was_cut_short(self, started: Started) -> bool:
+        """Bytes that are no request are followed by one: the answer to that ends the wait."""
+        is_settled = not started.waiting or any(one.failure for one in started.waiting)
+        if is_settled or self.gone is not None or self.tape.exited is not None:
+            return started.cut_short
+        ended_by_answer = not started.check.method and not self.mute
+        waited = time.monotonic() - started.at
+        return not ended_by_answer and waited < _WHOLE * self.site.order.timeout
 
     def observation(self, *, answered: bool) -> Mapping[str, Any]:
         """How the connection fared: what `transport_observation` looks at."""

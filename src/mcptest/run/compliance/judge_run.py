@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from mcptest.model.compliance import Judgement, RuleResult
 from mcptest.model.compliance_events import Event, JudgingBegan, RuleJudged
-from mcptest.model.errors import PeerError, UsageError
-from mcptest.model.revision import NEWEST_HANDSHAKE, Era, Revision
-from mcptest.model.show import show
+from mcptest.model.errors import ErrorKind, PeerError, UsageError
+from mcptest.model.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Era, Revision
+from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Outcome, Severity
 from mcptest.peer.connection import Stopped
 from mcptest.rules.corpus.probe_steps import Probe
@@ -22,16 +24,12 @@ from mcptest.rules.corpus.profile import profile_of
 from mcptest.rules.corpus.rows import CorpusRule
 from mcptest.rules.corpus.version_corpus import VersionCorpus, corpus_of
 from mcptest.rules.grading import grade
+from mcptest.rules.yielding import proof_of_result, reason_for, yielding_to
+from mcptest.run.compliance.asked import http_facts
 from mcptest.run.compliance.causes import UNAUTHORIZED, Causes, evidence_of
-from mcptest.run.compliance.conversation import Started
-from mcptest.run.compliance.declared import EVERYTHING
-from mcptest.run.compliance.learning import learn
-from mcptest.run.compliance.noise import (
-    NOISE_RULE,
-    STUMBLING_RULES,
-    noise_message,
-    stumbled_over_noise,
-)
+from mcptest.run.compliance.confirmation import Confirmation, Doubt, Second, Sighting, unconfirmed
+from mcptest.run.compliance.conversation import Conversation, Started
+from mcptest.run.compliance.learning import learn, learn_about_eras
 from mcptest.run.compliance.planning import (
     Question,
     Unasked,
@@ -39,6 +37,7 @@ from mcptest.run.compliance.planning import (
     question_of,
     rules_to_judge,
 )
+from mcptest.run.compliance.probe_connections import launched
 from mcptest.run.compliance.probing import (
     Probed,
     Unobserved,
@@ -46,9 +45,9 @@ from mcptest.run.compliance.probing import (
     prepare_probes,
     run_probe,
 )
-from mcptest.run.compliance.results import Results, for_a_cause
-from mcptest.run.compliance.rows import Asking, Job, jobs_of
-from mcptest.run.compliance.sessions import judge_sessions
+from mcptest.run.compliance.results import Results, for_a_cause, without_findings
+from mcptest.run.compliance.rows import Asking, Job, Lane, jobs_of, with_those_beside
+from mcptest.run.compliance.sessions import judge_session, judge_sessions
 from mcptest.run.compliance.side_by_side import side_by_side
 from mcptest.run.compliance.site import Site
 from mcptest.suite.check_forms import Check
@@ -60,11 +59,28 @@ _MOST_SILENCES = 4
 _WITHOUT_TOKEN = {"Authorization": None}
 _ABOUT_CANCELLING = frozenset({"CANCEL-001", "CANCEL-002"})
 """Rules over sessions in which something is cancelled: no client does that on a tour."""
+NOISE_RULE = "STDIO-001"
+"""The rule about lines on stdout that are no messages."""
+_FOREIGN = frozenset({403, 421})
+"""What a server answers that does not want to be reached under this name."""
+_NAMES_HOST = re.compile(r"\b(host|origin)\b", re.IGNORECASE)
+_LONGER = 1.0
+"""Seconds more than another one lived, for a process that is left alone."""
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
 
 
 def _with_progress(tool: str) -> dict[str, Any]:
     return {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
+
+
+def _noise_message(noise: RuleResult) -> str:
+    line = next((one.received for one in noise.evidence), "")
+    shown = f": {show(line, 120)}" if line else ""
+    return f"stdout carries lines that are no messages{shown}"
+
+
+def _got_no_answer(result: RuleResult) -> bool:
+    return any(not one.received for one in result.evidence)
 
 
 def _weightiest_first(rule: CorpusRule) -> tuple[int, str]:
@@ -78,6 +94,26 @@ def _stays_on_its_lane(probe: Probe) -> bool:
     return not another and not is_taken_aside(probe)
 
 
+def _row_result(make: Results, rule: CorpusRule, question: Question, job: Job) -> RuleResult:
+    if job.cause:
+        return make.kept_from(rule, job.cause)
+    if job.killed is not None:
+        return make.killed(rule, job.killed, job.asked)
+    assert job.asked is not None  # it was asked, or there is a cause
+    result = make.exchanged(rule, question, job.asked.exchange, (job.asked,))
+    control = job.control.asked if question.control and job.control is not None else None
+    unlike = job.unlike.asked if question.unlike and job.unlike is not None else None
+    return make.beside(rule, result, job.asked, control, unlike)
+
+
+def _probe_result(make: Results, rule: CorpusRule, question: Question, found: Probed) -> RuleResult:
+    nothing = found.why_unobserved(question.expect)
+    if nothing is not None:
+        why = Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+        return make.unasked(rule, why)
+    return make.exchanged(rule, question, found.exchange, found.evidence)
+
+
 class Judging:
     """One run over one server."""
 
@@ -86,6 +122,7 @@ class Judging:
         self.tell = tell
         self.causes = Causes(site.masker)
         self.make = Results(site)
+        self._make_again = Results(site, is_second=True)
         self.rules: tuple[CorpusRule, ...] = ()
         """Those that are told about."""
         self.asked: tuple[CorpusRule, ...] = ()
@@ -93,6 +130,9 @@ class Judging:
         self.planned: dict[str, Question] = {}
         self.jobs: dict[str, Job] = {}
         self.probed: dict[str, Probed | Unasked | str] = {}
+        self._doubts: list[Doubt] = []
+        """What failed, and has to be seen again."""
+        self.confirmation: Confirmation | None = None
         self.interrupted = False
         self._wanted: frozenset[str] = frozenset()
         self._told = 0
@@ -113,17 +153,13 @@ class Judging:
         try:
             conversation = site.meet(warm=not site.order.rules)
         except PeerError as error:
+            self._raise_for_refused_host(error)
             if not self._is_refusal():
                 raise
             self._meet_refusal(error, choose)
             return
         self._choose(site.revision, choose)
         self._began()
-        if site.order.revision is None and site.revision.era is Era.HANDSHAKE:
-            # The question for the other era came first: no session that anyone would have.
-            conversation.polite = False
-            site.leave(conversation)
-            conversation = site.open(declare=EVERYTHING)
         site.shared["tour"] = conversation
 
     def _choose(
@@ -145,6 +181,22 @@ class Judging:
         name = site.server_info.get("name")
         server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
         self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
+
+    def _raise_for_refused_host(self, error: PeerError) -> None:
+        """A server that guards against DNS rebinding wants another Host, not a token."""
+        for one in self.site.conversations[-1:]:
+            for stream, response in one.tape.responses.items():
+                body = str(http_facts(one.tape, stream)["body"])
+                challenged = response.header("www-authenticate") is not None
+                if response.status in _FOREIGN and not challenged and _NAMES_HOST.search(body):
+                    said = in_one_line(self.site.masker.text(body), 300)
+                    raise PeerError(
+                        error.kind,
+                        f"the server refuses the address it was reached under with HTTP "
+                        f"{response.status}: {said}",
+                        hint="it checks Host or Origin, as a guard against DNS rebinding; allow "
+                        "this address in its settings, or reach it under one that it allows",
+                    ) from None
 
     def _is_refusal(self) -> bool:
         met = self.site.conversations[-1] if self.site.conversations else None
@@ -173,31 +225,101 @@ class Judging:
             self._ask_everything()
         except Stopped:
             self.interrupted = True
+        try:
+            self._confirm()
+            self._doubt_what_ends_by_itself()
+        except Stopped:
+            self.interrupted = True
         self.site.close()
         if self.interrupted:
             self._leave_the_rest_open()
         else:
-            self._judge_sessions()
-            self._tell_noise_once()
+            self._tell_each_fault_once()
         return tuple(self.done[rule.id] for rule in self.rules)
+
+    def _doubt_what_ends_by_itself(self) -> None:
+        """No question is to blame for the end of a server that ends when nothing is asked."""
+        unanswered = [one for one in self.done.values() if one.failed and _got_no_answer(one)]
+        ended = self._end_when_left_alone() if unanswered else None
+        if ended is None:
+            return
+        cause = self.causes.note_ending(ended)
+        for result in unanswered:
+            doubted = without_findings(result, f"could not be judged: see {cause}")
+            self._tell(msgspec.structs.replace(doubted, cause=cause))
+
+    def _end_when_left_alone(self) -> PeerError | None:
+        """How a process ended that was left alone for as long as one that did not survive."""
+        lived = [
+            one.tape.records[-1].t
+            for one in self.site.conversations
+            if one.gone is not None and one.gone.kind is ErrorKind.EXITED and one.tape.records
+        ]
+        if not lived or self.site.transport != "stdio":
+            return None
+        site = self.site.twin()
+        try:
+            alone = site.open()
+            alone.ask(site.alive_check)
+            patience = min(site.order.timeout, max(lived) + _LONGER)
+            alone.pump(patience, lambda: not alone.usable)
+            return alone.gone
+        except PeerError as error:
+            return error
+        finally:
+            site.close()
+
+    def _confirm(self) -> None:
+        """What failed is asked again while the sessions of the first time end and are judged."""
+        confirmation = self.confirmation
+        if confirmation is None:
+            return  # nothing was asked
+        try:
+            if not self.interrupted:
+                confirmation.begin(self._take_doubts())
+                self.site.close()
+                self._judge_sessions()
+                confirmation.begin(self._take_doubts())
+        finally:
+            again = confirmation.results()
+        for result in again:
+            self._tell(result)
+
+    def _confirm_early(self) -> None:
+        """Where a connection is a process, what failed is asked again while others are asked."""
+        if self.site.transport == "stdio" and self.confirmation is not None:
+            polite = {Lane.PLAIN, Lane.ALONE}
+            asked = {name: job for name, job in self.jobs.items() if job.lane in polite}
+            self._judge_rows(asked)
+            self.confirmation.begin(self._take_doubts())
+
+    def _take_doubts(self) -> list[Doubt]:
+        doubts, self._doubts = self._doubts, []
+        return doubts
 
     def _ask_everything(self) -> None:
         self._learn()
         self.planned = self._plan()
+        self.confirmation = Confirmation(self.site.twin(), begins=not self.refused)
         under_way = self._start_fixtures()
-        self.jobs = jobs_of(one for one in self.planned.values() if not one.check.probe)
+        rows = (one for one in self.planned.values() if not one.check.probe)
+        self.jobs = jobs_of(rows, self.site.revision)
         asking = Asking(self.site, self.causes)
-        jobs = list(dict.fromkeys(self.jobs.values()))
+        jobs = with_those_beside(self.jobs.values())
         if self.lost is not None:
             asking.give_up(self.lost)
         else:
-            self._set_probes_going()
+            tour = self.site.shared.get("tour")
+            is_idle = tour is not None and tour.usable and not under_way
+            self._set_probes_going(tour if is_idle else None)
         if self.refused:
             asking.ask_unbegun(jobs)
         else:
             self._ask_in_lanes(asking, jobs)
-        self._take_probes(asking, lambda probe: True)
+        self._take_probes(asking, lambda probe: not probe.may_change_era)
         asking.ask_last(jobs)
+        asking.ask_spoiling(jobs)
+        self._take_probes(asking, lambda probe: True)
         self._judge_rows(self.jobs)
         for started in under_way:
             self.site.shared["tour"].finish(started)
@@ -207,11 +329,15 @@ class Judging:
 
         def politely() -> None:
             asking.ask_politely(jobs)
+            self._confirm_early()
             self._take_probes(asking, lambda one: _stays_on_its_lane(one) and not one.is_rude)
 
         def rudely() -> None:
             asking.ask_rudely(jobs)
-            self._take_probes(asking, lambda one: _stays_on_its_lane(one) and one.is_rude)
+            self._take_probes(
+                asking,
+                lambda one: _stays_on_its_lane(one) and one.is_rude and not one.may_change_era,
+            )
 
         asking.set_going(jobs)
         lanes = (lambda: asking.ask_first(jobs), politely, rudely)
@@ -226,15 +352,21 @@ class Judging:
         asked = {name: job for name, job in self.jobs.items() if job.asked is not None}
         self._judge_rows(asked)
         for rule in self.asked:
-            if rule.id not in self.done:
-                self._settle(self.make.unasked(rule, _INTERRUPTED))
+            known = self.done.get(rule.id)
+            if known is None:
+                self._tell(self.make.unasked(rule, _INTERRUPTED))
+            elif known.failed:
+                self._tell(unconfirmed(known, "we were interrupted before it could be asked again"))
 
     def _learn(self) -> None:
         site = self.site
         tour = site.shared.get("tour")
+        greeted = self._open_for_greeting() if tour is not None else None
         error = learn(site, tour)
         if tour is None:
             return
+        if greeted is not None:
+            learn_about_eras(site, greeted)
         if error is not None:
             self.causes.note_error(error, (evidence_of(tour.last_sent, b""),))
         try:
@@ -243,6 +375,25 @@ class Judging:
             self._learn_about_token()
         except PeerError as worse:
             self.lost = worse
+
+    def _open_for_greeting(self) -> Conversation | None:
+        """A connection for `initialize`, where rules depend on whether the server knows it."""
+        site = self.site
+        if site.revision.era is Era.HANDSHAKE:
+            return None
+        site.speaks_handshake = any(
+            one.wire_version in site.versions for one in HANDSHAKE_REVISIONS
+        )
+        rows = [rule.row for rule in self.asked if rule.row is not None]
+        if site.speaks_handshake or not any(
+            one.needs.single_era or one.expect_of_both_eras for one in rows
+        ):
+            return None
+        try:
+            return launched(site, begin=False)
+        except PeerError as error:
+            self.causes.note_error(error)
+            return None
 
     def _look_for_life(self, error: PeerError | None) -> None:
         """After silence: does it at least answer, when it is started again?"""
@@ -305,14 +456,14 @@ class Judging:
             return self.make.unasked(rule, elsewhere)
         return self.make.kept_from(rule, "unauthorized")
 
-    def _set_probes_going(self) -> None:
+    def _set_probes_going(self, idle: Conversation | None) -> None:
         """The servers for the probes start while the rows are asked."""
         names = [one.check.probe for one in self.planned.values() if one.check.probe]
         over_sessions = {rule.session.id for rule in self.asked if rule.session is not None}
         if over_sessions & _ABOUT_CANCELLING and "slow_tool" in self.site.known:
             names.append("cancel_slow_call")
         try:
-            prepare_probes([PROBES[name] for name in dict.fromkeys(names)], self.site)
+            prepare_probes([PROBES[name] for name in dict.fromkeys(names)], self.site, idle)
         except PeerError as error:
             self.causes.note_error(error)  # whoever needs one of them will meet it again
 
@@ -327,7 +478,8 @@ class Judging:
                 continue
             if name not in self.probed:
                 self.probed[name] = asking.given_up or self._run_probe(name)
-            self._settle(self._probed(rule, question, self.probed[name]))
+            result = self._probed(rule, question, self.probed[name])
+            self._settle(result, name, partial(self._probed_again, rule, question))
 
     def _run_probe(self, name: str) -> Probed | Unasked | str:
         """What it found; or why it could not be run, or the cause that kept it from that."""
@@ -347,15 +499,29 @@ class Judging:
             return self.make.kept_from(rule, found)
         if isinstance(found, Unasked):
             return self.make.unasked(rule, found)
-        nothing = found.why_unobserved(question.expect)
-        if nothing is not None:
-            why = Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
-            return self.make.unasked(rule, why)
-        return self.make.exchanged(rule, question, found.exchange, found.evidence)
+        return _probe_result(self.make, rule, question, found)
+
+    def _probed_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
+        assert seen.probed is not None  # a probe was taken
+        return _probe_result(self._make_again, rule, question, seen.probed)
 
     # -- judging ---------------------------------------------------------------------------
 
-    def _settle(self, result: RuleResult) -> None:
+    def _settle(
+        self,
+        result: RuleResult,
+        asked: Job | str | Conversation | None = None,
+        judge: Second | None = None,
+    ) -> None:
+        """A result is final, unless it is a failure: then what was asked is asked again."""
+        if result.failed and asked is not None and judge is not None:
+            with self._settling:
+                self.done[result.id] = result
+                self._doubts.append(Doubt(result, judge, asked))
+            return
+        self._tell(result)
+
+    def _tell(self, result: RuleResult) -> None:
         with self._settling:
             self.done[result.id] = result
             if result.id in self._wanted:
@@ -376,15 +542,13 @@ class Judging:
                 self._settle(self.make.kept_from(rule, cause))
                 continue
             told.add(id(job))
-            self._settle(self._row_result(rule, self.planned[rule.id], job))
+            question = self.planned[rule.id]
+            again = partial(self._row_again, rule, question)
+            self._settle(_row_result(self.make, rule, question, job), job, again)
 
-    def _row_result(self, rule: CorpusRule, question: Question, job: Job) -> RuleResult:
-        if job.cause:
-            return self.make.kept_from(rule, job.cause)
-        if job.killed is not None:
-            return self.make.killed(rule, job.killed, job.asked)
-        assert job.asked is not None  # it was asked, or there is a cause
-        return self.make.exchanged(rule, question, job.asked.exchange, (job.asked,))
+    def _row_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
+        assert seen.job is not None  # a row was asked
+        return _row_result(self._make_again, rule, question, seen.job)
 
     def _judge_sessions(self) -> None:
         by_function = {rule.session.id: rule for rule in self.asked if rule.session is not None}
@@ -394,18 +558,26 @@ class Judging:
             if self.refused:
                 self._settle(self._behind_the_refusal(rule))
             else:
-                self._settle(self.make.over_sessions(rule, verdict))
+                again = partial(self._session_again, rule)
+                self._settle(self.make.over_sessions(rule, verdict), verdict.seen_on, again)
 
-    def _tell_noise_once(self) -> None:
-        """A banner on stdout breaks one rule; those that stumble over the same lines do not add."""
+    def _session_again(self, rule: CorpusRule, seen: Sighting) -> RuleResult:
+        assert seen.conversation is not None  # a session was had
+        assert rule.session is not None  # as it is for those that are judged by one
+        verdict = judge_session(self.site, rule.session, seen.conversation)
+        return self.make.over_sessions(rule, verdict)
+
+    def _tell_each_fault_once(self) -> None:
+        """What several rules saw is held against one of them; the others say which."""
         noise = self.done.get(NOISE_RULE)
-        if noise is None or not noise.failed:
-            return
-        cause = self.causes.note("banner", noise_message(noise), noise.evidence[:1])
-        for name in STUMBLING_RULES:
-            result = self.done.get(name)
-            if result is not None and stumbled_over_noise(result, noise):
-                self.done[name] = for_a_cause(result, cause)
+        if noise is not None and noise.failed:
+            self.causes.note("banner", _noise_message(noise), noise.evidence[:1])
+        failed = {name: proof_of_result(one) for name, one in self.done.items() if one.failed}
+        for name, root in yielding_to(failed).items():
+            if root == NOISE_RULE:
+                self.done[name] = for_a_cause(self.done[name], "banner")
+            elif root in self._wanted:
+                self.done[name] = without_findings(self.done[name], reason_for(root))
 
     def judgement(self, results: tuple[RuleResult, ...], begun: float) -> Judgement:
         site = self.site
@@ -419,14 +591,23 @@ class Judging:
             profile=profile_of(site.revision, site.order.corpora),
             server_name=show(mask(str(info.get("name", ""))), 100),
             server_version=show(mask(str(info.get("version", ""))), 60),
+            revision_reason=mask(site.reason),
             causes=self.causes.counted(results),
             grade=grade(results) if whole else None,
             whole_corpus=whole,
-            requests=sum(one.tape.requests for one in site.conversations),
+            requests=sum(one.tape.requests for one in self._conversations),
             duration_ms=int((time.monotonic() - begun) * 1000),
             notes=tuple(self._notes()),
-            captures=site.captures,
+            captures=(
+                *site.captures,
+                *(self.confirmation.site.captures if self.confirmation else ()),
+            ),
         )
+
+    @property
+    def _conversations(self) -> list[Conversation]:
+        again = self.confirmation.site.conversations if self.confirmation is not None else []
+        return [*self.site.conversations, *again]
 
     def _notes(self) -> Iterator[str]:
         if self.interrupted:

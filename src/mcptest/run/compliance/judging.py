@@ -12,15 +12,18 @@ from mcptest.model.compliance_events import Event
 from mcptest.model.errors import PeerError
 from mcptest.model.revision import HANDSHAKE_REVISIONS, Era, Revision
 from mcptest.model.verdict import Severity
+from mcptest.peer.meeting import Met
 from mcptest.rules.corpus.registry import Entry
 from mcptest.rules.corpus.rows import CorpusRule, Row
 from mcptest.rules.corpus.version_corpus import VersionCorpus
+from mcptest.rules.known_sdks import with_known_behaviour
 from mcptest.run.compliance.declared import EVERYTHING
 from mcptest.run.compliance.judge_run import Judging
 from mcptest.run.compliance.order import Order
 from mcptest.run.compliance.planning import (
     rules_to_judge,
 )
+from mcptest.run.compliance.sessions import answers_of
 from mcptest.run.compliance.site import Site
 from mcptest.suite.compliance_block import ComplianceTest
 
@@ -66,12 +69,11 @@ def _rule_of(test: ComplianceTest, corpus: VersionCorpus) -> CorpusRule:
     return CorpusRule(test.name, row, entry or own, None, revision)
 
 
-def newest_spoken(order: Order) -> Revision:
-    """The revision that the server speaks when it is left to choose; raises PeerError."""
+def newest_spoken(order: Order) -> Met:
+    """What the server speaks when it is left to choose, and why; raises PeerError."""
     site = Site(msgspec.structs.replace(order, revision=None, captures=None))
     try:
-        site.meet()
-        return site.revision
+        return site.meet().client.met
     finally:
         site.close()
 
@@ -87,7 +89,7 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
             asking = Site(msgspec.structs.replace(order, revision=revision, captures=None))
             asking.transport = site.transport
             launched.append((asking, asking.launch(declare=EVERYTHING)))
-        spoken = []
+        spoken, wordless = [], False
         for asking, conversation in launched:
             try:
                 agreed = asking.ready(conversation).client.revision
@@ -95,11 +97,14 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
                 continue  # not this one
             finally:
                 asking.close()
+                wordless = wordless or asking.has_wordless_end
             if agreed is asking.revision:
                 spoken.append(agreed)
-        return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
     finally:
         site.close()
+    if wordless:
+        site.require_second_process()
+    return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
 
 
 def _judged(
@@ -115,4 +120,6 @@ def _judged(
         results = judging.results()
     finally:
         site.close()
-    return judging.judgement(results, begun)
+    if site.has_wordless_end and not judging.interrupted:
+        site.require_second_process()
+    return with_known_behaviour(judging.judgement(results, begun), answers_of(site))

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.events import StepTaken
+from mcptest.model.revision import NEWEST_HANDSHAKE
 from mcptest.peer.client import Client
 from mcptest.run.compliance.conversation import Conversation
 from mcptest.run.compliance.listing import (
@@ -28,6 +29,7 @@ from mcptest.suite.check_forms import Check
 __all__ = [
     "chosen_values",
     "learn",
+    "learn_about_eras",
     "learned_values",
     "lists_on",
     "take_the_tour",
@@ -64,6 +66,23 @@ def learn(site: Site, conversation: Conversation | None) -> PeerError | None:
     return error
 
 
+def learn_about_eras(site: Site, conversation: Conversation) -> None:
+    """Ask a server of the stateless era to begin a session, on a connection that has none yet."""
+    conversation.polite = False
+    chosen = chosen_values(site.revision, site.alive_check.method, Lists())
+    params = {
+        "protocolVersion": NEWEST_HANDSHAKE.wire_version,
+        "capabilities": chosen["client_capabilities"],
+        "clientInfo": chosen["client_info"],
+    }
+    check = Check(method="initialize", params=params, omit=("_meta",))
+    asked = conversation.ask(check)
+    result = asked.exchange.result
+    site.speaks_handshake = isinstance(result, dict) and "protocolVersion" in result
+    if conversation.usable:
+        site.greeting = (check, asked)
+
+
 def _header_schemas(lists: Lists) -> dict[str, dict[str, Any]]:
     """Tools whose arguments travel as HTTP headers too must be known when they are called."""
     found = ((str(one.get("name")), one.get("inputSchema")) for one in lists.tools)
@@ -79,6 +98,7 @@ def take_the_tour(conversation: Conversation) -> PeerError | None:
 
     The error when the server is gone, or answers nothing any more.
     """
+    conversation.toured = True
     try:
         _take_steps(conversation.client, conversation.site)
     except PeerError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from mcptest.model.revision import Revision
+from mcptest.peer.meeting import ASKED_FOR
 from mcptest.transport.target import Target
 
 
@@ -17,6 +18,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     revision: Revision | None = None
     """None: the newest that the server speaks."""
+    because: str = ASKED_FOR
+    """Why it is the revision that is given."""
     rules: tuple[str, ...] = ()
     """Only these; empty means the whole corpus."""
     allow_tools: tuple[str, ...] = ()

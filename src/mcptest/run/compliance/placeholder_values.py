@@ -109,6 +109,7 @@ def _of_tool_with_required_argument(tools: Sequence[UsableTool]) -> Iterator[tup
     wrong = [(one, value) for one in tools if (value := _wrongly_typed(one)) is not None]
     for one in [*(tool for tool, _ in wrong), *tools][:1]:
         yield "tool_with_required_argument", one.name
+        yield "right_arguments", one.arguments
     for _, value in wrong[:1]:
         yield "wrongly_typed_arguments", value
 
@@ -186,6 +187,7 @@ def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
             known["first_prompt_arguments"] = {one: one for one in required}
         if required and "prompt_with_required_argument" not in known:
             known["prompt_with_required_argument"] = name
+            known["right_prompt_arguments"] = {one: one for one in required}
             known["wrongly_typed_prompt_arguments"] = {one: {"mcptest": 1} for one in required}
         if arguments and "completion_ref" not in known:
             known["completion_ref"] = {"type": "ref/prompt", "name": name}

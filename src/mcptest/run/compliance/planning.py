@@ -33,6 +33,8 @@ class Question(msgspec.Struct, frozen=True):
     check: Check
     expect: tuple[Expectation, ...]
     when: tuple[Condition, ...] = ()
+    control: Check | None = None
+    unlike: Check | None = None
 
 
 class Unasked(msgspec.Struct, frozen=True):
@@ -74,11 +76,27 @@ def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
         return refused
     try:
         check = filled_check(row.check, site.known)
-        expect = filled_expectations(row.expect, site.known)
+        of_both = row.expect_of_both_eras if site.speaks_handshake else ()
+        expect = filled_expectations(of_both or row.expect, site.known)
         when = filled_conditions(row.when, site.known)
     except KeyError as missing:
         return missing_value(str(missing.args[0]))
-    return Question(rule.id, _on_its_page(check, row.needs.fixture, site), expect, when)
+    return Question(
+        rule.id,
+        _on_its_page(check, row.needs.fixture, site),
+        expect,
+        when,
+        _filled_beside(row.control, site),
+        _filled_beside(row.unlike, site),
+    )
+
+
+def _filled_beside(check: Check | None, site: Site) -> Check | None:
+    """What is asked beside the question; None where the server has nothing to ask it of."""
+    try:
+        return None if check is None else filled_check(check, site.known)
+    except KeyError:
+        return None
 
 
 def _on_its_page(check: Check, fixture: str, site: Site) -> Check:
@@ -137,6 +155,8 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
         yield "the server gives out no session id"
     if needs.authorization and not site.asks_for_token:
         yield "the server does not ask for a token"
+    if needs.single_era and site.speaks_handshake:
+        yield "the server speaks older revisions too, to which this does not apply"
     extensions = site.capabilities.get("extensions")
     if needs.extension and not (isinstance(extensions, dict) and needs.extension in extensions):
         yield f"the server does not declare the extension {needs.extension}"

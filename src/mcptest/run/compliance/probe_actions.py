@@ -13,7 +13,7 @@ from mcptest.model.message import ABSENT
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS
 from mcptest.rules.corpus.probe_steps import Action, Step
 from mcptest.run.compliance.conversation import Asked, Conversation
-from mcptest.run.compliance.probe_course import Course, UnderWay, give_up
+from mcptest.run.compliance.probe_course import Course, UnderWay
 from mcptest.run.compliance.probe_facts_connection import is_beyond_counter_offer, unasked_answer
 from mcptest.run.compliance.probe_facts_http import is_streamed, session_id, stream_of
 from mcptest.run.compliance.probe_facts_tasks import created, has_ended
@@ -122,7 +122,7 @@ def _await_end_of_stream(course: Course, name: str, conversation: Conversation) 
     taken = course.taken[name]
     if course.probe.name == "streamed_answer" and is_streamed(taken):
         stream = stream_of(taken)
-        conversation.pump(course.site.order.patience, lambda: stream in conversation.tape.ended)
+        course.await_silence(conversation, lambda: stream in conversation.tape.ended)
 
 
 def _notification(course: Course, step: Step) -> None:
@@ -185,8 +185,7 @@ def _cancel(course: Course, step: Step) -> None:
 
 def _take_back(course: Course, under_way: UnderWay) -> None:
     under_way.given_up = True
-    for pending in under_way.started.waiting:
-        give_up(under_way.conversation, pending, course.site.order.timeout)
+    under_way.conversation.give_up(under_way.started)
 
 
 def _collect(course: Course, step: Step) -> None:
@@ -260,7 +259,7 @@ def _await_whole_batch(course: Course, under_way: UnderWay) -> None:
             [one for one in named if one.done]
         )
 
-    if under_way.conversation.pump(course.site.order.patience, is_over):
+    if course.await_silence(under_way.conversation, is_over):
         started.wants_all = False
 
 

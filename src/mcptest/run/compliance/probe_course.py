@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import ABSENT
 from mcptest.model.revision import Era
-from mcptest.peer.pending import Pending
 from mcptest.rules.corpus.placeholders import PLACEHOLDERS, fill
 from mcptest.rules.corpus.probe_steps import Probe, Step
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
-from mcptest.run.compliance.probe_connections import launched, shared
+from mcptest.run.compliance.probe_connections import Purpose, launched, shared
 from mcptest.run.compliance.probe_seen import Seen, Taken, Unobserved, is_declared
 from mcptest.run.compliance.site import Site
 from mcptest.suite.check_forms import Check
 from mcptest.suite.exchange_targets import Exchange
 
 _AT_WORK = frozenset({"tools/call", "tasks/result"})
-_PATIENCE_WITH_WORK = 5.0
-"""How many times our patience a tool may take."""
 
 
 class UnderWay(msgspec.Struct):
@@ -40,9 +35,11 @@ class UnderWay(msgspec.Struct):
 class Course:
     """Takes the steps of one probe one after the other and keeps what was seen."""
 
-    def __init__(self, probe: Probe, site: Site) -> None:
+    def __init__(self, probe: Probe, site: Site, *, home: Conversation | None = None) -> None:
+        """With `home` it is taken there, and every other connection that it needs is its own."""
         self.probe = probe
         self.site = site
+        self._home = home
         self.taken: dict[str, Taken] = {}
         self.evidence: list[Asked] = []
         self.under_way: dict[str, UnderWay] = {}
@@ -64,7 +61,7 @@ class Course:
         if where == "bare":
             return self.open(begin=False)
         if where == "new":
-            conversation = shared(self.site, "another", declare)
+            conversation = self._another_connection(declare)
         else:
             if self._current is None or (declare and declare != self._current.answers.declare):
                 self._current = self._a_connection(declare)
@@ -74,15 +71,26 @@ class Course:
         return conversation
 
     def _a_connection(self, declare: tuple[str, ...]) -> Conversation:
-        if self.probe.own_connection:
+        if self._home is not None and declare in ((), self._home.answers.declare):
+            return self._home
+        if self.probe.own_connection or self._home is not None:
             return self.open(declare=declare)
-        return shared(self.site, "rude" if self.probe.is_rude else "polite", declare)
+        return shared(self.site, purpose_of(self.probe), declare)
+
+    def _another_connection(self, declare: tuple[str, ...]) -> Conversation:
+        if self._home is None:
+            return shared(self.site, "another", declare)
+        return self._launched(declare=declare)
 
     def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """A connection of this probe's own, on which the next steps are taken."""
-        self._current = launched(self.site, begin=begin, declare=declare)
-        self._own.append(self._current)
-        return self.site.ready(self._current)
+        self._current = self._launched(begin=begin, declare=declare)
+        return self._current
+
+    def _launched(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+        conversation = launched(self.site, begin=begin, declare=declare)
+        self._own.append(conversation)
+        return self.site.ready(conversation)
 
     def close(self) -> None:
         for conversation in self._own:
@@ -123,13 +131,19 @@ class Course:
 
     def _await_work(self, under_way: UnderWay) -> None:
         """A tool may take its time; one that never answers must not cost every probe all of it."""
-        order, started = self.site.order, under_way.started
-        limit = min(self.site.waits.left(at_work=True), _PATIENCE_WITH_WORK * order.patience)
+        started = under_way.started
+        whole = self.site.waits.left(at_work=True) >= self.site.order.timeout
+        if not self.await_silence(under_way.conversation, lambda: started.done):
+            started.cut_short = not whole
+            under_way.conversation.give_up(started)
+
+    def await_silence(self, conversation: Conversation, until: Callable[[], bool]) -> bool:
+        """Wait for something that ought to come, for what is left of the timeout; did it come?"""
         begun = time.monotonic()
-        if not under_way.conversation.pump(limit, lambda: started.done):
+        came = conversation.pump(self.site.waits.left(at_work=True), until)
+        if not came:
             self.site.waits.in_vain(begun, time.monotonic())
-            for pending in started.waiting:
-                give_up(under_way.conversation, pending, order.timeout)
+        return came
 
     def note(
         self, name: str, asked: Asked, conversation: Conversation, place: int, **more: Any
@@ -153,15 +167,11 @@ class Course:
         return Seen(taken=self.taken, capabilities=self.site.capabilities)
 
 
-def give_up(conversation: Conversation, pending: Pending, timeout: float) -> None:
-    """Take a request back that is still open: from then on nothing is waited for."""
-    if pending.done:
-        return
-    pending.failure = PeerError(ErrorKind.CLOSED, "it was taken back by us")
-    try:
-        conversation.lifecycle.cancel(pending, "no longer needed", Deadline.after(timeout))
-    except PeerError as error:
-        conversation.gone = conversation.gone or error
+def purpose_of(probe: Probe) -> Purpose:
+    """Over which connection a probe is taken that has none of its own."""
+    if probe.may_change_era:
+        return "last"
+    return "rude" if probe.is_rude else "polite"
 
 
 def _filled(check: Check, known: Mapping[str, Any]) -> Check:

@@ -88,8 +88,9 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def ids_that_differ(seen: Seen) -> list[Any]:
-    changed = [taken.identifier for taken in seen.taken.values() if not _came_back(taken)]
-    if len(changed) == len(seen.taken):
+    sent = [one for one in seen.taken.values() if one.identifier is not ABSENT]
+    changed = [taken.identifier for taken in sent if not _came_back(taken)]
+    if len(changed) == len(sent):
         raise Unobserved("none of the requests was answered")
     return changed
 

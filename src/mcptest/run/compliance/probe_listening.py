@@ -6,7 +6,7 @@ from typing import Any
 
 from mcptest.model.message import id_key
 from mcptest.rules.corpus.probe_steps import Step
-from mcptest.run.compliance.probe_course import Course, UnderWay, give_up
+from mcptest.run.compliance.probe_course import Course, UnderWay
 from mcptest.run.compliance.probe_facts_features import (
     ACKNOWLEDGED,
     KINDS_OF_CHANGE,
@@ -26,7 +26,7 @@ def listen(course: Course, step: Step) -> None:
     if step.options.together:
         return
     waiting = [one for one in course.under_way.values() if one.step.action == "listen"]
-    under_way.conversation.pump(course.site.order.patience, lambda: all(map(_is_settled, waiting)))
+    course.await_silence(under_way.conversation, lambda: all(map(_is_settled, waiting)))
 
 
 def _filter(course: Course, step: Step) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def await_change(course: Course, step: Step) -> None:
     change = course.taken["change"]
     conversation = course.conversation_for(step)
     place = len(conversation.tape.records)
-    conversation.pump(
-        course.site.order.patience,
+    course.await_silence(
+        conversation,
         lambda: any(
             message.method == step.options.only for message, _ in messages_of_server(change.since)
         ),
@@ -84,6 +84,5 @@ def release(course: Course) -> None:
     for name, under_way in list(course.under_way.items()):
         if under_way.step.action != "listen":
             continue
-        for pending in under_way.started.waiting:
-            give_up(under_way.conversation, pending, course.site.order.timeout)
+        under_way.conversation.give_up(under_way.started)
         course.collect(name)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mcptest.rules.corpus.probe_steps import Probe
-from mcptest.run.compliance.conversation import Asked
+from mcptest.run.compliance.conversation import Asked, Conversation
 from mcptest.run.compliance.probe_actions import settle, take
 from mcptest.run.compliance.probe_connections import set_going
 from mcptest.run.compliance.probe_course import Course
@@ -22,7 +22,7 @@ from mcptest.run.compliance.probe_seen import Seen, Unobserved
 from mcptest.run.compliance.site import Site
 from mcptest.suite.exchange_targets import Exchange, Expectation
 
-__all__ = ["Probed", "Unobserved", "is_taken_aside", "prepare_probes", "run_probe"]
+__all__ = ["Probed", "Unobserved", "is_taken_aside", "prepare_probes", "run_probe", "take_probe"]
 
 _STEP_OR_FACT = re.compile(r"(steps|probe)\.([a-z][a-z0-9_]*)")
 
@@ -58,13 +58,14 @@ def run_probe(probe: Probe, site: Site) -> Probed:
     """
     aside = site.aside.get(probe.name)
     if aside is None:
-        return _run(probe, site)
+        return take_probe(probe, site)
     found: Probed = aside.result()
     return found
 
 
-def _run(probe: Probe, site: Site) -> Probed:
-    course = Course(probe, site)
+def take_probe(probe: Probe, site: Site, home: Conversation | None = None) -> Probed:
+    """Take it now: at home, where there is one, and there beside no other."""
+    course = Course(probe, site, home=home)
     try:
         for step in probe.steps:
             take(course, step)
@@ -77,8 +78,10 @@ def _run(probe: Probe, site: Site) -> Probed:
     return Probed(exchange, tuple(course.evidence), unobserved)
 
 
-def prepare_probes(probes: Sequence[Probe], site: Site) -> None:
+def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | None = None) -> None:
     """Set the servers going over which these probes will be taken.
+
+    An idle connection is one that may be ended: starting another for that takes longer.
 
     Those that have connections of their own are taken on the side from now on, two at a time;
     slow ones wait more than they work, and so do not count.
@@ -98,7 +101,8 @@ def prepare_probes(probes: Sequence[Probe], site: Site) -> None:
     if aside:
         pool = ThreadPoolExecutor(2 + sum(one.is_slow for one in aside), "mcptest-probe")
         for one in sorted(aside, key=lambda one: not one.is_slow):
-            site.aside[one.name] = pool.submit(_run, one, site)
+            home = idle if one.ends_connection else None
+            site.aside[one.name] = pool.submit(take_probe, one, site, home)
         pool.shutdown(wait=False)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mcptest.model.compliance import Evidence, RuleResult
-from mcptest.model.errors import PeerError
+from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.rules.corpus.rows import CorpusRule, unmet
@@ -24,13 +24,16 @@ from mcptest.suite.text_under_test import compact_json
 
 _SHOWN = 400
 _MOST_EVIDENCE = 5
+_SERVED = "a request with nothing wrong in it that the server does not refuse"
 
 
 class Results:
     """Makes the results of one run."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, *, is_second: bool = False) -> None:
+        """Of a second sighting: silence that was waited out the first time is not again."""
         self._site = site
+        self._is_second = is_second
 
     def unasked(self, rule: CorpusRule, why: Unasked) -> RuleResult:
         return self._result(rule, why.outcome, reason=why.reason, unlocked_by=why.unlocked_by)
@@ -43,6 +46,9 @@ class Results:
 
     def killed(self, rule: CorpusRule, error: PeerError, asked: Asked | None) -> RuleResult:
         """The server did not survive the question."""
+        unanswered = self._cut_short(() if asked is None else (asked,))
+        if error.kind is ErrorKind.TIMEOUT and unanswered is not None:
+            return self._undecided(rule, unanswered)
         message = in_one_line(self._site.masker.text(error.message), _SHOWN)
         finding = Finding(message=message, expected="an answer, and a server that lives on")
         proof = () if asked is None else (asked,)
@@ -58,6 +64,9 @@ class Results:
         if missing is not None:
             return self.unasked(rule, Unasked(Outcome.NOT_OBSERVED, missing.otherwise))
         judged = judge_exchange(question.expect, exchange)
+        unanswered = self._cut_short(proof)
+        if not judged.passed and unanswered is not None:
+            return self._undecided(rule, unanswered)
         outcome = Outcome.PASS if judged.passed else Outcome.FAIL
         return self._result(
             rule,
@@ -66,6 +75,52 @@ class Results:
             evidence=self._evidence(proof),
             observed=1,
         )
+
+    def beside(
+        self,
+        rule: CorpusRule,
+        result: RuleResult,
+        asked: Asked,
+        control: Asked | None,
+        unlike: Asked | None,
+    ) -> RuleResult:
+        """The result, where what was asked beside it shows that a refusal means something."""
+        if result.outcome not in {Outcome.PASS, Outcome.FAIL} or not _is_refused(asked):
+            return result
+        beside, why = unlike, "a request with nothing wrong in it is refused in the same words"
+        meaningless = unlike is not None and _refusal(asked) == _refusal(unlike)
+        if control is not None and _is_refused(control):
+            same = _refusal(asked) == _refusal(control)
+            if result.outcome is Outcome.PASS or same:
+                beside, meaningless = control, True
+                why = "the same request with nothing wrong in it is refused too"
+        if not meaningless or beside is None:
+            return result
+        shown = show(self._site.masker.cut_text(_refusal(beside)), 200)
+        reason = f"{why}, so a refusal says nothing: {shown}"
+        return self._result(
+            rule,
+            Outcome.NOT_OBSERVED,
+            reason=reason,
+            unlocked_by=_SERVED,
+            evidence=self._evidence((asked, beside)),
+        )
+
+    def _cut_short(self, proof: Sequence[Asked]) -> Asked | None:
+        """A request that got no answer in a short time, where none was waited for longer."""
+        silent = [one for one in proof if one.exchange.answer == "none" and not one.received]
+        if self._is_second or not silent or not silent[0].cut_short:
+            return None
+        return silent[0]
+
+    def _undecided(self, rule: CorpusRule, unanswered: Asked) -> RuleResult:
+        """A server that is slow for once is no server that does not answer."""
+        why = (
+            f"no answer came within {unanswered.seconds:.1f} s; it was not waited for longer, "
+            "since a whole timeout had been waited for another answer"
+        )
+        evidence = self._evidence((unanswered,))
+        return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
 
     def over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
         return self._result(
@@ -113,12 +168,28 @@ class Results:
         )
 
 
+def _is_refused(asked: Asked) -> bool:
+    """Answered with an error of either kind, or not at all."""
+    result = asked.exchange.result
+    return not isinstance(result, dict) or result.get("isError") is True
+
+
+def _refusal(asked: Asked) -> str:
+    """The words of a refusal, for comparing and for showing."""
+    error, result = asked.exchange.error, asked.exchange.result
+    if isinstance(error, dict):
+        return f"{error.get('code')} {error.get('message')}"
+    if isinstance(result, dict):
+        return compact_json(result.get("content"))
+    return f"HTTP {asked.exchange.http['status']}" if asked.exchange.http else "no answer"
+
+
 def for_a_cause(result: RuleResult, cause: str) -> RuleResult:
     """The same rule, which failed only because of something that is told once already."""
-    return msgspec.structs.replace(
-        result,
-        outcome=Outcome.INCONCLUSIVE,
-        reason=f"could not be judged: see {cause}",
-        cause=cause,
-        findings=(),
-    )
+    without = without_findings(result, f"could not be judged: see {cause}")
+    return msgspec.structs.replace(without, cause=cause)
+
+
+def without_findings(result: RuleResult, why: str) -> RuleResult:
+    """The same rule, which can't be held against the server for this reason."""
+    return msgspec.structs.replace(result, outcome=Outcome.INCONCLUSIVE, reason=why, findings=())

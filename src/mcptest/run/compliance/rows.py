@@ -18,6 +18,7 @@ from mcptest.run.compliance.causes import Causes, evidence_of
 from mcptest.run.compliance.conversation import Asked, Conversation
 from mcptest.run.compliance.planning import Question
 from mcptest.run.compliance.probe_connections import Purpose, launched, set_going, shared
+from mcptest.run.compliance.sending import is_odd, may_change_era
 from mcptest.run.compliance.site import Site
 from mcptest.suite.check_forms import Check
 
@@ -41,6 +42,8 @@ class Lane(enum.Enum):
     """One at a time: what the server does meanwhile is looked at."""
     ODD = "odd"
     """Requests with other headers or another `_meta` than usual."""
+    SPOILING = "spoiling"
+    """Requests that a server of both eras may read as of the other one: the last that it gets."""
     RUDE = "rude"
     """Bytes and HTTP requests that no client would send."""
     FIRST = "first"
@@ -59,9 +62,14 @@ class Job(msgspec.Struct, eq=False):
     """The server did not survive it, or said nothing any more."""
     cause: str = ""
     """Why it could not be asked."""
+    conversation: Conversation | None = None
+    """Where it was asked."""
+    control: Job | None = None
+    unlike: Job | None = None
+    """What is asked beside it, as its row says."""
 
 
-def lane_of(question: Question) -> Lane:
+def lane_of(question: Question, revision: Revision) -> Lane:
     check = question.check
     conditions = (one.expectation for one in question.when)
     targets = [one.target for one in (*question.expect, *conditions)]
@@ -69,7 +77,9 @@ def lane_of(question: Question) -> Lane:
         return Lane.RUDE
     if check.method == "initialize":
         return Lane.FIRST
-    if check.headers or check.meta or {"_meta", "params"} & {*check.omit}:
+    if may_change_era(check, revision):
+        return Lane.SPOILING
+    if is_odd(check):
         return Lane.ODD
     if any(one.startswith("transport_observation") for one in targets):
         return Lane.LAST
@@ -78,15 +88,34 @@ def lane_of(question: Question) -> Lane:
     return Lane.PLAIN
 
 
-def jobs_of(questions: Iterable[Question]) -> dict[str, Job]:
+def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, Job]:
     """The job of each rule; rules with the same check on the same lane share one."""
     shared: dict[tuple[Lane, bytes], Job] = {}
     found: dict[str, Job] = {}
     for question in questions:
-        lane = lane_of(question)
-        key = (lane, msgspec.json.encode(question.check))
-        found[question.id] = shared.setdefault(key, Job(question.check, lane))
+        job = _job_for(question, revision, shared)
+        for name in ("control", "unlike"):
+            check = getattr(question, name)
+            if check is not None:
+                beside = Question(question.id, check, question.expect, question.when)
+                setattr(job, name, _job_for(beside, revision, shared))
+        found[question.id] = job
     return found
+
+
+def _job_for(question: Question, revision: Revision, shared: dict[tuple[Lane, bytes], Job]) -> Job:
+    lane = lane_of(question, revision)
+    key = (lane, msgspec.json.encode(question.check))
+    return shared.setdefault(key, Job(question.check, lane))
+
+
+def with_those_beside(jobs: Iterable[Job]) -> list[Job]:
+    """All that is to be asked, each once."""
+    return list(
+        dict.fromkeys(
+            each for job in jobs for each in (job, job.control, job.unlike) if each is not None
+        )
+    )
 
 
 class Asking:
@@ -103,7 +132,7 @@ class Asking:
     def set_going(self, jobs: Sequence[Job]) -> None:
         """Servers that start while others are talked to."""
         lanes = {job.lane for job in jobs}
-        rude = Lane.ODD in lanes or any(job.check.raw for job in jobs)
+        rude = bool(lanes & {Lane.ODD, Lane.SPOILING}) or any(job.check.raw for job in jobs)
         try:
             if lanes & {Lane.PLAIN, Lane.ALONE}:
                 set_going(self._site, ["polite"])
@@ -119,17 +148,24 @@ class Asking:
             self._together(alone, self._sharing("polite", declare), 1)
 
     def ask_rudely(self, jobs: Sequence[Job]) -> None:
-        """What no client should send; over pipes that is a process of its own."""
-        self._together(_on(Lane.ODD, jobs), self._sharing("rude"), IN_FLIGHT)
+        """What no client should send, one at a time; over pipes to a process of its own."""
         raw = [job for job in _on(Lane.RUDE, jobs) if job.check.http is None]
         bare = [job for job in _on(Lane.RUDE, jobs) if job.check.http is not None]
-        self._together(raw, self._sharing("rude"), 1)
+        self._together([*raw, *_on(Lane.ODD, jobs)], self._sharing("rude"), 1)
         # A server may allow one GET stream at a time: none of ours may be open already.
         self._together(bare, _one_after_the_other(self._site.open_without_listening), 1)
 
+    def ask_spoiling(self, jobs: Sequence[Job]) -> None:
+        """After each of these its connection is not used any more."""
+        self._together(_on(Lane.SPOILING, jobs), self._sharing("last"), 1)
+
     def ask_first(self, jobs: Sequence[Job]) -> None:
-        """`initialize`, each on a connection of its own."""
-        self.ask_unbegun(_on(Lane.FIRST, jobs))
+        """`initialize`, each on a connection of its own; what was asked already is not again."""
+        greeting = self._site.greeting
+        for job in _on(Lane.FIRST, jobs):
+            if greeting is not None and job.check == greeting[0]:
+                job.asked = greeting[1]
+        self.ask_unbegun([job for job in _on(Lane.FIRST, jobs) if job.asked is None])
 
     def ask_last(self, jobs: Sequence[Job]) -> None:
         """How the connection that everybody shared has fared."""
@@ -144,12 +180,7 @@ class Asking:
     def _sharing(self, purpose: Purpose, declare: tuple[str, ...] = ()) -> Opener:
         """Connections are what costs most: the probes use the same ones."""
 
-        def usable() -> Conversation:
-            conversation = shared(self._site, purpose, declare)
-            conversation.polite = conversation.polite and purpose != "rude"
-            return conversation
-
-        return usable
+        return lambda: shared(self._site, purpose, declare)
 
     def _launched_unbegun(self, jobs: Sequence[Job]) -> list[tuple[Job, Conversation]]:
         """A connection that has not begun for each of them; all start at once."""
@@ -189,7 +220,12 @@ class Asking:
     def _ask_on(self, conversation: Conversation, batch: Sequence[Job]) -> None:
         started = [(job, conversation.start(job.check)) for job in batch]
         for job, under_way in started:
-            job.asked = conversation.finish(under_way)
+            asked = conversation.finish(under_way)
+            if job.asked is not None and _is_unanswered(job):  # it was waited for once already
+                cut_short = asked.cut_short and job.asked.cut_short
+                asked = msgspec.structs.replace(asked, cut_short=cut_short)
+            job.asked = asked
+            job.conversation = conversation
 
     def _find_the_one(
         self, conversation: Conversation, batch: Sequence[Job], opener: Opener
@@ -198,7 +234,7 @@ class Asking:
         self._deaths += conversation.gone is not None
         self._silences += conversation.gone is None
         enough = self._deaths > _MOST_DEATHS or self._silences > _MOST_SILENCES
-        error = conversation.gone or _silence(self._site.order.timeout)
+        error = conversation.gone or silence(self._site.order.timeout)
         suspects = [job for job in batch if _is_unanswered(job)]
         if len(batch) == 1:
             batch[0].killed = error
@@ -263,5 +299,5 @@ def _is_unanswered(job: Job) -> bool:
     return seen is None or (seen.answer == "none" and seen.http is None)
 
 
-def _silence(limit: float) -> PeerError:
+def silence(limit: float) -> PeerError:
     return PeerError(ErrorKind.TIMEOUT, f"the server answered nothing any more for {limit:g} s")

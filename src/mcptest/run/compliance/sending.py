@@ -17,7 +17,8 @@ from mcptest.suite.check_forms import Check
 from mcptest.wire.param_headers import PARAM_PREFIX
 
 _CAPABILITIES = PREFIX + "clientCapabilities"
-_OWN_META = frozenset({PREFIX + "protocolVersion", _CAPABILITIES})
+_VERSION = PREFIX + "protocolVersion"
+_OWN_META = frozenset({_VERSION, _CAPABILITIES})
 """What every request says alike."""
 NOT_SENT = ""
 """The value that makes a transport leave a header out."""
@@ -56,6 +57,18 @@ def is_odd(check: Check) -> bool:
     ):
         return True
     return any(value is None or name in _OWN_META for name, value in check.meta.items())
+
+
+def may_change_era(check: Check, revision: Revision) -> bool:
+    """Whether a server that speaks both eras may take the connection for one of the other.
+
+    Whoever does not say which revision a request is of speaks like a client of the handshake.
+    """
+    if revision.era is Era.HANDSHAKE:
+        return False
+    if check.method == "initialize" or {"_meta", "params"} & {*check.omit}:
+        return bool(check.method)
+    return _VERSION in check.meta and check.meta[_VERSION] is None
 
 
 def changed_headers(headers: Mapping[str, Any]) -> dict[str, str]:

@@ -14,26 +14,45 @@ from typing import Any
 import msgspec
 
 from mcptest.model.capture import TransportName
-from mcptest.model.deadline import Deadline
+from mcptest.model.deadline import Deadline, now
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Era, Revision
 from mcptest.peer.client import Client
-from mcptest.run.compliance.conversation import Conversation
+from mcptest.run.compliance.conversation import Asked, Conversation
 from mcptest.run.compliance.declared import EVERYTHING, DeclaredAnswers, answers_for
 from mcptest.run.compliance.order import Order
 from mcptest.run.compliance.tape import Room, Tape
 from mcptest.run.compliance.waiting import Waits
 from mcptest.run.compliance.warm_servers import WarmServers
 from mcptest.suite.check_forms import Check
-from mcptest.transport.base import Transport
+from mcptest.transport.base import Sink, Transport
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import transport_for
 
 _CLOSED_AT_ONCE = 8
 _PATIENCE_WITH_STARTS = 2.5
+_MEETINGS = 4
+"""How many times as long as the first meeting another start may take, once one has failed."""
 _MOST_CONVERSATIONS = 200
 """However a server behaves, it is not started more often than this."""
+
+
+_ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
+_KNOWLEDGE = (
+    *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
+    *(
+        "page_of_tool",
+        "session_id",
+        "asks_for_token",
+        "speaks_handshake",
+        "hung_tools",
+        "hung_values",
+        "waits",
+    ),
+    *("_room", "_numbers", "_run"),
+)
+"""What a twin takes over."""
 
 
 class Site:
@@ -43,6 +62,8 @@ class Site:
         self.order = order
         self.masker = Masker(order.target.secrets)
         self.revision: Revision = order.revision or Revision.V2026_07_28
+        self.reason = ""
+        """Why that revision, once the server was met."""
         self.transport: str = order.target.way
         self.known: Mapping[str, Any] = {}
         """The value of each placeholder that there is one for."""
@@ -57,6 +78,10 @@ class Site:
         self.session_id: str = ""
         """What the server gave out to the first conversation, over HTTP."""
         self.asks_for_token = False
+        self.speaks_handshake = False
+        """Of a server that is judged in the stateless era: whether it speaks the other one too."""
+        self.greeting: tuple[Check, Asked] | None = None
+        """How that was found out."""
         self._room = Room()
         self.waits = Waits(order)
         """How long silence was waited for, and still may be."""
@@ -75,8 +100,16 @@ class Site:
         self._lock = threading.Lock()
         self._is_closed = False
         self._fails_to_start = False
+        self._met_in = 0.0
         self._numbers = itertools.count(1)
         self._run = os.urandom(4).hex()
+
+    def twin(self) -> Site:
+        """The same server, with all that is known of it, and no connection to it yet."""
+        twin = Site(msgspec.structs.replace(self.order, revision=self.revision))
+        for name in _KNOWLEDGE:
+            setattr(twin, name, getattr(self, name))
+        return twin
 
     @property
     def alive_check(self) -> Check:
@@ -97,14 +130,16 @@ class Site:
         PeerError when the server can't be reached, or does not speak the pinned revision.
         """
         conversation = self._conversation(
-            EVERYTHING, self.order.revision, None, reopen=self.order.revision is None
+            EVERYTHING, self.order.revision, None, starts_ahead=not warm
         )
-        client = conversation.client
+        client, begun = conversation.client, now()
         try:
             client.launch(Deadline.after(self.order.startup))
             if warm:
                 self.warm_up()
             client.connect(Deadline.after(self.order.startup))
+            if warm and self._warm.is_empty:  # the meeting took it
+                self.warm_up()
             self._check_pin(client)
         except PeerError as error:
             conversation.close()
@@ -113,6 +148,7 @@ class Site:
             conversation.close()
             raise
         self.revision = conversation.revision = self.order.revision or client.revision
+        self.reason, self._met_in = client.met.reason, now() - begun
         self.capabilities = client.server.capabilities
         self.server_info = client.server.info
         self.versions = client.server.versions
@@ -157,6 +193,7 @@ class Site:
     def open_without_listening(self) -> Conversation:
         """A new connection on which no stream for the server's own messages stands open."""
         conversation = self.launch(begin=False)
+        conversation.is_quiet = True
         if self.revision.era is Era.HANDSHAKE:
             try:
                 conversation.begin_without_listening(Deadline.after(self.order.startup))
@@ -175,6 +212,7 @@ class Site:
                 conversation.client.launch(deadline)
                 conversation.beginning = True
             else:
+                self._begin_capture(conversation.tape.recorder, way, self.reason)
                 conversation.client.connection.transport.open(deadline)
                 conversation.listen()
         except BaseException:
@@ -195,12 +233,29 @@ class Site:
             conversation.close()
             raise
         conversation.listen()
+        self._settle_era(conversation)
         return conversation
+
+    def _settle_era(self, conversation: Conversation) -> None:
+        """Ask a server that may be of both eras one ordinary thing: it knows then which this is of.
+
+        Discovery commits nobody, and a notification or a malformed line has no `_meta` to go by: a
+        server may take a connection that begins with one for an older client's. No client sends
+        such a thing before its first request.
+        """
+        is_of_one = self.greeting is not None and not self.speaks_handshake
+        if is_of_one or self.transport != "stdio":
+            return
+        # Of these the tools come last: whether their pages belong to a connection is a rule.
+        lists = (f"{name}/list" for name in ("prompts", "resources", "tools"))
+        method = next((one for one in lists if one.split("/")[0] in self.capabilities), None)
+        if method is not None and self.revision.era is Era.STATELESS:
+            conversation.client.request(method, None, self._startup())
 
     def _startup(self) -> Deadline:
         """Who once said nothing when it was started again is not waited for that long again."""
         limit = self.order.startup
-        again = _PATIENCE_WITH_STARTS * self.order.patience
+        again = max(_PATIENCE_WITH_STARTS * self.order.patience, _MEETINGS * self._met_in)
         return Deadline.after(min(limit, again) if self._fails_to_start else limit)
 
     def _conversation(
@@ -208,16 +263,16 @@ class Site:
         declare: tuple[str, ...],
         revision: Revision | None,
         way: TransportName | None,
-        reopen: bool = False,
+        starts_ahead: bool = True,
     ) -> Conversation:
         if len(self.conversations) >= _MOST_CONVERSATIONS or self._is_closed:
             message = f"more than {_MOST_CONVERSATIONS} connections were needed"
             raise PeerError(ErrorKind.CLOSED, message)
         answers = answers_for(declare)
-        tape = Tape(self.order.target.label, self._recorder(way), self._room)
+        tape = Tape(self.order.target.label, self._recorder(), self._room)
         tape.transport = way or self.order.target.way
         tape.channel = os.urandom(8).hex()
-        client = self._client(tape, revision, answers, way, reopen)
+        client = self._client(tape, revision, answers, way, starts_ahead)
         made = Conversation(self, client, tape, revision or self.revision, answers)
         self.conversations.append(made)
         return made
@@ -228,43 +283,100 @@ class Site:
         revision: Revision | None,
         answers: DeclaredAnswers,
         way: TransportName | None,
-        reopen: bool,
+        starts_ahead: bool,
     ) -> Client:
         return Client(
-            transport_for(self.order.target, tape, way=way, process=self._warm.take()),
+            reach=self._reach,
+            way=way,
+            falls_back=revision is None,
+            starts_ahead=starts_ahead,
             revision=revision,
+            because=self.reason or self.order.because,
             answers=answers,
             timeout=self.order.timeout,
-            reopen=partial(self._start_over, tape) if reopen else None,
             before_waiting=tape.flush,
             should_stop=self.order.should_stop,
             sink=tape,
+            began=partial(self._begin_tape, tape),
         )
 
-    def _start_over(self, tape: Tape, way: TransportName) -> Transport:
-        """A new connection is a new session: what drove the server away is none to be judged."""
+    def _reach(self, way: TransportName | None, sink: Sink) -> Transport:
+        """A fresh connection, to a server that runs already where there is one."""
+        return transport_for(self.order.target, sink, way=way, process=self._warm.take())
+
+    def _begin_tape(self, tape: Tape, way: TransportName, reason: str) -> None:
+        """A session begins; what was said on another connection before is none to be judged."""
         tape.begin_again(way)
-        self._begin_capture(tape.recorder, way)
-        return transport_for(self.order.target, tape, way=way)
+        self._begin_capture(tape.recorder, way, reason)
+
+    # -- a server that runs once at a time -------------------------------------------------
+
+    @property
+    def has_wordless_end(self) -> bool:
+        """Whether a process ended by itself before it had said anything."""
+        return any(one.tape.ended_wordless for one in self.conversations)
+
+    def require_second_process(self) -> None:
+        """Raise PeerError if the server can't be started while another process of it runs.
+
+        What was asked of such a process was asked of nobody, so its end shows nothing.
+        """
+        if self.transport != "stdio":
+            return
+        twin = self.twin()
+        twin.order = msgspec.structs.replace(twin.order, captures=None)
+        try:
+            error = twin.second_start_error()
+        finally:
+            twin.close()
+        if error is not None:
+            raise PeerError(
+                error.kind,
+                f"the server ends when another process of it runs already: {error.message}",
+                hint="several are needed side by side: let each have files and ports of its own, "
+                "or serve all clients from one process over HTTP",
+            )
+
+    def second_start_error(self) -> PeerError | None:
+        """Why a second process ended while a first one was well, if it did."""
+        try:
+            first = self.open()
+        except PeerError:
+            return None  # it does not start alone either, which is told elsewhere
+        try:
+            self.open()
+        except PeerError as error:
+            first.ask(self.alive_check)
+            return error if error.kind in _ENDED and first.usable else None
+        return None
 
     # -- captures --------------------------------------------------------------------------
 
-    def _recorder(self, way: TransportName | None) -> Recorder | None:
+    def _recorder(self) -> Recorder | None:
         if self.order.captures is None:
             return None
-        wanted = self.order.revision or self.revision
         # Probes on the side open connections too, and other runs may write into the same folder.
-        name = f"{wanted}-{self.transport}-{self._run}-{next(self._numbers):03}.jsonl"
+        name = f"{self._asked}-{self.transport}-{self._run}-{next(self._numbers):03}.jsonl"
         path = Path(self.order.captures, name)
-        recorder = Recorder(path, masker=self.masker)
-        self._begin_capture(recorder, way or self.order.target.way)
-        return recorder
+        return Recorder(path, masker=self.masker)
 
-    def _begin_capture(self, recorder: Recorder | None, way: TransportName) -> None:
+    @property
+    def _asked(self) -> str:
+        """The revision that a connection is opened for; `auto` until the server was met."""
+        if self.order.revision is None and not self.reason:
+            return "auto"
+        return self.revision.value
+
+    def _begin_capture(self, recorder: Recorder | None, way: TransportName, reason: str) -> None:
         if recorder is not None:
             target = self.order.target
-            asked = (self.order.revision or self.revision).value
-            recorder.begin(label=target.label, transport=way, peer=target.peer, spec_version=asked)
+            recorder.begin(
+                label=target.label,
+                transport=way,
+                peer=target.peer,
+                spec_version=self._asked,
+                revision_reason=reason,
+            )
 
     @property
     def captures(self) -> tuple[str, ...]:

@@ -23,7 +23,8 @@ from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import MEBIBYTE
 from mcptest.model.message import Kind
 from mcptest.transport.recorder import Recorder
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import decode, is_meant_as_message
+from mcptest.wire.http_rules import may_say_anything
 from mcptest.wire.session_source import SessionSource
 
 _ROOM = 48 * MEBIBYTE
@@ -117,6 +118,13 @@ class Tape:
         if self.recorder is not None:
             self.recorder.close()
 
+    @property
+    def ended_wordless(self) -> bool:
+        """Whether the process ended by itself, and had said nothing."""
+        if self.exited is None or self.exited.after:
+            return False
+        return not any(isinstance(one, Frame) and one.sender == "server" for one in self.records)
+
     def flush(self) -> None:
         if self.recorder is not None:
             self.recorder.flush()
@@ -126,12 +134,26 @@ class Tape:
         """Whatever the server sent that is no message: lines that are none, broken streams."""
         for record in self.records[self._looked_at :]:
             if isinstance(record, Frame) and record.sender == "server":
-                if decode(record.raw).kind is Kind.INVALID:
+                if self._is_unusable(record):
                     self._unusable.append(record.raw)
             elif isinstance(record, Trouble) and record.error not in _OUR_OWN:
+                if record.stream is not None and self._may_say_anything(record.stream):
+                    continue
                 self._unusable.append(record.detail.encode("utf-8", "backslashreplace"))
         self._looked_at = len(self.records)
         return self._unusable
+
+    def _is_unusable(self, frame: Frame) -> bool:
+        message = decode(frame.raw)
+        if frame.stream is None:
+            return message.kind is Kind.INVALID or not is_meant_as_message(message)
+        return message.kind is Kind.INVALID and not self._may_say_anything(frame.stream)
+
+    def _may_say_anything(self, stream: int) -> bool:
+        asked, answered = self.posted.get(stream), self.responses.get(stream)
+        if asked is None or answered is None:
+            return False
+        return may_say_anything(asked.method, answered.status, answered.headers)
 
     def stream_of(self, sent: bytes, place: int) -> int | None:
         """The HTTP exchange that carried these bytes of ours, after that many records."""

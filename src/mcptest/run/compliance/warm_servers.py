@@ -27,11 +27,17 @@ class WarmServers:
         if target.way != "stdio":
             return
         try:
-            process = ServerProcess(target.command, target.env, target.cwd)
+            process = ServerProcess(
+                target.command, target.env, target.cwd, clean_env=target.clean_env
+            )
         except McptestError:
             return  # whoever needs one meets it again, and says what is wrong
         with self._lock:
             self._waiting.append(process)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
 
     def take(self) -> ServerProcess | None:
         """One that runs already, if there is one. It belongs to whoever asked from then on."""

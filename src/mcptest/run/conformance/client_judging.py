@@ -12,17 +12,21 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.clients.by_rules import rows_by_rules
+from mcptest.clients.negotiation import speaks_only, was_denied
 from mcptest.clients.scenario import Scenario, judged
 from mcptest.clients.seen import Seen
 from mcptest.model.capture import AnyRecord, Closed, Frame, HttpRequest, Opened
 from mcptest.model.conformance import CheckResult, Ended, Status
 from mcptest.model.revision import Revision
+from mcptest.model.show import show
 from mcptest.transport.process import signal_name
 
 CLIENT_EXIT = "client-exit"
 CLIENT_SPOKE = "client-spoke"
 CAPTURE_COMPLETE = "capture-complete"
 SERVER_LAUNCHED = "server-launched"
+_TAIL = 3
+"""Lines of a client's stderr that are told where it never got to the point."""
 _WORST = (
     Status.FAILURE,
     Status.WARNING,
@@ -50,19 +54,86 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Why the capture could not be written, if it could not."""
     mode: str = "probe"
     claims: frozenset[str] = frozenset()
+    offered: tuple[Revision, ...] = ()
+    is_demanded: bool = True
+    """Somebody asked for this revision. Otherwise it is the newest that the client speaks, and a
+    scenario that it speaks in no revision says nothing about it."""
+    stderr: str = ""
+    """The last of what the client wrote, without secrets."""
 
 
-def rows_of(scenario: Scenario, evidence: Evidence, timeout: float) -> Iterator[CheckResult]:
-    """Every row on this client in this scenario."""
-    yield from judged(scenario, _seen(evidence, evidence.records))
+class Judged(msgspec.Struct, frozen=True):
+    """Every row on a client in a scenario, and why it never got there, if it did not."""
+
+    rows: tuple[CheckResult, ...]
+    unreached: str = ""
+
+
+def judge_client(scenario: Scenario, evidence: Evidence, timeout: float) -> Judged:
+    seen = _seen(evidence, evidence.records)
+    why = speaks_only(seen)
+    if why:
+        failed = evidence.is_demanded and not was_denied(seen)
+        status = Status.FAILURE if failed else Status.UNTESTABLE
+        rows = tuple(_not_spoken(scenario, seen.revision, status, why))
+        return Judged(rows, why if failed else "")
+    own = tuple(judged(scenario, seen))
+    how = exit_row(scenario, evidence, timeout) if evidence.ended is not None else None
+    rows = (*own, *_other_rows(evidence), *([how] if how is not None else []))
+    broke_off = how is not None and how.status is Status.FAILURE
+    return Judged(rows, _unreached(own, evidence, seen, timeout, broke_off=broke_off))
+
+
+def _not_spoken(
+    scenario: Scenario, revision: Revision, status: Status, why: str
+) -> Iterator[CheckResult]:
+    for check in scenario.checks:
+        if check.revisions is None or revision in check.revisions:
+            yield CheckResult(
+                id=check.id,
+                name=check.title,
+                description=check.description,
+                status=status,
+                message=why,
+                references=check.references,
+                unseen=True,
+            )
+
+
+def _other_rows(evidence: Evidence) -> Iterator[CheckResult]:
     yield from _rows_by_rules(evidence)
     if not evidence.launched:
         yield _never_launched()
     elif not any(_is_of_the_client(record) for record in evidence.records):
         yield _said_nothing(evidence.transport)
     yield from _rows_on_the_capture(evidence)
+
+
+def _unreached(
+    own: Sequence[CheckResult],
+    evidence: Evidence,
+    seen: Seen,
+    timeout: float,
+    *,
+    broke_off: bool,
+) -> str:
+    """One cause instead of a list of what was not seen."""
+    unseen = [row for row in own if row.unseen and row.status is Status.FAILURE]
+    got_there = any(row.status is Status.SUCCESS for row in own)
+    if not unseen or (got_there and not broke_off):
+        return ""
+    sent = [one.method for one in seen.said if one.sender == "client" and one.method]
+    if not evidence.launched:
+        parts = ["the client did not launch the server"]
+    elif not sent:
+        parts = ["the client sent nothing"]
+    else:
+        parts = [unseen[0].message, f"the last that it sent was {show(sent[-1], 80)}"]
     if evidence.ended is not None:
-        yield exit_row(scenario, evidence.ended, evidence.was_settled, timeout)
+        parts.append(_how_it_ended(evidence, timeout) or "it ended with exit code 0")
+    lines = [line.strip() for line in evidence.stderr.splitlines() if any(map(str.isalpha, line))]
+    parts += [f"its stderr ends: {show(' | '.join(lines[-_TAIL:]), 400)}"] if lines else []
+    return "; ".join(parts)
 
 
 def _seen(evidence: Evidence, records: Sequence[AnyRecord]) -> Seen:
@@ -76,6 +147,7 @@ def _seen(evidence: Evidence, records: Sequence[AnyRecord]) -> Seen:
         mode=evidence.mode,
         claims=evidence.claims,
         endpoint=evidence.endpoint,
+        offered=evidence.offered,
     )
 
 
@@ -150,25 +222,18 @@ def _said_nothing(transport: str) -> CheckResult:
     )
 
 
-def exit_row(
-    scenario: Scenario, ended: Ended, was_settled: bool, timeout: float = 0.0
-) -> CheckResult:
+def exit_row(scenario: Scenario, evidence: Evidence, timeout: float = 0.0) -> CheckResult:
     """How the client ended. The official suite counts that only for a single scenario."""
-    status, message = Status.FAILURE, ""
-    if ended.timed_out:
-        message = f"the client did not end within {timeout:g} s; its whole process group was ended"
-    elif was_settled:
+    ended = evidence.ended or Ended()
+    status, message = Status.FAILURE, _how_it_ended(evidence, timeout)
+    by_itself = ended.signal is None and not ended.timed_out and not evidence.was_settled
+    if evidence.was_settled and not ended.timed_out:
         status = Status.INFO
-        message = "the client stayed after all was done, and was ended"
-    elif ended.signal is not None:
-        message = f"the client was ended by {signal_name(ended.signal)}"
-    elif ended.code == 0:
+    elif by_itself and ended.code == 0:
         status = Status.SUCCESS
-    elif scenario.client_may_fail:
+    elif by_itself and scenario.client_may_fail:
         status = Status.SUCCESS
         message = f"exit code {ended.code} is fine here: the right thing was to give up"
-    else:
-        message = f"the client exited with code {ended.code}"
     return CheckResult(
         id=CLIENT_EXIT,
         name="ClientExit",
@@ -176,3 +241,18 @@ def exit_row(
         status=status,
         message=message,
     )
+
+
+def _how_it_ended(evidence: Evidence, timeout: float) -> str:
+    """Empty for a client that ended by itself with exit code 0."""
+    ended = evidence.ended or Ended()
+    if ended.timed_out:
+        return (
+            f"the client did not end within {timeout:g} s, and its whole process group was ended; "
+            "--timeout gives it longer"
+        )
+    if evidence.was_settled:
+        return "the client stayed after all was done, and was ended"
+    if ended.signal is not None:
+        return f"the client was ended by {signal_name(ended.signal)}"
+    return "" if ended.code == 0 else f"the client exited with code {ended.code}"

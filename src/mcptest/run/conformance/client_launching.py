@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 
 from mcptest.model.capture import AnyRecord, Note
-from mcptest.model.revision import Revision
 from mcptest.run.conformance.scenario_serving import DEFECT
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
@@ -25,7 +24,8 @@ _FIRST = "session.jsonl"
 class LaunchedServer:
     """A command for the client, and the folder where the launched servers leave their captures."""
 
-    def __init__(self, scenario: str, revision: Revision, transport: str) -> None:
+    def __init__(self, scenario: str, revision: str, capabilities: str) -> None:
+        """`revision` is the one that was asked for, or `auto`."""
         self._folder = Path(tempfile.mkdtemp(prefix="mcptest-client-"))
         self.command: tuple[str, ...] = (
             sys.executable,
@@ -36,9 +36,11 @@ class LaunchedServer:
             "--scenario",
             scenario,
             "--transport",
-            transport,
+            "stdio",
             "--spec-version",
-            revision.value,
+            revision,
+            "--capabilities",
+            capabilities,
             "--capture",
             str(self._folder / _FIRST),
         )

@@ -55,11 +55,13 @@ class ClientProcess:
         cwd: str | None,
         timeout: float,
         should_stop: Callable[[], bool],
+        *,
+        clean_env: bool = False,
     ) -> None:
         """Starts it. Raises PeerError when that can't be done."""
         self._loop = loop
         self._should_stop = should_stop
-        self._process = ServerProcess(command, env, cwd)
+        self._process = ServerProcess(command, env, cwd, clean_env=clean_env)
         self.stdout, self.stderr = Tail(), Tail()
         self.timed_out = False
         self.interrupted = False

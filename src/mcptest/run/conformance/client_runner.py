@@ -6,13 +6,13 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from mcptest.clients.scenario import Scenario
+from mcptest.clients.scenario import Scenario, offered_revisions
 from mcptest.model.capture import AnyRecord
 from mcptest.model.conformance import CheckResult, Ended, ScenarioResult
 from mcptest.model.errors import McptestError, PeerError
@@ -21,10 +21,10 @@ from mcptest.model.revision import Revision
 from mcptest.model.verdict import Side
 from mcptest.peer.scripted.loop import Loop
 from mcptest.peer.scripted.performance import Performance
-from mcptest.peer.scripted.recording import Tape
+from mcptest.peer.scripted.recording import Tape, spoken_in
 from mcptest.peer.scripted.script import Script
 from mcptest.peer.scripted.site import ScriptedSite
-from mcptest.run.conformance.client_judging import Evidence, rows_of
+from mcptest.run.conformance.client_judging import Evidence, judge_client
 from mcptest.run.conformance.client_launching import LaunchedServer, defect_in
 from mcptest.run.conformance.client_process import ClientProcess
 from mcptest.run.conformance.scenario_masking import ScenarioMasker
@@ -42,12 +42,16 @@ class ClientOrder(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     scenario: Scenario
     revision: Revision
+    """What the client is told that the server speaks: the newest of it."""
+    negotiates: bool = False
+    """Nobody asked for the revision, so the server speaks every one that has the scenario."""
     shell: bool = False
     """Join the command with spaces and let a shell read it, as the official suite does."""
     transport: str = "http"
     timeout: float = 30.0
     env: Mapping[str, str] = {}
     cwd: str | None = None
+    clean_env: bool = False
     capture: Path | None = None
     capabilities: str = "probe"
     claims: frozenset[str] = frozenset()
@@ -91,10 +95,10 @@ def run_client(order: ClientOrder, should_stop: Callable[[], bool]) -> ScenarioR
 
 
 def _play_http(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
-    loop, script = Loop(), order.scenario.make(order.revision)
+    loop, script = Loop(), order.scenario.make()
     if order.capture is None:
         return _play_on_site(order, Performance(script, Tape(), loop), should_stop)
-    masker = ScenarioMasker(script, secrets_of_environment(order.env))
+    masker = ScenarioMasker(script, _secrets(order))
     with Recorder(order.capture, masker=masker, limits=CAPTURE_LIMITS) as recorder:
         tape = Tape(flushed_soon(recorder, loop))
         played = _play_on_site(order, Performance(script, tape, loop), should_stop)
@@ -108,14 +112,21 @@ def _play_on_site(
     order: ClientOrder, performance: Performance, should_stop: Callable[[], bool]
 ) -> _Played:
     loop, script, tape = performance.loop, performance.script, performance.tape
-    tape.opened(order.scenario.name, "http", "", order.revision.value)
-    site = ScriptedSite(performance, order.revision)
+    tape.opened(order.scenario.name, "http", "", _asked_for(order))
+    probes = order.capabilities == "probe"
+    site = ScriptedSite(performance, _offered(order), asks_for_capabilities=probes)
     try:
         context = _context(order.scenario, script)
         words = (site.url() + order.scenario.path,)
         environment = _environment(order, context)
         client = ClientProcess(
-            loop, _command(order, words), environment, order.cwd, order.timeout, should_stop
+            loop,
+            _command(order, words),
+            environment,
+            order.cwd,
+            order.timeout,
+            should_stop,
+            clean_env=order.clean_env,
         )
         performance.on_settled = client.may_leave
         try:
@@ -139,13 +150,19 @@ def _play_on_site(
 def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
     loop = Loop()
     context = dict(order.scenario.context)
-    with LaunchedServer(order.scenario.name, order.revision, order.transport) as server:
+    with LaunchedServer(order.scenario.name, _asked_for(order), order.capabilities) as server:
         words = server.command
         environment = _environment(order, context) | {
             "MCP_CONFORMANCE_SERVER_COMMAND": json.dumps(words)
         }
         client = ClientProcess(
-            loop, _command(order, words), environment, order.cwd, order.timeout, should_stop
+            loop,
+            _command(order, words),
+            environment,
+            order.cwd,
+            order.timeout,
+            should_stop,
+            clean_env=order.clean_env,
         )
         try:
             loop.run()
@@ -162,6 +179,14 @@ def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
             launched=server.was_launched,
             defect=defect_in(records),
         )
+
+
+def _offered(order: ClientOrder) -> tuple[Revision, ...]:
+    return offered_revisions(order.scenario, None if order.negotiates else order.revision)
+
+
+def _asked_for(order: ClientOrder) -> str:
+    return "auto" if order.negotiates else order.revision.value
 
 
 def _command(order: ClientOrder, words: tuple[str, ...]) -> tuple[str, ...]:
@@ -204,7 +229,10 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
         return _result(order, cause=cause, ended=client.ended, **said)
     evidence = Evidence(
         records=played.records,
-        revision=order.revision,
+        revision=spoken_in(played.records) or order.revision,
+        offered=_offered(order),
+        is_demanded=not order.negotiates,
+        stderr=said["stderr"],
         transport=order.transport,
         urls=played.urls,
         endpoint=order.scenario.path or "/",
@@ -216,12 +244,24 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
         mode=order.capabilities,
         claims=order.claims,
     )
-    rows = tuple(_masked(row, masker) for row in rows_of(order.scenario, evidence, order.timeout))
-    return _result(order, checks=rows, ended=client.ended, **said)
+    judged = judge_client(order.scenario, evidence, order.timeout)
+    return _result(
+        order,
+        revision=evidence.revision,
+        checks=tuple(_masked(row, masker) for row in judged.rows),
+        unreached=masker.cut_text(judged.unreached),
+        ended=client.ended,
+        **said,
+    )
+
+
+def _secrets(order: ClientOrder) -> Iterator[str]:
+    inherited = {} if order.clean_env else os.environ
+    return secrets_of_environment({**inherited, **order.env})
 
 
 def _masker(order: ClientOrder) -> Masker:
-    return Masker(secrets_of_environment(order.env))
+    return Masker(_secrets(order))
 
 
 def _masked(row: CheckResult, masker: Masker) -> CheckResult:
@@ -234,9 +274,8 @@ def _result(order: ClientOrder, **known: Any) -> ScenarioResult:
     return ScenarioResult(
         scenario=order.scenario.name,
         side=Side.CLIENT,
-        revision=order.revision,
         transport=order.transport,
         capture=capture,
         repeat=order.repeat,
-        **{"checks": (), **known},
+        **{"checks": (), "revision": order.revision, **known},
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote_plus
 
 from mcptest.model.capture import Headers
-from mcptest.model.masking import CREDENTIAL_HEADERS, Masker
+from mcptest.model.masking import Masker, is_credential_header
 from mcptest.peer.scripted.script import Script
 
 
@@ -27,7 +27,7 @@ class ScenarioMasker(Masker):
         )
 
     def _has_it_from_us(self, name: str, value: str) -> bool:
-        if name.lower() not in CREDENTIAL_HEADERS:
+        if not is_credential_header(name):
             return False
         scheme, _, credential = value.strip().partition(" ")
         if scheme.lower() == "basic":

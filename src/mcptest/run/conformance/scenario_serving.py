@@ -8,18 +8,22 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mcptest.clients.scenario import Scenario
+from msgspec.structs import replace
+
+from mcptest.clients.scenario import Scenario, offered_revisions
 from mcptest.model.capture import AnyRecord, TransportName
-from mcptest.model.conformance import CheckResult
+from mcptest.model.conformance import CheckResult, ScenarioResult
 from mcptest.model.errors import McptestError, UsageError
-from mcptest.model.revision import NEWEST_HANDSHAKE, Revision
+from mcptest.model.revision import Revision, revision_of_wire
+from mcptest.model.verdict import Side
 from mcptest.peer.scripted.loop import Loop
 from mcptest.peer.scripted.performance import Performance
-from mcptest.peer.scripted.recording import Tape, origins_of
+from mcptest.peer.scripted.recording import Tape, origins_of, spoken_in
 from mcptest.peer.scripted.script import Script
 from mcptest.peer.scripted.site import ScriptedSite
 from mcptest.peer.scripted.stdio import play_on_pipes
@@ -33,27 +37,27 @@ DEFECT = "a defect of mcptest: "
 _MOST_LAUNCHES = 1_000
 
 
-def revision_for(scenario: Scenario, wanted: Revision | None) -> Revision:
-    """The revision to speak: the one that was asked for, or the newest that has a handshake."""
-    if wanted is not None:
-        if wanted not in scenario.revisions:
-            known = ", ".join(str(one) for one in sorted(scenario.revisions))
-            raise UsageError(
-                f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}"
-            )
-        return wanted
-    return NEWEST_HANDSHAKE if NEWEST_HANDSHAKE in scenario.revisions else max(scenario.revisions)
+def _offered(scenario: Scenario, wanted: Revision | None) -> tuple[Revision, ...]:
+    """What to speak: what was asked for, or all revisions that have the scenario."""
+    if wanted is not None and wanted not in scenario.revisions:
+        known = ", ".join(str(one) for one in sorted(scenario.revisions))
+        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}")
+    return offered_revisions(scenario, wanted)
 
 
-def serve_on_pipes(scenario: Scenario, revision: Revision, capture: Path | None) -> int:
-    """Be the server on stdin and stdout until the client leaves."""
+def serve_on_pipes(
+    scenario: Scenario, wanted: Revision | None, capture: Path | None, mode: str = "probe"
+) -> int:
+    """Be the server on stdin and stdout until the client leaves, in a revision or in them all."""
     if "stdio" not in scenario.transports:
         raise UsageError(f"scenario {scenario.name} is about HTTP", hint="use --transport http")
-    script = scenario.make(revision)
+    script = scenario.make()
+    offered = _offered(scenario, wanted)
     recorder = _recorder(capture, script)
-    tape = _opened(scenario, revision, "stdio", recorder)
+    tape = _opened(scenario, wanted, "stdio", recorder)
+    flush, probes = recorder.flush if recorder else _nothing, mode == "probe"
     try:
-        defect = play_on_pipes(script, revision, tape, recorder.flush if recorder else _nothing)
+        defect = play_on_pipes(script, offered, tape, flush, asks_for_capabilities=probes)
     finally:
         _close(recorder)
     return _outcome(defect)
@@ -61,22 +65,24 @@ def serve_on_pipes(scenario: Scenario, revision: Revision, capture: Path | None)
 
 def serve_on_site(
     scenario: Scenario,
-    revision: Revision,
+    wanted: Revision | None,
     capture: Path | None,
     port: int = 0,
     port_file: str | None = None,
+    mode: str = "probe",
 ) -> int:
     """Be the server over HTTP until a signal comes."""
     if "http" not in scenario.transports:
         raise UsageError(f"scenario {scenario.name} is about stdio", hint="use --transport stdio")
-    script = scenario.make(revision)
+    script = scenario.make()
+    offered = _offered(scenario, wanted)
     loop = Loop()
     loop.stop_on_signals()
     recorder = _recorder(capture, script)
-    tape = _opened(scenario, revision, "http", recorder, loop)
+    tape = _opened(scenario, wanted, "http", recorder, loop)
     performance = Performance(script, tape, loop)
     try:
-        site = _site(performance, revision, port)
+        site = _site(performance, offered, port, probes=mode == "probe")
         try:
             _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
             if not performance.defect:
@@ -90,23 +96,28 @@ def serve_on_site(
 
 def judged_capture(
     scenario: Scenario,
-    capture: str,
+    captures: Sequence[str],
     revision: Revision | None = None,
     *,
     mode: str = "probe",
     claims: frozenset[str] = frozenset(),
-) -> tuple[Revision, str, tuple[CheckResult, ...]]:
-    """Judge a capture that was kept. How the client ended is not known, so it is not judged."""
-    from mcptest.run.conformance.client_judging import Evidence, rows_of
+) -> ScenarioResult:
+    """Judge what was kept, in one file or several. How the client ended is not known, so it is not
+    judged. With several files a row says which one its place is in."""
+    from mcptest.run.conformance.client_judging import Evidence, judge_client
     from mcptest.transport.capture_file import open_capture
 
     records: list[AnyRecord] = []
+    begins: list[int] = []
     transport, spoken = "stdio", ""
-    for session in open_capture(capture):
-        records += (record for _, record in session.records)
-        transport, spoken = session.transport or transport, session.spec_version or spoken
-    wanted = revision or next((one for one in Revision if one.value == spoken), None)
-    speaks = revision_for(scenario, wanted)
+    for capture in captures:
+        begins.append(len(records))
+        for session in open_capture(capture):
+            records += (record for _, record in session.records)
+            transport, spoken = session.transport or transport, session.spec_version or spoken
+    asked_for = revision_of_wire(spoken)
+    offered = _offered(scenario, revision or asked_for)
+    speaks = revision or spoken_in(records) or asked_for or max(offered)
     evidence = Evidence(
         records=records,
         revision=speaks,
@@ -116,13 +127,36 @@ def judged_capture(
         context=dict(scenario.context),
         mode=mode,
         claims=claims,
+        offered=offered,
+        is_demanded=revision is not None or asked_for is not None,
     )
-    return speaks, transport, tuple(rows_of(scenario, evidence, 0.0))
+    judged = judge_client(scenario, evidence, 0.0)
+    rows = judged.rows
+    if len(captures) > 1:
+        rows = tuple(_placed(row, captures, begins) for row in rows)
+    return ScenarioResult(
+        scenario=scenario.name,
+        side=Side.CLIENT,
+        revision=speaks,
+        transport=transport,
+        checks=rows,
+        unreached=judged.unreached,
+        capture=captures[0] if len(captures) == 1 else "",
+    )
+
+
+def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) -> CheckResult:
+    """With its place in the one capture that it is in."""
+    if row.record is None:
+        return row
+    number = bisect_right(begins, row.record) - 1
+    details = {**row.details, "capture": captures[number]}
+    return replace(row, record=row.record - begins[number], details=details)
 
 
 def _opened(
     scenario: Scenario,
-    revision: Revision,
+    wanted: Revision | None,
     transport: TransportName,
     recorder: Recorder | None,
     loop: Loop | None = None,
@@ -132,7 +166,7 @@ def _opened(
         sink = recorder if loop is None else flushed_soon(recorder, loop)
     tape = Tape(sink)
     label = recorder.path.stem if recorder is not None else scenario.name
-    tape.opened(label, transport, "", revision.value)
+    tape.opened(label, transport, "", "auto" if wanted is None else wanted.value)
     return tape
 
 
@@ -168,9 +202,11 @@ def _close(recorder: Recorder | None) -> None:
             raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
 
 
-def _site(performance: Performance, revision: Revision, port: int) -> ScriptedSite:
+def _site(
+    performance: Performance, offered: Sequence[Revision], port: int, *, probes: bool
+) -> ScriptedSite:
     try:
-        return ScriptedSite(performance, revision, port)
+        return ScriptedSite(performance, offered, port, asks_for_capabilities=probes)
     except OSError as error:
         raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
 

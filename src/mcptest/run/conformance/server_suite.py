@@ -19,6 +19,7 @@ from mcptest.model.revision import Revision
 from mcptest.model.show import show
 from mcptest.model.verdict import Side
 from mcptest.peer.connection import Stopped
+from mcptest.peer.meeting import ASKED_FOR
 from mcptest.run.compliance.order import Order
 from mcptest.run.compliance.side_by_side import side_by_side
 from mcptest.run.compliance.site import Site
@@ -38,6 +39,8 @@ class ServerOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     target: Target
     revision: Revision
+    because: str = ASKED_FOR
+    """Why that revision."""
     scenarios: tuple[str, ...]
     fixtures: Mapping[str, str] = {}
     """What the user calls a fixture, by its official name."""
@@ -70,6 +73,7 @@ def run_server_scenarios(
         Order(
             target=order.target,
             revision=order.revision,
+            because=order.because,
             timeout=order.timeout,
             startup=order.startup,
             patience=min(_PATIENCE, order.timeout),

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from mcptest.model.capture import AnyRecord, TransportName
+from mcptest.model.capture import AnyRecord, Frame, TransportName
 from mcptest.model.conformance import CheckResult, Reference, Status
-from mcptest.model.message import Kind
+from mcptest.model.message import Kind, Problem
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
 from mcptest.rules.declare import specification_url
 from mcptest.rules.session import NO_MESSAGE, Session, Step, steps_of
 from mcptest.schema.shapes import problems_if_known
+from mcptest.wire.envelope import answer_problems, is_tolerable
 from mcptest.wire.session_source import SessionSource
 
 WIRE_SCHEMA = "wire-schema-valid"
@@ -46,10 +47,14 @@ def wire_schema_row(spans: Sequence[Span], revision: Revision) -> CheckResult | 
         status=Status.FAILURE if wrong else Status.SUCCESS,
         message="; ".join(messages),
         record=None if first is None else first.place + 1,
-        excerpt="" if first is None else show(first.message.raw, _EXCERPT),
+        excerpt="" if first is None else show(_bytes_of(first), _EXCERPT),
         details={"messages": len(said)},
         references=(Reference("MCP-Schema", specification_url("schema", revision)),),
     )
+
+
+def _bytes_of(step: Step) -> bytes:
+    return step.record.raw if isinstance(step.record, Frame) else step.message.raw
 
 
 def _said(span: Span, revision: Revision) -> Iterator[Step]:
@@ -63,17 +68,32 @@ def _said(span: Span, revision: Revision) -> Iterator[Step]:
         spec_version=revision.value,
     )
     for step in steps_of(source, Session(source, revision)):
-        if step.sender == "server" and step.message is not NO_MESSAGE:
+        is_line = span.transport == "stdio" and type(step.record) is Frame
+        if step.sender == "server" and (is_line or step.message is not NO_MESSAGE):
             yield step
 
 
+def _faults_of_form(step: Step, revision: Revision) -> Iterator[Problem]:
+    """What is wrong with it as JSON text and as a message; what JSON allows is no fault of form."""
+    if step.in_batch:  # its text is that of the whole
+        return
+    for problem in answer_problems(step.message, revision):
+        if not is_tolerable(problem):
+            yield problem
+
+
 def _problems(step: Step, revision: Revision) -> Iterator[str]:
+    if step.message is NO_MESSAGE:
+        yield "a line on stdout is no message"
+        return
     if step.kind is Kind.BATCH:
         if revision is not Revision.V2025_03_26:
             yield "messages come in an array, which the revision does not have"
         return
+    for fault in _faults_of_form(step, revision):
+        yield f"{show(step.method or step.kind.value, 80)}: {show(fault.reason, 200)}"
+        return
     if step.kind is Kind.INVALID:
-        yield from (f"{show(one.reason, 200)}" for one in step.message.problems[:1])
         return
     asked = step.method if step.kind is Kind.RESULT else None
     found = problems_if_known(step.message.value, step.kind, step.sender, revision, asked)

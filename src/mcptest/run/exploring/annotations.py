@@ -1,14 +1,16 @@
 """Is a tool what it says? What is visible of a server is compared before and after its calls.
 
-Visible are its lists, what its resources say, and the files of a fixture. What changes by itself
-proves nothing against a tool, so each change is looked at a second time without a call.
+Visible are its lists, what its resources say, what its witnesses answer (tools that only read and
+take no arguments), and the files of a fixture. What changes by itself proves nothing against a
+tool: a change is looked at a second time without a call, and what may hold a clock, an answer or a
+resource, is asked for again and again, in turn without a call in between and with one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,18 @@ from mcptest.run.exploring.subject import Offer, Subject
 
 _READS = 20
 """Resources that are looked at, at the most."""
+_WITNESSES = 8
+"""Tools that are asked each time, at the most."""
+_SUSPECTS = 3
+_TURNS = 3
+"""A clock that moves on by chance between two looks does not do so each time."""
 _FILES = 5_000
 _LONG_LIST = 500
 _LARGEST = 16 * 1024 * 1024
+
+
+_ANSWER = "the answer of "
+_RESOURCE = "resource "
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -39,9 +50,11 @@ class Sight(msgspec.Struct, frozen=True):
         return any(not name.startswith("the list of") for name in self.digests)
 
     def in_words(self) -> str:
-        reads = sum(name.startswith("resource ") for name in self.digests)
+        reads = sum(name.startswith(_RESOURCE) for name in self.digests)
         files = sum(name.startswith("file ") for name in self.digests)
+        answers = sum(name.startswith(_ANSWER) for name in self.digests)
         parts = [f"{reads} resource{'s' * (reads != 1)}"] if reads else []
+        parts += [f"the answers of {answers} tool{'s' * (answers != 1)}"] if answers else []
         parts += [f"{files} file{'s' * (files != 1)}"] if files else []
         return ", ".join(["the lists", *parts])
 
@@ -61,12 +74,21 @@ def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> S
     for uri in _uris(offer.resources):
         outcome = subject.ask("resources/read", {"uri": uri})
         if outcome.reply is not None and outcome.reply.ok:
-            seen[f"resource {show(uri, 100)}"] = _digest(
+            seen[f"{_RESOURCE}{show(uri, 100)}"] = _digest(
                 _encode(outcome.reply.result.get("contents"))
             )
     if fixture is not None:
         seen.update(_files_of(fixture))
     return Sight(seen, subject.restarts)
+
+
+def _answer_of(subject: Subject, tool: str) -> bytes:
+    """What it says now; nothing where it does not answer."""
+    outcome = subject.call(tool, {})
+    if outcome.reply is None or not outcome.reply.ok:
+        return b""
+    members = ("content", "structuredContent", "isError")
+    return _digest(_encode([outcome.reply.result.get(member) for member in members]))
 
 
 def _uris(resources: tuple[Any, ...]) -> list[str]:
@@ -103,9 +125,17 @@ def changes(before: Sight, after: Sight) -> tuple[str, ...]:
 class Verifier:
     """Calls tools again and looks what that changed. One for all tools of a server."""
 
-    def __init__(self, subject: Subject, offer: Offer, fixture: Path | None) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        offer: Offer,
+        fixture: Path | None,
+        witnesses: Sequence[str] = (),
+    ) -> None:
+        """`witnesses`: tools that only read and take no arguments."""
         self._subject = subject
         self._fixture = fixture
+        self._witnesses = tuple(witnesses)
         lengths = {
             "tools/list": len(offer.tools),
             "prompts/list": len(offer.prompts),
@@ -129,12 +159,17 @@ class Verifier:
         if not reads and not same:
             return ()
         name = str(tool["name"])
-        before = self._last or self._look()
+        # What a witness does is not what the tool does: it is asked before the first look and
+        # after the last one. Its own answer may change when it is called.
+        witnesses = [one for one in self._witnesses if one != name][:_WITNESSES]
+        said = self._answers(witnesses)
+        before = self._look() if witnesses or self._last is None else self._last
         restarts = self._subject.restarts
         self._subject.call(name, arguments, timeout=timeout)
         between = self._look() if not reads else before
         self._subject.call(name, arguments, timeout=timeout)
-        after = self._last = self._look()
+        after = self._look()
+        seen = Sight({**after.digests, **self._answers(witnesses)}, after.restarts)
         if self._subject.restarts != restarts or after.restarts != before.restarts:
             self._last = None
             return tuple(
@@ -142,22 +177,50 @@ class Verifier:
                 for hint in ("readOnlyHint", "idempotentHint")
                 if hints.get(hint) is True
             )
-        if reads:
-            return (self._judged("readOnlyHint", before, after, "two calls"),)
-        return (self._judged("idempotentHint", between, after, "the second call"),)
+
+        def call() -> None:
+            self._subject.call(name, arguments, timeout=timeout)
+
+        hint = "readOnlyHint" if reads else "idempotentHint"
+        what = "two calls" if reads else "the second call"
+        first = before if reads else between
+        return (self._judged(hint, Sight({**first.digests, **said}, 0), seen, what, call),)
 
     def _look(self) -> Sight:
-        return looked(self._subject, self._fixture, self._without)
+        self._last = looked(self._subject, self._fixture, self._without)
+        return self._last
 
-    def _judged(self, hint: str, before: Sight, after: Sight, what: str) -> Claim:
-        changed = [name for name in changes(before, after) if name not in self._restless]
+    def _answers(self, witnesses: Sequence[str]) -> dict[str, bytes]:
+        return {_ANSWER + name: _answer_of(self._subject, name) for name in witnesses}
+
+    def _judged(
+        self, hint: str, before: Sight, after: Sight, what: str, call: Callable[[], None]
+    ) -> Claim:
+        seen = [name for name in changes(before, after) if name not in self._restless]
+        suspects = [name for name in seen if name.startswith((_ANSWER, _RESOURCE))]
+        changed = [name for name in seen if name not in suspects]
         if changed:
-            again = self._last = self._look()
-            self._restless.update(changes(after, again))
+            self._restless.update(changes(self._look(), self._look()))
             changed = [name for name in changed if name not in self._restless]
+        changed += [name for name in suspects[:_SUSPECTS] if self._follows(name, call)]
         if changed:
             more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
             return Claim(hint, False, f"{what} changed {', '.join(changed[:3])}{more}")
         if not after.tells:
             return Claim(hint, None, "nothing of the server's state is visible")
-        return Claim(hint, True, f"{what} changed nothing: {after.in_words()}")
+        return Claim(hint, True, f"nothing visible changed by {what}: {after.in_words()}")
+
+    def _follows(self, name: str, call: Callable[[], None]) -> bool:
+        """Whether it changes with each call, and never without one."""
+        for _ in range(_TURNS):
+            first, control = self._sight_of(name), self._sight_of(name)
+            call()
+            self._last = None
+            if not first or first != control or self._sight_of(name) == control:
+                return False
+        return True
+
+    def _sight_of(self, name: str) -> bytes:
+        if name.startswith(_ANSWER):
+            return _answer_of(self._subject, name.removeprefix(_ANSWER))
+        return self._look().digests.get(name, b"")

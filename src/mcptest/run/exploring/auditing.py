@@ -37,6 +37,7 @@ from mcptest.suite.text_under_test import text_of
 _READS = 100
 _SHOWN = 1_000
 _SLOW_MS = 2_000
+_SOON_MS = 500
 _MOST_VERIFIED = 200
 _NO_TEXT = frozenset({"", "null", "[]", "{}"})
 REFUSES_MADE_UP = "refuses a made-up value"
@@ -92,8 +93,7 @@ class Audit:
         client = self._subject.client
         self._facts = client.server.info
         self._capabilities = client.server.capabilities
-        self._revision = client.revision.value
-        self._transport = client.connection.transport.name
+        self._met = client.met
         self._offer = self._subject.offer()
         return sum(1 for _ in self._plan())
 
@@ -109,15 +109,21 @@ class Audit:
         except Stopped:
             self.interrupted = True
 
-    def report(self) -> AuditReport:
-        info = self._facts
+    def report(self, out_of_time: str = "") -> AuditReport:
+        """`out_of_time`: that this is why it was stopped, in words."""
+        info, met = self._facts, self._met
         mask = self._subject.masker.text
+        planned = sum(1 for _ in self._plan())
+        unreached = planned - len(self._items) if out_of_time else 0
+        if out_of_time:
+            self._notes.append(f"{out_of_time}: {self._what_is_missing(planned, unreached)}")
         return AuditReport(
             server=mask(self._subject.target.label),
             server_name=show(str(info.get("name") or ""), 120),
             server_version=show(str(info.get("version") or ""), 60),
-            transport=self._transport,
-            revision=self._revision,
+            transport=met.transport,
+            revision=met.revision.value,
+            revision_reason=mask(met.reason),
             items=tuple(self._items),
             problems={name: mask(text) for name, text in self._offer.problems.items()},
             notes=(*self._notes, *self._subject.capture_troubles),
@@ -125,9 +131,15 @@ class Audit:
             restarts=self._subject.restarts,
             started=self._started.isoformat(timespec="seconds"),
             duration_ms=round((time.monotonic() - self._begun) * 1000),
-            interrupted=self.interrupted,
+            interrupted=self.interrupted and not out_of_time,
+            unreached=unreached,
             tool=f"mcptest {__version__}",
         )
+
+    def _what_is_missing(self, planned: int, unreached: int) -> str:
+        if unreached:
+            return f"{unreached} of {planned} items not reached"
+        return "not all hints of the tools were verified"
 
     # -- what there is to do ---------------------------------------------------------------
 
@@ -196,6 +208,8 @@ class Audit:
                 health = _HEALTH[aftermath.kind]
                 detail = f"it answered, and then: {aftermath.detail}"
                 stderr = (*stderr, *aftermath.stderr)
+            if outcome.reply.faults.warned:
+                notes.append(f"its answer is doubtful: {outcome.reply.faults.warned}")
         is_error = outcome.kind is Kind.TOOL_ERROR
         if is_error and looks_internal(detail):
             notes.append("the failure that it reports shows the insides of the server")
@@ -212,7 +226,7 @@ class Audit:
             has_text=kind == "tool" and _has_text(outcome),
             duration_ms=round(outcome.duration_ms),
             asks_back=outcome.asked_back,
-            notes=tuple(notes),
+            notes=tuple(map(mask, notes)),
             sent=_shown(outcome.sent, mask) if bad else "",
             received=_shown(outcome.received, mask) if bad else "",
             stderr=tuple(show(mask(line), 300) for line in stderr) if bad else (),
@@ -283,7 +297,9 @@ class Audit:
         internal = outcome.kind is Kind.CRASHED
         notes = (*item.notes, *(("an internal error is no way to refuse",) if internal else ()))
         detail = f"{REFUSES_MADE_UP}: {item.detail}"
-        return replace(item, health=Health.HEALTHY, detail=detail, notes=notes)
+        return replace(
+            item, health=Health.HEALTHY, detail=detail, notes=notes, refuses_made_up=True
+        )
 
     def _completion(self, reference: Mapping[str, str], name: str) -> str:
         if not isinstance(self._capabilities.get("completions"), dict):
@@ -301,7 +317,7 @@ class Audit:
 
     def _verify(self) -> None:
         tools = {_named(tool, "name"): tool for tool in self._offer.tools}
-        verifier = Verifier(self._subject, self._offer, self._order.fixture)
+        verifier = Verifier(self._subject, self._offer, self._order.fixture, self._witnesses(tools))
         verified = 0
         for place, item in enumerate(self._items):
             if item.kind != "tool" or item.health is not Health.HEALTHY:
@@ -312,6 +328,19 @@ class Audit:
             claims = self._claims(verifier, tools[item.name], item)
             verified += bool(claims)
             self._items[place] = replace(item, claims=claims)
+
+    def _witnesses(self, tools: Mapping[str, Any]) -> tuple[str, ...]:
+        """Tools whose answers may show what others changed: they only read, take no arguments,
+        answered, and did so soon."""
+        return tuple(
+            item.name
+            for item in self._items
+            if item.kind == "tool"
+            and item.worked
+            and item.duration_ms <= _SOON_MS
+            and not item.input
+            and not why_not(tools[item.name])
+        )
 
     def _claims(
         self, verifier: Verifier, tool: Mapping[str, Any], item: AuditItem

@@ -68,7 +68,7 @@ class Fuzz:
         self.tools: tuple[Mapping[str, Any], ...] = ()
         self._problem = ""
         self._nameless = 0
-        self._short_of: list[str] = []
+        self._notes: list[str] = []
         self._todo: list[tuple[int, Mapping[str, Any]]] = []
         self._current: tuple[ToolFuzzer, int] | None = None
         """The tool whose inputs are handed out, and its number."""
@@ -78,12 +78,14 @@ class Fuzz:
         subject = self._subjects[0]
         client = subject.client
         self._facts = client.server.info
-        self._revision = client.revision.value
-        self._transport = client.connection.transport.name
+        self._met = client.met
         offer = subject.offer(
             without={"prompts/list", "resources/list", "resources/templates/list"}
         )
         self._problem = offer.problems.get("tools/list", "")
+        others = (pair for pair in offer.problems.items() if pair[0] != "tools/list")
+        mask = subject.masker.text
+        self._notes += (f"{method}: {mask(problem)}" for method, problem in others)
         named = [
             one for one in offer.tools if isinstance(one, dict) and isinstance(one.get("name"), str)
         ]
@@ -143,7 +145,7 @@ class Fuzz:
         except PeerError as error:
             with self._lock:
                 reason = subject.masker.text(error.message.partition("\n")[0])
-                self._short_of.append(f"a further server for --jobs did not start: {reason}")
+                self._notes.append(f"a further server for --jobs did not start: {reason}")
             return False
 
     def _next_slot(self, tell: Callable[[FuzzedTool], None]) -> _Slot | None:
@@ -208,10 +210,16 @@ class Fuzz:
                 return subject.masker.text(f"{start} --input {text}")
         return f"{start} --seed {self._order.seed} --runs {self._order.runs}"
 
-    def report(self) -> FuzzReport:
-        first = self._subjects[0]
+    def report(self, out_of_time: str = "") -> FuzzReport:
+        """`out_of_time`: that this is why it was stopped, in words."""
+        first, met = self._subjects[0], self._met
+        tools = [self._done[number] for number in sorted(self._done)]
+        wanted = sum(not self._why_skipped(tool) for tool in self._wanted())
+        unreached = wanted - sum(bool(tool.runs) for tool in tools) if out_of_time else 0
         notes = [note for subject in self._subjects for note in subject.capture_troubles]
-        notes += self._short_of
+        notes += self._notes
+        if out_of_time:
+            notes.append(f"{out_of_time}: {unreached} of {wanted} tools not reached")
         if self._nameless:
             notes.append(f"{self._nameless} tools have no name and could not be called")
         if any(tool.refuses_as_internal for tool in self._done.values()):
@@ -220,17 +228,19 @@ class Fuzz:
             server=first.masker.text(first.target.label),
             server_name=show(str(self._facts.get("name") or ""), 120),
             server_version=show(str(self._facts.get("version") or ""), 60),
-            transport=self._transport,
-            revision=self._revision,
+            transport=met.transport,
+            revision=met.revision.value,
+            revision_reason=first.masker.text(met.reason),
             seed=self._order.seed,
             runs_per_tool=self._order.runs,
-            tools=tuple(self._done[number] for number in sorted(self._done)),
+            tools=tuple(tools),
+            unreached=unreached,
             problem=first.masker.text(self._problem),
             notes=tuple(notes),
             restarts=sum(subject.restarts for subject in self._subjects),
             started=self._started.isoformat(timespec="seconds"),
             duration_ms=round((time.monotonic() - self._begun) * 1000),
             calls=self._calls,
-            interrupted=self.interrupted,
+            interrupted=self.interrupted and not out_of_time,
             tool=f"mcptest {__version__}",
         )

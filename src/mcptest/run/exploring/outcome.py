@@ -69,6 +69,9 @@ class Outcome(msgspec.Struct, frozen=True):
 def judged_reply(reply: Reply) -> tuple[Kind, str]:
     """The kind of an answer that came, and why."""
     message = reply.message
+    refused = reply.faults.refused
+    if refused:
+        return Kind.PROTOCOL, f"the answer is malformed: {refused}"
     if message.kind is MessageKind.RESULT:
         if not isinstance(message.result, dict):
             return Kind.PROTOCOL, f"the result is {json_type(message.result)}, not an object"

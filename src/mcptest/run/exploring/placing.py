@@ -35,6 +35,8 @@ class Placed(msgspec.Struct, frozen=True):
     reason: str = ""
     skipped: bool = False
     """Whether the test in it is marked to be skipped."""
+    expects_error: bool = False
+    """Whether it passes when the call fails, as it did."""
 
 
 def place_starters(
@@ -74,12 +76,14 @@ def _place(
     except UnwritableError as error:
         return Placed(subject, file, "left out", str(error))
     skipped = "\nskip: true" in text
+    erring = not skipped and starter.expect.get("is_error") is True
     existed = os.path.lexists(folder / file)
     if existed and not overwrite:
-        return Placed(subject, file, "kept", "it exists already", skipped)
+        return Placed(subject, file, "kept", "it exists already", skipped, erring)
     if not put(folder / file, text.encode(), overwrite=overwrite):
-        return Placed(subject, file, "kept", "it exists already", skipped)
-    return Placed(subject, file, "replaced" if existed else "created", skipped=skipped)
+        return Placed(subject, file, "kept", "it exists already", skipped, erring)
+    how: Literal["replaced", "created"] = "replaced" if existed else "created"
+    return Placed(subject, file, how, skipped=skipped, expects_error=erring)
 
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:

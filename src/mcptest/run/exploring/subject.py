@@ -22,11 +22,11 @@ from mcptest.model.revision import Era, Revision
 from mcptest.peer.answers import Answers
 from mcptest.peer.client import LIST_MEMBERS, Client
 from mcptest.peer.connection import Stopped
+from mcptest.peer.meeting import ASKED_FOR, Met
 from mcptest.run.exploring.outcome import Kind, Outcome, judged_error, judged_reply
-from mcptest.transport.base import Transport
 from mcptest.transport.recorder import Recorder
-from mcptest.transport.target import Target, transport_for
-from mcptest.wire.envelope import decode
+from mcptest.transport.target import Target, reach_of
+from mcptest.wire.envelope import decode, is_meant_as_message
 
 _CLOSING = 5.0
 _CLOSING_THE_DEAF = 0.3
@@ -97,7 +97,8 @@ class _Watch:
 
 
 def _is_no_message(raw: bytes) -> bool:
-    return decode(raw).kind is MessageKind.INVALID
+    message = decode(raw)
+    return message.kind is MessageKind.INVALID or not is_meant_as_message(message)
 
 
 class Subject:
@@ -108,6 +109,7 @@ class Subject:
         target: Target,
         *,
         revision: Revision | None = None,
+        because: str = ASKED_FOR,
         timeout: float = 30.0,
         startup: float = 30.0,
         answers: Answers | None = None,
@@ -122,7 +124,8 @@ class Subject:
         self.sessions = 0
         """Connections that were begun."""
         self._revision = revision
-        self._way: TransportName | None = None
+        self._because = because
+        self._met: Met | None = None
         self._startup = startup
         self._answers = answers or Answers()
         self._captures = captures
@@ -158,16 +161,18 @@ class Subject:
 
     def _made(self) -> Client:
         watch = self._watch = _Watch(self._recorder())
-        self._tell_beginning(self._way or self.target.way)
+        met = self._met
         return Client(
-            transport_for(self.target, watch, way=self._way),
-            revision=self._revision,
+            reach=reach_of(self.target),
+            way=met.transport if met is not None else None,
+            revision=self._revision or (met.revision if met is not None else None),
+            because=met.reason if met is not None else self._because,
             answers=self._answers,
             timeout=self.timeout,
-            reopen=self._start_over,
             before_waiting=watch.recorder.flush if watch.recorder is not None else None,
             should_stop=self._should_stop,
             sink=watch,
+            began=self._tell_beginning,
         )
 
     def _begin(self) -> None:
@@ -183,9 +188,7 @@ class Subject:
             raise
         self._vain = 0
         self.restarts += again
-        # What was found out once need not be found out again.
-        self._revision = self._revision or client.revision
-        self._way = client.connection.transport.name
+        self._met = client.met  # what was found out once need not be found out again
         if again and self._tools_use_headers:  # the new client has to know them when it calls
             self._walk("tools/list", [])
 
@@ -195,17 +198,17 @@ class Subject:
         path = self._captures / f"session-{self.sessions + 1:03}.jsonl"
         return Recorder(path, masker=self.masker)
 
-    def _tell_beginning(self, way: TransportName) -> None:
-        if self._watch.recorder is not None:
-            asked = self._revision.value if self._revision else "auto"
-            self._watch.recorder.begin(
-                label=self.target.label, transport=way, peer=self.target.peer, spec_version=asked
-            )
-
-    def _start_over(self, way: TransportName) -> Transport:
-        self._tell_beginning(way)
+    def _tell_beginning(self, way: TransportName, reason: str) -> None:
         self._watch.mark()
-        return transport_for(self.target, self._watch, way=way)
+        if self._watch.recorder is not None:
+            asked = self._revision or (self._met.revision if self._met is not None else None)
+            self._watch.recorder.begin(
+                label=self.target.label,
+                transport=way,
+                peer=self.target.peer,
+                spec_version=asked.value if asked is not None else "auto",
+                revision_reason=reason,
+            )
 
     def drop(self, patience: float = _CLOSING) -> None:
         """End the session; the next request begins another."""
@@ -357,7 +360,7 @@ class Subject:
         `without` names methods that are not asked.
         """
         found: dict[str, list[Any]] = {}
-        problems: dict[str, str] = {}
+        problems = self._problem_of_beginning()
         for method, capability in _LISTS.items():
             items: list[Any] = []
             found[method] = items
@@ -374,11 +377,20 @@ class Subject:
             problems=problems,
         )
 
+    def _problem_of_beginning(self) -> dict[str, str]:
+        """What is wrong with the answer that began the session, by its method."""
+        first = self.client.beginning
+        refused = first.faults.refused if first is not None else ""
+        return {first.method: f"the answer is malformed: {refused}"} if first and refused else {}
+
     def _walk(self, method: str, found: list[Any]) -> str:
         """Read one list into `found`; says what went wrong."""
         client, member = self.client, LIST_MEMBERS[method]
+        malformed = ""
         try:
             for reply in client.pages(method):
+                refused = reply.faults.refused
+                malformed = malformed or (f"the answer is malformed: {refused}" if refused else "")
                 if not reply.ok:
                     optional = method == "resources/templates/list"
                     missing = optional and reply.error_code == _METHOD_NOT_FOUND
@@ -394,4 +406,4 @@ class Subject:
             return error.message
         if method == "tools/list" and client.connection.transport.name == "http":
             self._tools_use_headers = any("x-mcp-header" in str(tool) for tool in found)
-        return ""
+        return malformed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from mcptest.model.masking import Masker, secrets_of_environment
+from mcptest.model.masking import (
+    Masker,
+    is_credential_header,
+    secrets_of_command,
+    secrets_of_environment,
+    variable_of_header,
+)
 from mcptest.suite.written import WrittenServer
 from mcptest.transport.target import Target
-
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 
 def written_server(
@@ -29,10 +32,14 @@ def written_server(
             block["env"] = _environment(target, needs)
         if target.cwd is not None:
             block["cwd"] = target.cwd
+        if target.clean_env:
+            block["clean_env"] = True
     else:
         block |= {"transport": target.way, "url": target.url}
         if target.headers:
-            block["headers"] = {name: _header(name, needs) for name in target.headers}
+            block["headers"] = {
+                name: _header(name, value, needs) for name, value in target.headers.items()
+            }
     if docker:
         block["docker"] = docker
     if spec_version != "auto":
@@ -43,7 +50,7 @@ def written_server(
 
 def _would_tell(target: Target) -> bool:
     words = (*target.command, target.url, target.cwd or "")
-    masker = Masker(target.referenced)
+    masker = Masker((*target.referenced, *secrets_of_command(target.command)))
     return any(masker.text(word) != word for word in words)
 
 
@@ -59,7 +66,8 @@ def _environment(target: Target, needs: list[str]) -> dict[str, str]:
     return written
 
 
-def _header(name: str, needs: list[str]) -> str:
-    variable = "MCP_" + _NOT_IN_A_NAME.sub("_", name).strip("_").upper()
-    needs.append(variable)
-    return f"${{{variable}}}"
+def _header(name: str, value: str, needs: list[str]) -> str:
+    if not is_credential_header(name):
+        return value.replace("$", "$$")
+    needs.append(variable_of_header(name))
+    return f"${{{needs[-1]}}}"

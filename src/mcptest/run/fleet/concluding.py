@@ -106,6 +106,7 @@ def _session(name: str, offered: OfferedNames) -> JudgedSession:
         transport=None,
         channel=None,
         revision=None,
+        revision_reason="",
         era=Era.HANDSHAKE,
         messages=0,
         complete=True,

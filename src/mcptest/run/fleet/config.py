@@ -30,19 +30,22 @@ class ConfiguredServer(msgspec.Struct, frozen=True):
     target: Target | None = None
 
 
-def servers_of(path: Path, wanted: Sequence[str] = ()) -> list[ConfiguredServer]:
+def servers_of(
+    path: Path, wanted: Sequence[str] = (), *, clean_env: bool = False
+) -> list[ConfiguredServer]:
     """The servers in the order of the file; of those, the wanted. UsageError with the place."""
     entries = _entries(path)
     _check_names(path, wanted, entries)
     chosen = {name: entry for name, entry in entries.items() if not wanted or name in wanted}
     servers: list[ConfiguredServer] = []
     wrong: list[str] = []
+    words = ServerWords(clean_env=clean_env)
     for name, entry in chosen.items():
         if _is_disabled(entry) and name not in wanted:
             servers.append(ConfiguredServer(name))
             continue
         try:
-            servers.append(ConfiguredServer(name, _target(name, entry, path)))
+            servers.append(ConfiguredServer(name, _target(name, entry, path, words)))
         except UsageError as error:
             wrong.append(error.message)
     if wrong:
@@ -54,8 +57,8 @@ def servers_of(path: Path, wanted: Sequence[str] = ()) -> list[ConfiguredServer]
     return servers
 
 
-def _target(name: str, entry: Any, path: Path) -> Target:
-    target = configured_target(name, entry, path, ServerWords())
+def _target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
+    target = configured_target(name, entry, path, words)
     try:
         msgspec.json.encode(target)
         name.encode()

@@ -120,9 +120,11 @@ def _folder(order: ServerOrder, kind: str) -> Path | None:
 def _audited(order: ServerOrder, found: Found, tell: Tell, is_over: Callable[[], bool]) -> Found:
     """The audit beside the judgement. A server that can't be met again keeps its judgement."""
     assert found.compliance is not None  # else there is nothing to stand beside
+    judged = found.compliance.judgements[0]
     subject = Subject(
         order.target,
-        revision=found.compliance.judgements[0].revision,
+        revision=judged.revision,
+        because=judged.revision_reason,
         timeout=order.audit_timeout,
         startup=order.startup,
         captures=_folder(order, "audit"),

@@ -48,6 +48,7 @@ class FleetOrder(msgspec.Struct, frozen=True, kw_only=True):
     prefixed: bool = False
     """The client puts the server's name before the names of tools and prompts."""
     captures: Path | None = None
+    clean_env: bool = False
     again: tuple[str, ...] = ()
     """Options that belong to the commands that repeat."""
 
@@ -57,7 +58,7 @@ class Fleet:
 
     def __init__(self, order: FleetOrder) -> None:
         self._order = order
-        self._servers = servers_of(order.config, order.wanted)
+        self._servers = servers_of(order.config, order.wanted, clean_env=order.clean_env)
         self.orders = [*self._orders()]
 
     def _orders(self) -> Iterator[ServerOrder]:

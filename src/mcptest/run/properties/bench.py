@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from mcptest.explore.property.steps import Ask, Connect
 from mcptest.model.errors import PeerError
 from mcptest.model.property import Way
@@ -69,7 +71,8 @@ class PlayBench:
             self.stage.note_slow(tool, seconds)
         if played.silent and played.ended is None:
             found = self._without_the_slow(found, played)
-        return found
+        shown = self.stage.reel  # also when something else was played since
+        return [one if one.reel is not None else replace(one, reel=shown) for one in found]
 
     def _without_the_slow(self, found: list[Violation], played: Played) -> list[Violation]:
         """A call that gets no answer all by itself takes its time; that is for the user to judge.

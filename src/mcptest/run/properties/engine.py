@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from mcptest import __version__
-from mcptest.model.errors import UsageError
+from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.masking import Masker
 from mcptest.model.property import PropertyReport
 from mcptest.model.revision import revision_of_wire
 from mcptest.model.show import show
+from mcptest.peer.connection import Stopped
 from mcptest.run.properties.catalogue import PROPERTIES, ground_of
 from mcptest.run.properties.examples import Example
 from mcptest.run.properties.one_after_the_other import Done, OneAfterTheOther, Tell
@@ -48,7 +50,8 @@ class _Run:
         ends: Tell = lambda name: None,
         only: Example | None = None,
     ) -> None:
-        self.order = order
+        limit = order.limit or Deadline.after(order.max_time)
+        self.order = order = msgspec.structs.replace(order, limit=limit)
         self.only = only
         self.begins = begins
         self.ends = ends
@@ -60,14 +63,14 @@ class _Run:
                 revision=order.revision,
                 timeout=order.timeout,
                 startup=order.startup,
-                should_stop=order.should_stop,
+                should_stop=order.is_over,
             )
         )
         self.done = Done()
 
     def report(self) -> PropertyReport:
         try:
-            self.stage.open()
+            self._meet()
             self.done = self._run_all()
         finally:
             self.stage.close()
@@ -79,8 +82,9 @@ class _Run:
             server=mask(order.target.label),
             server_name=show(str(facts.info.get("name") or ""), 120),
             server_version=show(str(facts.info.get("version") or ""), 60),
-            transport=facts.transport,
+            transport=facts.met.transport,
             revision=self.stage.revision.value,
+            revision_reason=mask(facts.met.reason),
             seed=order.seed,
             wanted=order.examples,
             properties=done.results,
@@ -93,11 +97,20 @@ class _Run:
             tool=f"mcptest {__version__}",
         )
 
+    def _meet(self) -> None:
+        try:
+            self.stage.open()
+        except Stopped:
+            if self.order.is_interrupted:
+                raise
+            message = f"{self.order.out_of_time}: the server was not met by then"
+            raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
+
     def _run_all(self) -> Done:
         facts = self.stage.facts
         assert facts is not None  # the server was met
         order = self.order
-        ground = ground_of(self.stage.revision, facts.transport, facts.offer, order.allow_tools)
+        ground = ground_of(self.stage.revision, facts.met.transport, facts.offer, order.allow_tools)
         if self.only is not None:
             return OneAfterTheOther(order, self.stage, ground).replayed(self.only)
         names = order.properties or tuple(PROPERTIES)

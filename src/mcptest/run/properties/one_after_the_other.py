@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
@@ -47,8 +47,6 @@ class OneAfterTheOther:
         self._tried = 0
         self.lost = ""
         """Why the server did not come back, if it did not."""
-        self._left = order.max_time
-        """Seconds for the properties that are still to be tried."""
 
     @property
     def has_met_the_server(self) -> bool:
@@ -74,14 +72,19 @@ class OneAfterTheOther:
         return self.done(results)
 
     def replayed(self, example: Example) -> Done:
-        return self.done([self._run_of(example.of_property).replayed(example)])
+        run = self._run_of(example.of_property)
+        try:
+            return self.done([run.replayed(example)])
+        except Stopped:
+            return self.done([self._cut_short(run)])
 
     def one(self, name: str, *, is_last: bool) -> PropertyResult:
-        """A property has half of the time that is left: most of them need far less.
-
-        What it takes beyond, to make finds small, is not taken from the others.
-        """
-        begun, share = time.monotonic(), self._left if is_last else self._left / 2
+        """A property has half of the time that is left: most of them need far less."""
+        if self.order.is_out_of_time:
+            about, why = PROPERTIES[name].about, self.order.out_of_time
+            return PropertyResult(name=name, about=about, ended_early=f"not tried: {why}")
+        left = self.order.limit.remaining() if self.order.limit is not None else math.inf
+        share = left if is_last else left / 2
         seed = zlib.crc32(name.encode()) * _LARGEST_SEED // 2**32 ^ self.order.seed
         run = self._run_of(name)
         try:
@@ -94,10 +97,12 @@ class OneAfterTheOther:
             why = f"the server did not come back: {mask(error.message)}"
             return msgspec.structs.replace(run.so_far(), ended_early=show(why, 300))
         except Stopped:
-            self.interrupted = True
-            return msgspec.structs.replace(run.so_far(), ended_early=_INTERRUPTED)
-        finally:
-            self._left -= min(share, time.monotonic() - begun)
+            return self._cut_short(run)
+
+    def _cut_short(self, run: PropertyRun) -> PropertyResult:
+        self.interrupted = self.order.is_interrupted
+        why = _INTERRUPTED if self.interrupted else self.order.out_of_time
+        return msgspec.structs.replace(run.so_far(), ended_early=why)
 
     def _run_of(self, name: str) -> PropertyRun:
         return PropertyRun(PROPERTIES[name], self.ground, self.stage, self.examples, self.order)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from mcptest.model.deadline import Deadline
 from mcptest.model.revision import Revision
 from mcptest.transport.target import Target
 
@@ -21,8 +22,10 @@ class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: all of them."""
     examples: int = 100
     seed: int = 0
-    max_time: float = 60.0
-    """For all properties together, in seconds; making a counterexample small may go beyond."""
+    max_time: float = 120.0
+    """For all of it together, in seconds: starts, calls, and making counterexamples small."""
+    limit: Deadline | None = None
+    """When that time is up; set where the run begins."""
     allow_tools: tuple[str, ...] = ()
     """Tools that may be called beside those that say they only read; `*` is every tool."""
     database: Path | None = None
@@ -38,3 +41,21 @@ class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
     repeat: str = ""
     """The command that runs this again; ` --replay NAME` is added."""
     should_stop: Callable[[], bool] | None = None
+    """Whether somebody interrupts us."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.should_stop is not None and self.should_stop()
+
+    @property
+    def is_out_of_time(self) -> bool:
+        return self.limit is not None and self.limit.expired
+
+    def is_over(self) -> bool:
+        """Whether to end at once, whatever is under way."""
+        return self.is_interrupted or self.is_out_of_time
+
+    @property
+    def out_of_time(self) -> str:
+        """Why it ended, in words."""
+        return f"stopped after {self.max_time:g}s of --max-time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from mcptest.model.masking import Masker
 from mcptest.model.property import Counterexample, PropertyResult
 from mcptest.model.show import show
 from mcptest.model.verdict import Severity
+from mcptest.peer.connection import Stopped
 from mcptest.run.exploring.subject import Subject
 from mcptest.run.properties.bench import PlayBench
 from mcptest.run.properties.carrying import plainest, what_it_takes
@@ -83,8 +85,7 @@ class PropertyRun:
         self.stage.begin_counting()
         if not self.property.relation:
             self.stage.open()  # how long that takes is no matter of the property
-        until = time.monotonic() + seconds
-        trial = self._trial = Trial(bench, until=until, about=self._about)
+        trial = self._trial = Trial(bench, until=self._in(seconds), about=self._about)
         try:
             self._replay_kept(trial)
             self._search_all(strands, trial, seed)
@@ -95,7 +96,7 @@ class PropertyRun:
     def replayed(self, example: Example) -> PropertyResult:
         """Try this one example, whatever else there may be."""
         bench, leave = self._bench()
-        trial = self._trial = Trial(bench, until=time.monotonic() + _SHRINKING, about=self._about)
+        trial = self._trial = Trial(bench, until=self._in(_SHRINKING), about=self._about)
         self.stage.drop()
         try:
             self._replayed = 1
@@ -121,6 +122,11 @@ class PropertyRun:
             generating_ms=round((self._searching - trial.seconds) * 1000, 3) if trial else 0.0,
         )
 
+    def _in(self, seconds: float) -> float:
+        """So many seconds from now on the monotonic clock, but not after the limit of the run."""
+        limit = self.order.limit
+        return min(time.monotonic() + seconds, limit.at if limit is not None else math.inf)
+
     def _bench(self) -> tuple[Bench, Callable[[], None]]:
         if not self.property.relation:
             judge = Judge(self.ground.revision, self.ground.transport, rude=self.property.rude)
@@ -138,7 +144,7 @@ class PropertyRun:
             revision=self.ground.revision,
             timeout=self.order.timeout,
             startup=self.order.startup,
-            should_stop=self.order.should_stop,
+            should_stop=self.order.is_over,
         )
 
     def _about(self, steps: Steps) -> str:
@@ -159,6 +165,8 @@ class PropertyRun:
             self.property.name, self.ground.revision.value, self.ground.transport
         )
         for example in kept:
+            if self.order.is_out_of_time:
+                raise Stopped
             self._replayed += 1
             trial.renew()
             found = trial.tried(example.all_steps)
@@ -187,8 +195,9 @@ class PropertyRun:
             trial.until = time.monotonic() + left
             before, tried = time.monotonic(), trial.examples
             done = self._search(one, trial, seed + place * _ROUNDS, share)
-            # What it takes to make a find small is not taken from the strands that are left.
-            until += max(0.0, time.monotonic() - before - left)
+            # What it takes to make a find small is not taken from the strands that are left, as
+            # long as there is time for the run.
+            until = min(until + max(0.0, time.monotonic() - before - left), self._in(math.inf))
             if not done:
                 cut_short.append((one, place, share - (trial.examples - tried)))
         for one, place, share in cut_short:  # what the others did not need is theirs
@@ -213,37 +222,57 @@ class PropertyRun:
             if trial.examples >= last or self._has_enough:
                 break
             trial.begin_search()
-            begun = time.monotonic()
+            noted = len(self._found)
             try:
-                found = search(
-                    strand.strategy,
-                    lambda steps: self._with_patience(trial, steps, until),
-                    seed=seed + number,
-                    examples=last - trial.examples,
-                )
+                found = self._searched(strand, trial, seed + number, last - trial.examples)
+                if found and trial.smallest is not None:
+                    self._note_smallest(trial)
             except Enough:
-                found = trial.smallest is not None
-                if not found:
-                    return False
-            except CarriedOver as carried:
-                trial.until = time.monotonic() + _SHRINKING
-                self._carried_over(trial, carried)
-                found = True
-            finally:
-                self._searching += time.monotonic() - begun
-            if found and trial.smallest is not None:
-                self._note_smallest(trial)
+                return False
+            except Stopped:
+                if len(self._found) == noted:
+                    self._note_as_it_is(trial)
+                raise
             trial.until = until
             if not found:
                 break
         return True
+
+    def _searched(self, strand: Strand, trial: Trial, seed: int, examples: int) -> bool:
+        """Whether something was found. Raises Enough when the time was up before."""
+        begun, until = time.monotonic(), trial.until
+        try:
+            return search(
+                strand.strategy,
+                lambda steps: self._with_patience(trial, steps, until),
+                seed=seed,
+                examples=examples,
+            )
+        except Enough:
+            if trial.smallest is None:
+                raise
+        except CarriedOver as carried:
+            trial.until = self._in(_SHRINKING)
+            self._carried_over(trial, carried)
+        finally:
+            self._searching += time.monotonic() - begun
+        return True
+
+    def _note_as_it_is(self, trial: Trial) -> None:
+        """The time is up: what was confirmed counts, small or not; nothing else does."""
+        if trial.smallest is not None and trial.wanted is not None:
+            trial.known.add(trial.wanted)
+            self._note(*trial.smallest)
+        elif trial.suspected is not None:
+            message = trial.suspected.message
+            self._notes.append(f"there was no time to confirm this on a fresh server: {message}")
 
     def _with_patience(self, trial: Trial, steps: Steps, until: float) -> None:
         if trial.wanted is not None:
             found = trial.smallest[1] if trial.smallest is not None else None
             advice = found is not None and found.severity is not Severity.MUST
             if trial.until == until:
-                trial.until = time.monotonic() + (_SHRINKING_ADVICE if advice else _SHRINKING)
+                trial.until = self._in(_SHRINKING_ADVICE if advice else _SHRINKING)
             # Of many steps most are needless, which leaving out finds in far fewer tries.
             if len(trial.first) > _ONE_MESSAGE:
                 raise Enough
@@ -257,7 +286,7 @@ class PropertyRun:
         steps, found = trial.smallest
         tries = trial.shrinking
         if len(steps) > _ONE_MESSAGE:  # one is as small as Hypothesis could make it
-            trial.until = time.monotonic() + _SHRINKING
+            trial.until = self._in(_SHRINKING)
             steps, more = plainest(trial, steps, trial.wanted, self._plain)
             tries += more
         trial.known.add(trial.wanted)
@@ -281,6 +310,7 @@ class PropertyRun:
 
     def _carried_over(self, trial: Trial, carried: CarriedOver) -> None:
         """It failed after others and not alone: which of them does it take?"""
+        trial.suspected = carried.found
         if self.property.relation:  # a claim holds in every state: once is no proof
             self._notes.append(f"it was so once, and not again: {carried.found.message}")
             return

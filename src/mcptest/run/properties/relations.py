@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.property import Way
 from mcptest.model.show import show
 from mcptest.model.verdict import Severity
@@ -119,14 +120,24 @@ class RelationBench:
         return outcome
 
     def _same_lists(self) -> str:
-        with self._another() as other:
-            mine, theirs = self._subject.offer(), other.offer()
-            for name in ("tools", "prompts", "resources", "templates"):
-                if not json_equal(list(getattr(mine, name)), list(getattr(theirs, name))):
-                    again = self._subject.offer()
-                    if json_equal(list(getattr(mine, name)), list(getattr(again, name))):
-                        return f"the list of {name} is not the same on a second connection"
+        mine, theirs = self._subject.offer(), self._offer_of_another()
+        for name in ("tools", "prompts", "resources", "templates"):
+            if not json_equal(list(getattr(mine, name)), list(getattr(theirs, name))):
+                again = self._subject.offer()
+                if json_equal(list(getattr(mine, name)), list(getattr(again, name))):
+                    return f"the list of {name} is not the same on a second connection"
         return ""
+
+    def _offer_of_another(self) -> Offer:
+        try:
+            with self._another() as beside:
+                return beside.offer()
+        except PeerError as error:
+            if error.kind not in {ErrorKind.EXITED, ErrorKind.CLOSED}:
+                raise
+        self._subject.drop()  # it may allow no second process beside itself
+        with self._another() as alone:
+            return alone.offer()
 
 
 def _name(tool: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mcptest.explore.property.steps import Ask
-from mcptest.model.capture import AnyRecord, Frame, HttpResponse, StreamEnd
+from mcptest.model.capture import AnyRecord, Frame, HttpRequest, HttpResponse, StreamEnd
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import ABSENT, Kind, Message
@@ -18,7 +18,8 @@ from mcptest.run.properties.reel import Reel
 from mcptest.run.properties.sends import Send, asked_ids, with_unused_ids
 from mcptest.run.properties.stage import Stage
 from mcptest.suite.exchange_targets import Exchange
-from mcptest.wire.envelope import decode
+from mcptest.wire.envelope import decode, is_meant_as_message
+from mcptest.wire.http_rules import may_say_anything
 
 _AFTER_THE_FENCE = 0.25
 """A server may work on two messages at once: how far the first may fall behind the second."""
@@ -147,7 +148,8 @@ class Sending:
         answer = _any_answer((*seen.own, *seen.unnamed))
         if answer is not None:
             reel.has_read(answer)
-        unusable = sum(_is_no_message(one, reel) for one in records)
+        free = _free_bodies(records)
+        unusable = sum(_is_no_message(one, reel, free) for one in records)
         exchange = Exchange(
             result=answer.result if answer is not None else ABSENT,
             error=answer.error if answer is not None else ABSENT,
@@ -215,10 +217,24 @@ def _any_answer(pending: Sequence[Pending]) -> Message | None:
     return next((one.answer for one in pending if one.answer is not None), None)
 
 
-def _is_no_message(record: AnyRecord, reel: Reel) -> bool:
-    if type(record) is not Frame or record.sender != "server":
+def _free_bodies(records: list[AnyRecord]) -> set[int]:
+    """Streams whose body need not be a message."""
+    asked = {one.stream: one.method for one in records if type(one) is HttpRequest}
+    return {
+        one.stream
+        for one in records
+        if type(one) is HttpResponse
+        and may_say_anything(asked.get(one.stream, "POST"), one.status, one.headers)
+    }
+
+
+def _is_no_message(record: AnyRecord, reel: Reel, free: set[int]) -> bool:
+    if type(record) is not Frame or record.sender != "server" or record.stream in free:
         return False
-    return reel.read(record.raw).kind is Kind.INVALID
+    message = reel.read(record.raw)
+    if record.stream is None and not is_meant_as_message(message):
+        return True
+    return message.kind is Kind.INVALID
 
 
 def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, Any] | None:

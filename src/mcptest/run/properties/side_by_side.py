@@ -255,7 +255,7 @@ def _be_a_worker(
     try:
         last_words.clear()
         order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
-        own = OneAfterTheOther(order, stage.another(order.should_stop), ground)
+        own = OneAfterTheOther(order, stage.another(order.is_over), ground)
         _work(own, pipe)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
         with suppress(OSError):

@@ -18,9 +18,9 @@ from mcptest.model.revision import Era, Revision
 from mcptest.peer.answers import Answers
 from mcptest.peer.client import LIST_MEMBERS, Client
 from mcptest.peer.connection import Connection, Stopped
+from mcptest.peer.meeting import ASKED_FOR, Met
 from mcptest.run.properties.reel import Reel
-from mcptest.transport.base import Transport
-from mcptest.transport.target import Target, transport_for
+from mcptest.transport.target import Target, reach_of
 
 _CLOSING = 2.0
 _CLOSING_THE_DEAF = 0.2
@@ -53,8 +53,7 @@ class Whom(msgspec.Struct, frozen=True, kw_only=True):
 class Facts(msgspec.Struct, frozen=True):
     """What the server said of itself in its first session."""
 
-    revision: Revision
-    transport: TransportName
+    met: Met
     info: dict[str, Any]
     offer: Offer
     """All that it lists, also what must not be called."""
@@ -73,8 +72,7 @@ class Stage:
         self.slow_tools: dict[str, str] = {}
         """Tools that take their time, and how long: they are called no more."""
         self._slow_seconds: dict[str, float] = {}
-        self._revision = whom.revision
-        self._way: TransportName | None = None
+        self._met: Met | None = None
         self._client: Client | None = None
         self._fences = _FIRST_FENCE
         self.used_ids: set[Any] = set()
@@ -84,7 +82,7 @@ class Stage:
         """One more for the same server, which need not be asked again what it is."""
         other = Stage(msgspec.structs.replace(self.whom, should_stop=should_stop))
         other.facts = self.facts
-        other._revision, other._way = self._revision, self._way
+        other._met = self._met
         return other
 
     def begin_counting(self) -> None:
@@ -111,11 +109,11 @@ class Stage:
 
     @property
     def revision(self) -> Revision:
-        return self._revision or self.client.revision
+        return self.whom.revision or (self._met or self.client.met).revision
 
     @property
     def transport(self) -> TransportName:
-        return self._way or self.client.connection.transport.name
+        return (self._met or self.client.met).transport
 
     @property
     def alive_method(self) -> str:
@@ -125,12 +123,15 @@ class Stage:
     def open(self) -> None:
         """Begin a session, in a process of its own where the server is one. Raises PeerError."""
         reel = self.reel = Reel(self.whom.target.label)
+        met = self._met
         client = self._client = Client(
-            transport_for(self.whom.target, reel, way=self._way),
-            revision=self._revision,
+            reach=reach_of(self.whom.target),
+            way=met.transport if met is not None else None,
+            falls_back=met is None,
+            revision=self.whom.revision or (met.revision if met is not None else None),
+            because=met.reason if met is not None else ASKED_FOR,
             answers=Answers(),
             timeout=self.whom.timeout * self.patience,
-            reopen=self._start_over if self._way is None else None,
             should_stop=self.whom.should_stop,
             sink=reel,
         )
@@ -138,18 +139,13 @@ class Stage:
         self.used_ids = set(range(1, _OUR_OWN_IDS))
         try:
             client.connect(Deadline.after(self.whom.startup))
-            self._way = self.reel.transport = client.connection.transport.name
-            self._revision = self._revision or client.revision
+            self._met = client.met
+            self.reel.transport = self._met.transport
             self._learn(client)
         except BaseException:
             self.drop()
             raise
         self.reel.has_begun()
-
-    def _start_over(self, way: TransportName) -> Transport:
-        """What drove the server away is no session to be judged."""
-        self.reel.beginning.clear()
-        return transport_for(self.whom.target, self.reel, way=way)
 
     def _learn(self, client: Client) -> None:
         """Read the lists once; afterwards only that of the tools, whose schemas rules need."""
@@ -162,8 +158,7 @@ class Stage:
                 templates=lists["resources/templates/list"],
                 capabilities=client.server.capabilities,
             )
-            assert self._way is not None  # we are connected
-            self.facts = Facts(client.revision, self._way, dict(client.server.info), offer)
+            self.facts = Facts(client.met, dict(client.server.info), offer)
         elif self.facts.offer.tools:
             self._list(client, "tools/list")
 

@@ -75,6 +75,8 @@ class Trial:
         self.wanted: tuple[str, ...] | None = None
         """What every smaller example has to break as well, once there is one."""
         self.smallest: tuple[Steps, Violation] | None = None
+        self.suspected: Violation | None = None
+        """What was seen and is not confirmed."""
         self.first: Steps = ()
         self.shrinking = 0
         self._seen: dict[bytes, Violation | None] = {}
@@ -104,10 +106,11 @@ class Trial:
         if found is None:
             self.before.append(steps)
             return None
-        self.first = steps
+        self.first, self.suspected = steps, found
         again = self.tried_alone(steps, self.key(found, steps), patient=found.is_silence)
         if again is None:
             raise CarriedOver(before, steps, found)
+        self.suspected = None
         self.wanted = self.key(again, steps)
         self.smallest = (steps, again)
         return again

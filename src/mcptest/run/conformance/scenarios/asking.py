@@ -82,9 +82,8 @@ def retry(params: Mapping[str, Any], heard: Heard) -> Obj:
 
 def two_rounds(method: str, name: str, arguments: Obj | None) -> Script:
     def script(stage: Stage) -> None:
-        params: Obj = {"name": stage.fixture(name)}
-        if arguments is not None:
-            params["arguments"] = arguments
+        make = stage.call_params if method == "tools/call" else stage.prompt_params
+        params = make(name, arguments)
         asked = stage.ask("asked", method, params)
         if requests_of(asked):
             stage.ask("completed", method, retry(params, asked))

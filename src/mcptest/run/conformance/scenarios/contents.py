@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from mcptest.clients.scenario import Row
@@ -31,6 +32,7 @@ from mcptest.run.conformance.scenarios.stage import Stage
 NOWHERE = "test://nonexistent-resource-for-conformance-testing"
 TEMPLATE = "test://template/{id}/data"
 _FILLED_IN = "123"
+_VARIABLE = re.compile(r"\{[^{}]*\}")
 _INVALID_PARAMS = -32602
 _READ = reference("MCP-Resources-Read", "2025-06-18/server/resources#reading-resources")
 _GET = reference("MCP-Prompts-Get", "2025-06-18/server/prompts#getting-a-prompt")
@@ -75,7 +77,7 @@ def _from_template(result: Obj) -> Iterable[str]:
 
 def _read(uri: str) -> Script:
     def script(stage: Stage) -> None:
-        given = stage.fixture(uri).replace("{id}", _FILLED_IN)
+        given = _VARIABLE.sub(_FILLED_IN, stage.fixture(uri))
         stage.ask("asked", "resources/read", {"uri": given})
 
     return script
@@ -227,18 +229,20 @@ def _with_content(kind: str, *members: str) -> Problems:
 _ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
 
 
-def _get(prompt: str, arguments: Obj | None) -> Script:
+def _get(prompt: str, arguments: dict[str, str] | None) -> Script:
     def script(stage: Stage) -> None:
-        params: Obj = {"name": stage.fixture(prompt)}
-        if arguments is not None:
-            params["arguments"] = arguments
-        stage.ask("asked", "prompts/get", params)
+        stage.ask("asked", "prompts/get", stage.prompt_params(prompt, arguments))
 
     return script
 
 
 def _getting(
-    name: str, check: str, prompt: str, what: str, problems: Problems, arguments: Obj | None = None
+    name: str,
+    check: str,
+    prompt: str,
+    what: str,
+    problems: Problems,
+    arguments: dict[str, str] | None = None,
 ) -> ServerScenario:
     given = f" with {', '.join(arguments)}" if arguments else ""
     return ServerScenario(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from mcptest.clients.scenario import Row
+from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.show import show
 from mcptest.run.conformance.scenarios.judges import can_not_tell, found, reference, sep
 from mcptest.run.conformance.scenarios.scenario import (
@@ -117,7 +118,10 @@ def _harmless_tool(offered: Offered) -> tuple[str, Obj] | None:
     named = [one for one in offered.tools if isinstance(one, Mapping) and one.get("name")]
     reads = [one for one in named if _says_it_reads(one)]
     chosen = next(iter([*reads, *named]), None)
-    return None if chosen is None else (str(chosen["name"]), {})
+    if chosen is None:
+        return None
+    name = str(chosen["name"])
+    return name, plausible_arguments(offered.input_schema(name))
 
 
 def _says_it_reads(tool: Mapping[str, Any]) -> bool:
@@ -252,19 +256,8 @@ def _carrier(offered: Offered) -> _Carrier | None:
         for name, field in fields.items() if isinstance(fields, Mapping) else ():
             header = field.get("x-mcp-header") if isinstance(field, Mapping) else None
             if isinstance(header, str) and field.get("type") == "string":
-                return _Carrier(str(tool.get("name")), name, header, _others(schema, name))
+                return _Carrier(str(tool.get("name")), name, header, plausible_arguments(schema))
     return None
-
-
-def _others(schema: Mapping[str, Any], but: str) -> dict[str, Any]:
-    simple: dict[str, Any] = {"number": 0, "integer": 0, "boolean": False}
-    fields, required = schema.get("properties", {}), schema.get("required")
-    names = [one for one in required if one != but] if isinstance(required, list) else []
-    return {
-        name: simple.get(str((fields.get(name) or {}).get("type")), "test-default")
-        for name in names
-        if isinstance(name, str)
-    }
 
 
 def _try_params(stage: Stage) -> None:

@@ -30,7 +30,7 @@ def _with_answers(change: Callable[[Obj, Obj], Obj]) -> Script:
     """Ask first, so that the state is known; then call again with answers that are odd."""
 
     def script(stage: Stage) -> None:
-        params = {"name": stage.fixture(ELICITING), "arguments": {}}
+        params = stage.call_params(ELICITING, {})
         asked = stage.ask("asked", "tools/call", params)
         if requests_of(asked):
             whole = retry(params, asked)
@@ -60,15 +60,15 @@ def _ignores(scene: Scene) -> Iterator[Row]:
     heard = scene["odd"]
     if "odd" not in scene:
         yield found(why_not_asking(scene["asked"]), scene["asked"], mild=True)
-    elif heard.without_result:
-        yield found([heard.without_result], heard, mild=True)
+    elif heard.without_success:
+        yield found([heard.without_success], heard, mild=True)
     else:
         fault = "answers that nobody asked for kept the call from completing"
         yield found([fault] if heard.wants_input else [], heard, mild=True)
 
 
 def _invalid_answers(stage: Stage) -> None:
-    params = {"name": stage.fixture(ELICITING), "arguments": {}}
+    params = stage.call_params(ELICITING, {})
     asked = stage.ask("asked", "tools/call", params)
     if not requests_of(asked):
         return
@@ -97,8 +97,7 @@ def _not_taken(label: str, what: str) -> Judge:
 
 
 def _tamper(stage: Stage) -> None:
-    name = "test_input_required_result_tampered_state"
-    params = {"name": stage.fixture(name), "arguments": {}}
+    params = stage.call_params("test_input_required_result_tampered_state", {})
     asked = stage.ask("asked", "tools/call", params)
     if isinstance(asked.result.get("requestState"), str):
         whole = retry(params, asked)
@@ -119,8 +118,7 @@ def _tampering(scene: Scene) -> Iterator[Row]:
 
 
 def _declare_sampling(stage: Stage) -> None:
-    name = stage.fixture("test_input_required_result_capabilities")
-    params = {"name": name, "arguments": {}}
+    params = stage.call_params("test_input_required_result_capabilities", {})
     stage.ask("asked", "tools/call", params, meta={CAPABILITIES: {"sampling": {}}})
 
 

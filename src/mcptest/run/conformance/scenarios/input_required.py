@@ -57,8 +57,8 @@ def _completes(
         heard = scene[label]
         if label not in scene:
             yield found(["the server did not ask for input, so there was nothing to answer"])
-        elif heard.without_result:
-            yield found([heard.without_result], heard)
+        elif heard.without_success:
+            yield found([heard.without_success], heard)
         elif heard.wants_input:
             yield found(["all that was asked for was given, and it asks again"], heard)
         else:
@@ -110,10 +110,7 @@ def _basic(name: str, word: str, fixture: str, method: str, key: str = "") -> Se
 
 
 def _multi_round(stage: Stage) -> None:
-    params = {
-        "name": stage.fixture("test_input_required_result_multi_round"),
-        "arguments": {},
-    }
+    params = stage.call_params("test_input_required_result_multi_round", {})
     first = stage.ask("asked", "tools/call", params)
     if not requests_of(first):
         return

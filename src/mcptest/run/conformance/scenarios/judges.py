@@ -61,6 +61,17 @@ def result_of(label: str, problems: Problems, *, mild: bool = False) -> Judge:
     return judge
 
 
+def success_of(label: str, problems: Problems) -> Judge:
+    """The tool that was called under a label must have done its work, and without problems."""
+
+    def judge(scene: Scene) -> Iterator[Row]:
+        heard = scene[label]
+        missing = heard.without_success
+        yield found([missing] if missing else problems(heard.result), heard)
+
+    return judge
+
+
 def reference(name: str, page: str) -> tuple[Reference, ...]:
     """`page` is below the specification's address, with the revision: `2025-11-25/basic`."""
     return (Reference(name, f"{SPECIFICATION}/{page}"),)

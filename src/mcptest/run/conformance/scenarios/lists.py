@@ -36,6 +36,7 @@ from mcptest.run.conformance.scenarios.stage import Stage
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _LISTS = ("first", "second", "third")
+_COMPLETED = "test_prompt_with_arguments"
 _CACHED = {
     "tools/list": "ToolsListCachingHints",
     "prompts/list": "PromptsListCachingHints",
@@ -108,8 +109,11 @@ def _prompt_problems(result: Obj) -> Iterator[str]:
 
 
 def _complete(stage: Stage) -> None:
-    prompt = {"type": "ref/prompt", "name": stage.fixture("test_prompt_with_arguments")}
-    argument = {"name": "arg1", "value": "test"}
+    name = stage.fixture(_COMPLETED)
+    declared = stage.offered.prompt_arguments(name)
+    prompt = {"type": "ref/prompt", "name": name}
+    argument = {"name": "arg1" if "arg1" in declared else next(iter(declared), "arg1")}
+    argument["value"] = "test"
     stage.ask("asked", "completion/complete", {"ref": prompt, "argument": argument})
 
 
@@ -207,9 +211,7 @@ SCENARIOS = (
         revisions=EVERY,
         suites=ACTIVE,
         script=_complete,
-        needs=Needs(
-            capabilities=("completions", "prompts"), prompts=("test_prompt_with_arguments",)
-        ),
+        needs=Needs(capabilities=("completions", "prompts"), prompts=(_COMPLETED,)),
         checks=(
             ServerCheck(
                 id="completion-complete",

@@ -40,6 +40,26 @@ class Offered(msgspec.Struct, frozen=True):
         key = "uri" if kind == "resource" else "name"
         return any(isinstance(one, Mapping) and one.get(key) == name for one in listed)
 
+    def input_schema(self, tool: str) -> Mapping[str, Any]:
+        """Of a tool that is listed; empty when it has none."""
+        for one in self.tools:
+            if isinstance(one, Mapping) and one.get("name") == tool:
+                schema = one.get("inputSchema")
+                return schema if isinstance(schema, Mapping) else {}
+        return {}
+
+    def prompt_arguments(self, prompt: str) -> dict[str, bool]:
+        """The arguments of a prompt that is listed, and whether each is required."""
+        for one in self.prompts:
+            if isinstance(one, Mapping) and one.get("name") == prompt:
+                arguments = one.get("arguments")
+                return {
+                    str(about.get("name")): about.get("required") is True
+                    for about in (arguments if isinstance(arguments, list) else ())
+                    if isinstance(about, Mapping)
+                }
+        return {}
+
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was asked, by its label, and what came of it."""
@@ -96,6 +116,15 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(self.exchange.result, dict):
             return f"the result of {self.method} is {json_type(self.exchange.result)}, no object"
         return ""
+
+    @property
+    def without_success(self) -> str:
+        """Why there is no result of a tool that did its work; empty when there is one."""
+        if self.without_result or self.did_its_work:
+            return self.without_result
+        texts = [one.get("text") for one in _blocks(self.result)]
+        said = show(" ".join(one for one in texts if isinstance(one, str)), _SHOWN)
+        return f"the tool failed (isError: true){f': {said}' if said else ''}"
 
     @property
     def silence(self) -> str:
@@ -190,6 +219,11 @@ class Scene:
                 and (stream is None or one.stream == stream)
             )
         ]
+
+
+def _blocks(result: Obj) -> list[Obj]:
+    content = result.get("content")
+    return [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
 
 
 def _never(label: str) -> Heard:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.capture import Note
 from mcptest.model.message import id_key
 from mcptest.model.revision import Era, Revision
@@ -12,7 +13,6 @@ from mcptest.model.show import show
 from mcptest.peer.stateless import PREFIX
 from mcptest.run.compliance.asked import Asked, Started
 from mcptest.run.compliance.conversation import Conversation
-from mcptest.run.compliance.probe_course import give_up
 from mcptest.run.compliance.site import Site
 from mcptest.run.conformance.scenarios.scene import Heard, Offered, Scene
 from mcptest.suite.check_forms import Check, HttpRequest
@@ -117,10 +117,37 @@ class Stage:
 
     def call(self, label: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Heard:
         """Call a fixture by its official name; without arguments, none are sent."""
-        params: dict[str, Any] = {"name": self.fixture(tool)}
-        if arguments is not None:
-            params["arguments"] = arguments
-        return self.ask(label, "tools/call", params)
+        return self.ask(label, "tools/call", self.call_params(tool, arguments))
+
+    def call_params(self, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What calls a fixture. A tool of the user's own that stands for it gets what its schema
+        requires as well, and nothing that the schema forbids.
+        """
+        name = self.fixture(tool)
+        schema = self.offered.input_schema(name)
+        if tool in self._names and schema:
+            given = dict(arguments or {})
+            if schema.get("additionalProperties") is False:
+                known = schema.get("properties")
+                known = known if isinstance(known, Mapping) else {}
+                given = {key: value for key, value in given.items() if key in known}
+            arguments = {**plausible_arguments(schema), **given} or arguments
+        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def prompt_params(
+        self, prompt: str, arguments: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """What gets a prompt. One of the user's own takes the values under its own names, in
+        order, and each argument beyond these that it requires.
+        """
+        name = self.fixture(prompt)
+        declared = self.offered.prompt_arguments(name)
+        if prompt in self._names and declared:
+            values = list((arguments or {}).values())
+            given = dict(zip(declared, values, strict=False))
+            more = {key: key for key in declared if declared[key] and key not in given}
+            arguments = {**given, **more} or arguments
+        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
 
     def http(
         self,
@@ -167,8 +194,7 @@ class Stage:
     def give_up(self, label: str) -> None:
         """Take a request back, and keep what came of it so far."""
         under_way = self._under_way[label]
-        for pending in under_way.started.waiting:
-            give_up(under_way.conversation, pending, self.site.order.timeout)
+        under_way.conversation.give_up(under_way.started)
         self.collect(label)
 
     # -- keeping ---------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def _listen(stage: Stage) -> None:
     stage.await_settled(labels)
     for kind in _KINDS:
         since = len(stage.main.notifications)
-        call = {"name": stage.fixture(_TRIGGERS[kind]), "arguments": {}}
+        call = stage.call_params(_TRIGGERS[kind], {})
         heard = stage.ask(f"change {kind}", "tools/call", call, meta=BARE)
         if heard.did_its_work and stage.offered.declares(f"{kind}.listChanged"):
             stage.await_notices(_changed(kind), 1, since)

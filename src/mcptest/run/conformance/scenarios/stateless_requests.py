@@ -49,16 +49,16 @@ def ask_requests(stage: Stage) -> None:
     stage.ask("prompts/list", "prompts/list", meta=BARE)
     stage.ask("tools/list", "tools/list", meta=BARE)
     _ask_with_versions(stage)
-    call = {"name": stage.fixture(_NEEDS_SAMPLING), "arguments": {}}
+    call = stage.call_params(_NEEDS_SAMPLING, {})
     stage.ask("capability", "tools/call", call, meta=BARE)
     # Over a pipe, initialize may turn a server of both eras into one of the other.
     for method in (*_REMOVED, "unknown/method") if stage.transport == "http" else ():
         # Our client sends no headers with initialize, which it knows from the other era only.
         headers = {"MCP-Protocol-Version": stage.revision.wire_version, "Mcp-Method": method}
         stage.ask(method, method, meta=BARE, headers=headers)
-    call = {"name": stage.fixture(_STREAMS), "arguments": {}}
+    call = stage.call_params(_STREAMS, {})
     stage.ask("stream", "tools/call", call, meta={CAPABILITIES: {"elicitation": {}}})
-    call = {"name": stage.fixture(_LOGS), "arguments": {}}
+    call = stage.call_params(_LOGS, {})
     stage.ask("log", "tools/call", call, meta=BARE)
 
 

@@ -14,6 +14,7 @@ from mcptest.run.conformance.scenarios.judges import (
     listed,
     reference,
     result_of,
+    success_of,
 )
 from mcptest.run.conformance.scenarios.scenario import (
     ACTIVE,
@@ -119,8 +120,8 @@ def _failure_problems(result: Obj) -> Iterator[str]:
 
 def _with_progress(stage: Stage) -> None:
     since = len(stage.main.notifications)
-    name = stage.fixture("test_tool_with_progress")
-    params = {"name": name, "arguments": {}, "_meta": {"progressToken": _TOKEN}}
+    params = stage.call_params("test_tool_with_progress", {})
+    params["_meta"] = {"progressToken": _TOKEN}
     heard = stage.ask("called", "tools/call", params)
     if heard.answered:
         stage.await_notices(PROGRESS, _AT_LEAST, since, min(0.5, stage.patience))
@@ -128,8 +129,8 @@ def _with_progress(stage: Stage) -> None:
 
 def _progress(scene: Scene) -> Iterator[Row]:
     heard = scene["called"]
-    if heard.without_result:
-        yield found([heard.without_result], heard)
+    if heard.without_success:
+        yield found([heard.without_success], heard)
         return
     notices = scene.notices("called", PROGRESS)
     ours = [one.get("progress") for one in notices if one.get("progressToken") == _TOKEN]
@@ -157,7 +158,7 @@ def _with_logging(stage: Stage) -> None:
 def _logged(scene: Scene) -> Iterator[Row]:
     heard = scene["called"]
     count = len(scene.notices("called", LOG))
-    problems = [scene["level"].without_result, heard.without_result]
+    problems = [scene["level"].without_result, heard.without_success]
     if count < _AT_LEAST:
         problems.append(f"{count} log messages came, not at least {_AT_LEAST}")
     yield found(filter(None, problems), heard)
@@ -171,8 +172,8 @@ def _asked_for(method: str) -> Judge:
         heard = scene["called"]
         methods = [one.get("method") for one in heard.exchange.asked]
         problems = [] if method in methods else [f"the server did not send {method}"]
-        if heard.without_result:
-            problems.append(heard.without_result)
+        if heard.without_success:
+            problems.append(heard.without_success)
         else:
             problems += content_of(heard.result)[1]
         yield found(problems, heard)
@@ -191,7 +192,13 @@ def _calls(tool: str, arguments: Obj | None) -> Script:
 
 
 def _content(
-    name: str, check_name: str, tool: str, what: str, problems: Problems, arguments: Obj | None
+    name: str,
+    check_name: str,
+    tool: str,
+    what: str,
+    problems: Problems,
+    arguments: Obj | None,
+    judged_by: Callable[[str, Problems], Judge] = success_of,
 ) -> ServerScenario:
     """A tool that has no arguments and returns one kind of thing."""
     return ServerScenario(
@@ -209,7 +216,7 @@ def _content(
                 id=name,
                 name=check_name,
                 description=f"the tool returns {what}",
-                judge=result_of("called", problems),
+                judge=judged_by("called", problems),
                 references=_CALL,
             ),
         ),
@@ -321,6 +328,7 @@ SCENARIOS = (
         "isError: true with a text",
         _failure_problems,
         {},
+        result_of,
     ),
     _noisy(
         "tools-call-with-progress",

@@ -1,0 +1,35 @@
+"""A conformance client: smolagents (with mcpadapt).
+
+Install: pip install "smolagents[mcp]" "mcp[ws]<2"
+Run:     mcptest conformance client --command "python client.py"
+"""
+
+import json
+import os
+import sys
+
+from mcp import StdioServerParameters
+from smolagents import MCPClient
+
+CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+COMMAND = json.loads(os.environ.get("MCP_CONFORMANCE_SERVER_COMMAND", "[]"))
+
+
+def server():
+    if COMMAND:
+        return StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
+    return {"url": sys.argv[-1], "transport": "streamable-http"}
+
+
+with MCPClient(server(), structured_output=True) as found:
+    tools = {tool.name: tool for tool in found}
+    for call in CONTEXT.get("toolCalls", []):
+        if call["name"] not in tools:
+            continue
+        arguments = dict(call["arguments"])
+        for argument, tool in call.get("schemaArguments", {}).items():
+            arguments[argument] = {"type": "object", "properties": tools[tool].inputs}
+        try:
+            tools[call["name"]].forward(**arguments)
+        except Exception as error:  # whatever becomes of it, the next one is made
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)

@@ -1,0 +1,190 @@
+"""Servers that nobody here wrote: nothing is held against them that is not theirs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mcptest.model.compliance import ComplianceReport, Judgement, RuleResult
+from mcptest.model.doctor import DoctorReport, Verdict
+from mcptest.model.errors import PeerError
+from mcptest.model.revision import Revision
+from mcptest.model.verdict import Outcome, Severity
+from mcptest.report.html.of_compliance import source_of_compliance
+from mcptest.report.html.places import Places
+from mcptest.run.compliance.judging import judge_server
+from mcptest.run.compliance.order import Order
+from mcptest.run.doctor import examine
+from mcptest.transport.target import Target
+from tests.e2e.demo_peer import BOUND
+
+STRANGER = Path(__file__).with_name("stranger_server.py")
+OLD, NEW = Revision.V2025_11_25, Revision.V2026_07_28
+OF_ONE_QUESTION = ("PROTO-011", "PROTO-013", "PROTO-016")
+
+
+def judged(*words: str, revision: Revision | None = OLD, rules: tuple[str, ...] = ()) -> Judgement:
+    command = (sys.executable, "-S", str(STRANGER), *words)
+    target = Target(way="stdio", label=words[0], command=command)
+    order = Order(target=target, revision=revision, rules=rules, timeout=BOUND)
+    return judge_server(order, lambda event: None)
+
+
+def result(judgement: Judgement, rule: str) -> RuleResult:
+    return next(one for one in judgement.results if one.id == rule)
+
+
+def failing(judgement: Judgement) -> list[tuple[str, str]]:
+    return [(one.id, one.findings[0].message) for one in judgement.failures]
+
+
+def test_a_server_of_both_eras_is_not_pinned_to_one_by_what_is_asked_of_it() -> None:
+    judgement = judged("dual-era", revision=None)
+    assert judgement.revision is NEW
+    assert failing(judgement) == []
+    assert judgement.count(Outcome.INCONCLUSIVE) == 0
+    for rule in (*OF_ONE_QUESTION, "PROTO-012", "PROTO-014", "JSONRPC-007", "STDIO-102"):
+        assert result(judgement, rule).outcome is Outcome.PASS, rule
+
+
+@pytest.mark.parametrize("rules", [(), ("JSONRPC-005", "CANCEL-101", "CANCEL-102", "CANCEL-103")])
+def test_a_notification_is_no_first_word_to_a_server_of_both_eras(rules: tuple[str, ...]) -> None:
+    judgement = judged("dual-era-at-first", revision=None, rules=rules)
+    assert judgement.revision is NEW
+    assert failing(judgement) == []
+    for rule in ("JSONRPC-005", "CANCEL-101", "CANCEL-102", "CANCEL-103"):
+        assert result(judgement, rule).outcome is Outcome.PASS, rule
+
+
+def test_a_list_that_fails_inside_was_not_seen() -> None:
+    judgement = judged("lists-away")
+    for rule in ("TOOLS-001", "RES-101", "PROMPT-101"):
+        assert result(judgement, rule).outcome is Outcome.NOT_OBSERVED, rule
+        assert "backend is away" in result(judgement, rule).reason
+    for rule in ("PAGE-101", "PAGE-102", "PAGE-103"):
+        assert result(judgement, rule).outcome is Outcome.NOT_OBSERVED, rule
+    broken = [one.id for one in judgement.failures if one.severity is Severity.MUST]
+    assert broken == ["INV-004"], "that every call fails is arguable, and the rule says so"
+
+
+@pytest.mark.parametrize("rule", ["PROTO-013", "STDIO-103"])
+def test_the_command_that_repeats_a_rule_comes_to_the_same(rule: str) -> None:
+    judgement = judged("dual-era", revision=None, rules=(rule,))
+    assert [one.outcome for one in judgement.results] == [Outcome.PASS]
+
+
+def test_a_failure_that_does_not_repeat_is_inconclusive_with_both_transcripts(
+    tmp_path: Path,
+) -> None:
+    judgement = judged("flaky", str(tmp_path / "failed"))
+    assert failing(judgement) == []
+    once = result(judgement, "PAGE-101")
+    assert once.outcome is Outcome.INCONCLUSIVE
+    assert once.failed_once
+    assert once.reason.startswith("it failed once and not again")
+    assert '"result"' in once.evidence[0].received
+    assert "-32602" in once.again[0].received
+    assert "mcptest-no-such-cursor" in once.again[0].sent
+
+
+def test_both_transcripts_are_on_the_page_too(tmp_path: Path) -> None:
+    report = ComplianceReport("flaky", (judged("flaky", str(tmp_path / "failed")),))
+    source = source_of_compliance(report, "report.json", 0, Places())
+    (entry,) = [one for one in source.entries if one.id == "PAGE-101"]
+    titles = [one.label for one in entry.facts]
+    assert {"Received", "Received when it was asked again"} <= set(titles)
+
+
+def test_a_line_that_came_once_does_not_fail_a_whole_session(tmp_path: Path) -> None:
+    judgement = judged("flaky-session", str(tmp_path / "written"))
+    assert failing(judgement) == []
+    assert result(judgement, "STDIO-001").failed_once
+
+
+def test_a_refusal_means_nothing_where_everything_is_refused() -> None:
+    judgement = judged("backend-away")
+    assert failing(judgement) == []
+    any_refusal = ("TOOLS-007", "TOOLS-008", "TOOLS-009", "TOOLS-010", "PROMPT-105", "RES-104")
+    its_words = ("TOOLS-005", "PROMPT-102", "PROMPT-103", "RES-102")
+    for rule in (*any_refusal, *its_words):
+        assert result(judgement, rule).outcome is Outcome.NOT_OBSERVED, rule
+        assert result(judgement, rule).unlocked_by
+        assert "backend unreachable" in result(judgement, rule).reason
+        assert len(result(judgement, rule).evidence) == 2, "with the request beside it"
+
+
+def test_a_refusal_means_something_where_right_arguments_work() -> None:
+    judgement = judged("sound")
+    assert failing(judgement) == []
+    for rule in ("TOOLS-005", "TOOLS-007", "TOOLS-008", "TOOLS-009", "TOOLS-010"):
+        assert result(judgement, rule).outcome is Outcome.PASS, rule
+
+
+class _RefusesTheHost(BaseHTTPRequestHandler):
+    """What a server with a guard against DNS rebinding answers to whoever it does not know."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = (
+            b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Invalid Host header"},"id":null}'
+        )
+        self.send_response(403)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST  # noqa: N815 - the name that http.server looks for
+
+    def log_message(self, *words: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.mark.parametrize("revision", [None, OLD, NEW], ids=str)
+def test_a_refused_host_is_told_as_one_and_not_as_a_missing_token(
+    revision: Revision | None,
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _RefusesTheHost) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        target = Target(way="http", label="guarded", url=url)
+        with pytest.raises(PeerError, match=r"HTTP 403: .*Invalid Host header") as refused:
+            judge_server(Order(target=target, revision=revision, timeout=BOUND), lambda event: None)
+        server.shutdown()
+    assert "DNS rebinding" in (refused.value.hint or "")
+
+
+# -- the doctor ------------------------------------------------------------------------------------
+
+
+def examined(*words: str) -> DoctorReport:
+    command = (sys.executable, "-S", str(STRANGER), *words)
+    target = Target(way="stdio", label=words[0], command=command)
+    return examine(Order(target=target, timeout=BOUND), NEW)
+
+
+def test_a_server_of_both_eras_is_ready() -> None:
+    report = examined("dual-era")
+    broken = [(one.id, one.detail) for one in report.items if one.verdict is Verdict.BREAKS]
+    assert broken == []
+
+
+def test_what_breaks_is_looked_at_again(tmp_path: Path) -> None:
+    report = examined("dual-era-flaky", str(tmp_path / "refused"))
+    (item,) = [one for one in report.items if one.id == "version-error"]
+    assert item.verdict is Verdict.UNKNOWN
+    assert item.detail.startswith("broke once and not again")
+    assert len(item.evidence) == 2
+
+
+def test_no_question_is_to_blame_for_a_server_that_ends_when_nothing_is_asked() -> None:
+    judgement = judged("gives-up", rules=("JSONRPC-001", "COMPL-001", "TOOLS-001"))
+    assert failing(judgement) == []
+    assert judgement.count(Outcome.INCONCLUSIVE) > 0
+    [cause] = [one for one in judgement.causes if one.id == "exited"]
+    assert cause.message.startswith("asked for nothing but a sign of life, the server exited")
+    assert "--env" in cause.hint

@@ -1,0 +1,73 @@
+"""One fault is one finding: which rule yields to which, and over what."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.model.verdict import Finding, Outcome, Verdict
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.load import shipped_registry
+from mcptest.rules.yielding import ANY, YIELDINGS, Shown, without_repetition, yielding_to
+
+ANSWER = '{"jsonrpc":"2.0","id":7003,"result":{}}'
+ASKED = '{"jsonrpc":"2.0","id":"7003","method":"ping"}'
+
+
+def test_every_rule_of_the_table_exists() -> None:
+    known = {*shipped_registry(), *(rule.id for rule in all_rules())}
+    named = {one for row in YIELDINGS for one in (row.rule, row.to)} - {ANY}
+    assert named <= known
+
+
+def test_a_changed_id_is_told_by_the_rule_about_ids() -> None:
+    proofs = {
+        "JSONRPC-004": [Shown(ASKED, ""), Shown('{"id":7001}', '{"id":7001}')],
+        "MSG-006": [Shown("", ANSWER)],
+        "MSG-009": [Shown(ASKED, "")],
+    }
+    assert yielding_to(proofs) == {"MSG-006": "JSONRPC-004", "MSG-009": "JSONRPC-004"}
+
+
+def test_without_that_rule_it_is_told_by_the_rule_about_answers() -> None:
+    proofs = {"MSG-006": [Shown("", ANSWER)], "MSG-009": [Shown(ASKED, "")]}
+    assert yielding_to(proofs) == {"MSG-009": "MSG-006"}
+
+
+def test_another_id_is_another_fault() -> None:
+    proofs = {"JSONRPC-004": [Shown(ASKED, "")], "MSG-006": [Shown("", '{"id":99}')]}
+    assert yielding_to(proofs) == {}
+
+
+@pytest.mark.parametrize(("code", "yields"), [(-32603, True), (-32000, False)])
+def test_an_unknown_method_is_one_fault_where_the_answer_is_the_same(
+    code: int, yields: bool
+) -> None:
+    wrong = '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}'
+    other = f'{{"jsonrpc":"2.0","id":9,"error":{{"code":{code},"message":"what?"}}}}'
+    proofs = {"JSONRPC-001": [Shown("a", wrong)], "INV-007": [Shown("", other)]}
+    assert yielding_to(proofs) == ({"INV-007": "JSONRPC-001"} if yields else {})
+
+
+def test_whatever_got_no_answer_is_told_by_the_rule_about_answers() -> None:
+    proofs = {"MSG-009": [Shown(ASKED, "")], "TOOLS-001": [Shown(ASKED, "")]}
+    assert yielding_to(proofs) == {"TOOLS-001": "MSG-009"}
+    answered = {"MSG-009": [Shown(ASKED, "")], "TOOLS-001": [Shown(ASKED, ANSWER)]}
+    assert yielding_to(answered) == {}
+
+
+def failing(rule: str, excerpt: str, sender: str = "server") -> Verdict:
+    finding = Finding("wrong", sender=sender, excerpt=excerpt)
+    return Verdict(rule, Outcome.FAIL, "", 1, (finding,), 1)
+
+
+def test_in_a_session_the_rule_that_yields_is_inconclusive_and_names_the_other() -> None:
+    verdicts = (failing("MSG-006", ANSWER), failing("MSG-009", ASKED, "client"))
+    root, yielded = without_repetition(verdicts)
+    assert root is verdicts[0]
+    assert yielded.outcome is Outcome.INCONCLUSIVE
+    assert yielded.reason == "the same fault as MSG-006, which tells of it"
+
+
+def test_a_single_failure_stands() -> None:
+    verdicts = (failing("MSG-009", ASKED, "client"),)
+    assert without_repetition(verdicts) == verdicts
