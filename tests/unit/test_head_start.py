@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mcptest.run.choosing import ServerChoice
-from mcptest.run.fixture import live_copies
 from mcptest.run.head_start import with_a_head_start
 from mcptest.run.server_session import ServerSession
 from mcptest.run.settings import Numbered, RunOptions, Settings
+from mcptest.run.temporary import live_folders
 from mcptest.suite.model import Block, Expect, Place, ServerSpec, ToolBlock, TrajectoryBlock
 from mcptest.suite.model import Test as SuiteTest
 from mcptest.transport.descendants import live_servers, look_at
@@ -87,7 +87,7 @@ def test_one_that_nobody_took_is_ended_with_its_fixture(tmp_path: Path, temporar
     assert not is_alive(pid)
     assert pid not in live_servers
     assert list(temporary.iterdir()) == []
-    assert not live_copies
+    assert not live_folders
 
 
 def test_it_is_ended_also_when_the_run_fails() -> None:

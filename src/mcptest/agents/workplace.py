@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from mcptest.agents.allowed import AllowedServer
@@ -14,6 +12,7 @@ from mcptest.agents.rooted import Roots
 from mcptest.model.show import show
 from mcptest.peer.demo.exchange import ToolFailure
 from mcptest.run.naming import DEFAULT_CONFIG
+from mcptest.run.temporary import new_folder, remove_folder
 from mcptest.transport.environment import server_environment
 
 REPORT = ".mcptest-report.json"
@@ -27,10 +26,10 @@ class Workplace:
         self._roots = roots
         self.in_use = False
         """Whether a command is still ending in it."""
-        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="mcptest-mcp-"))
+        self.folder = new_folder("mcptest-mcp-")
 
     def close(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
     def bring(self, path: str) -> str:
         """Copy it in; the word for the command line that names the copy, never an option."""

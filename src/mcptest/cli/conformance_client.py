@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from mcptest.model.revision import Revision
 from mcptest.model.verdict import Side
 from mcptest.run.conformance.client_suite import run_clients
 from mcptest.run.interrupt import stopping_on_signals
+from mcptest.run.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from mcptest.run.conformance.client_runner import ClientOrder
@@ -125,8 +125,8 @@ def _captures(arguments: argparse.Namespace) -> Iterator[Path | None]:
     if arguments.output_dir is None and arguments.html is None:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        yield Path(folder)
+    with temporary_folder() as folder:
+        yield folder
 
 
 def _order(

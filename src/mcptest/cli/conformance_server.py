@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +35,7 @@ from mcptest.run.conformance.scenarios.catalogue import (
 from mcptest.run.conformance.server_suite import ServerOrder, run_server_scenarios
 from mcptest.run.interrupt import stopping_on_signals
 from mcptest.run.naming import target_of
+from mcptest.run.temporary import temporary_folder
 from mcptest.transport.target import Target
 
 
@@ -146,8 +146,8 @@ def _captures(arguments: argparse.Namespace) -> Iterator[Path | None]:
     if arguments.output_dir is not None or arguments.html is None:
         yield arguments.output_dir / "captures" if arguments.output_dir is not None else None
         return
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        yield Path(folder)
+    with temporary_folder() as folder:
+        yield folder
 
 
 def _repeat(arguments: argparse.Namespace, revision: Revision) -> str:

@@ -127,10 +127,10 @@ def captures_for_html(
     if not wanted or arguments.capture is not None:
         yield False
         return
-    import tempfile
+    from mcptest.run.temporary import temporary_folder
 
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        arguments.capture = as_path(folder)
+    with temporary_folder() as folder:
+        arguments.capture = folder
         yield True
 
 

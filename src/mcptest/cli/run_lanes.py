@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from mcptest.run.lanes import LaneSettings, run_compliance_lane
 from mcptest.run.lanes_invariants import run_invariants_lane
 from mcptest.run.lanes_names import check_names
 from mcptest.run.settings import RunOptions, Settings
+from mcptest.run.temporary import temporary_folder
 from mcptest.suite.lanes import Lanes
 from mcptest.suite.model import Test
 
@@ -157,8 +157,8 @@ def _captures(lanes: Sequence[Lanes], settings: Settings) -> Iterator[tuple[Sett
     if settings.choice.captures is not None or not any(one.invariants for one in lanes):
         yield settings, True
         return
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        choice = replace(settings.choice, captures=Path(folder))
+    with temporary_folder() as folder:
+        choice = replace(settings.choice, captures=folder)
         yield replace(settings, choice=choice), False
 
 

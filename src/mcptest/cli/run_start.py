@@ -40,9 +40,9 @@ def import_what_checks() -> None:
 def import_what_tells() -> None:
     """What writes reports and removes fixtures, in the time that the last servers take to leave."""
     from mcptest.report import results_text, write  # noqa: F401 - for `publish`
-    from mcptest.run.fixture import live_copies
+    from mcptest.run.temporary import live_folders
 
-    if live_copies:
+    if live_folders:
         import shutil  # noqa: F401 - with which they are removed
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -21,6 +20,7 @@ from mcptest.run.planning import group_key, plan
 from mcptest.run.pool import Job
 from mcptest.run.settings import Memory, Numbered, RunOptions, Settings
 from mcptest.run.sharing import SharedJob
+from mcptest.run.temporary import temporary_folder
 from mcptest.suite.lanes import Lanes
 from mcptest.suite.model import Test
 
@@ -140,8 +140,7 @@ class SuiteRuns:
         from mcptest.run.lanes_invariants import run_invariants_lane
 
         assert lanes.invariants is not None  # whoever calls has looked
-        with tempfile.TemporaryDirectory(prefix="mcptest-") as name:
-            folder = Path(name)
+        with temporary_folder() as folder:
             for number, test in enumerate(tests):
                 choice = replace(words.choice_for(test.server, self._config), captures=folder)
                 job, _ = self._job(Numbered(number, test, choice=choice))

@@ -104,9 +104,9 @@ def _adopted(early: EarlyServer, test: Test | None, settings: Settings) -> HeadS
         return None
     ground = Ground()
     if early.copy:
-        from mcptest.run.fixture import made_earlier
+        from mcptest.run.fixture import FixtureCopy
 
-        ground = ground_on(made_earlier(early.copy, early.left_out))
+        ground = ground_on(FixtureCopy(early.copy, early.left_out))
     try:
         understood = understand(test.server or ServerSpec(), settings.choice, ground.path)
     except McptestError:
@@ -124,9 +124,9 @@ def end_early(early: EarlyServer) -> None:
     """End a server that was started for nothing, with its copy of the fixture."""
     _end(ServerProcess(early.command, {}, early=early.process), early.command)
     if early.copy:
-        from mcptest.run.fixture import made_earlier
+        from mcptest.run.fixture import FixtureCopy
 
-        made_earlier(early.copy, early.left_out).remove()
+        FixtureCopy(early.copy, early.left_out).remove()
 
 
 def _end(process: ServerProcess, command: tuple[str, ...]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from mcptest.run.intercepting_trace import Trace
 from mcptest.run.proxying import Passage, Passed, pass_through
 from mcptest.run.recording import masker_for
 from mcptest.run.settings import skip_reason
+from mcptest.run.temporary import temporary_folder
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import Test, TraceEntry, TrajectoryBlock
 from mcptest.suite.trajectory import check_trajectory
@@ -107,8 +107,8 @@ def _place_of_capture(wanted: Path | None) -> Iterator[Path]:
     if wanted is not None:
         yield wanted
         return
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        yield Path(folder) / "session.jsonl"
+    with temporary_folder() as folder:
+        yield folder / "session.jsonl"
 
 
 # -- what is judged ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from types import FrameType
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ExitCode
-from mcptest.run.fixture import live_copies, remove_tree
+from mcptest.run.temporary import remove_all_folders
 from mcptest.transport.descendants import live_servers, look_at, tree_of
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -75,14 +75,13 @@ def stopping_on_signals() -> Iterator[Stop]:
 
 
 def end_everything() -> None:
-    """Kill every server with all that it started, and remove the fixture copies: no questions."""
+    """Kill every server with all that it started, and remove our temporary folders."""
     limit = Deadline.after(_KILLING)
     quiet = 0
     while quiet < _QUIET_LOOKS and not limit.expired:
         # One that is dying may just have started another, which the next look finds.
         quiet = 0 if _kill_all(_descendants()) else quiet + 1
-    for folder in list(live_copies):
-        remove_tree(folder)
+    remove_all_folders()
 
 
 def _descendants() -> list[int]:

@@ -201,13 +201,14 @@ def _start(remembered: Remembered) -> EarlyServer | None:
     if remembered.fixture is None:
         process = spawn_early(remembered.command, variables)
         return None if process is None else EarlyServer(process, remembered.command, warm=warm)
-    from mcptest.run.tree_copy import copy_folder, new_folder
+    from mcptest.run.temporary import new_folder, remove_folder
+    from mcptest.run.tree_copy import PREFIX, copy_folder
 
     home = ""
     process = None
     try:
         source = os.path.realpath(remembered.fixture, strict=True)
-        home = new_folder()
+        home = new_folder(PREFIX)
         copy, left_out = copy_folder(source, home)
         command = tuple(word.replace(FIXTURE, copy) for word in remembered.command)
         process = spawn_early(command, variables)
@@ -215,11 +216,7 @@ def _start(remembered: Remembered) -> EarlyServer | None:
         pass  # the regular way meets it again, and says so
     finally:
         if process is None and home:
-            from pathlib import Path
-
-            from mcptest.run.fixture import remove_tree
-
-            remove_tree(Path(home))
+            remove_folder(home)
     if process is None:
         return None
     return EarlyServer(process, command, source, copy, tuple(left_out), warm=warm)

@@ -18,22 +18,6 @@ PREFIX = "mcptest-fixture-"
 _COPIED_AT_ONCE = 1024 * 1024
 
 
-def new_folder() -> str:
-    """A folder that only we may enter. `tempfile` does the same, for 5 ms of every start."""
-    named = (os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    refused: OSError | None = None
-    for place in (*filter(None, named), "/tmp", "/var/tmp", "."):  # noqa: S108 - a new one in it
-        try:
-            folder = os.path.join(os.path.abspath(place), PREFIX + os.urandom(8).hex())  # noqa: PTH100, PTH118 - as a text
-            os.mkdir(folder, stat.S_IRWXU)  # noqa: PTH102 - as a text
-        except OSError as error:
-            refused = refused or error
-        else:
-            # The path that a server reports is the real one, also where this one holds a link.
-            return os.path.realpath(folder)
-    raise refused or FileNotFoundError("there is no temporary folder")
-
-
 def copy_folder(source: str, home: str) -> tuple[str, list[str]]:
     """Copy a folder, whose path is a real one, into `home` under its own name.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from mcptest.peer.client import Client
 from mcptest.peer.meeting import Met
 from mcptest.run.naming import ServerWords, target_of
 from mcptest.run.serving import Served, masker_for, serve
+from mcptest.run.temporary import temporary_folder
 from mcptest.transport.recorder import PARTIAL, was_interrupted
 from mcptest.transport.target import Target
 
@@ -167,5 +167,5 @@ def _place_for(capture: Path | None) -> Iterator[Path]:
     if capture is not None:
         yield capture
         return
-    with tempfile.TemporaryDirectory(prefix="mcptest-") as folder:
-        yield Path(folder, "session.jsonl")
+    with temporary_folder() as folder:
+        yield folder / "session.jsonl"

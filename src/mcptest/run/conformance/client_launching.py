@@ -5,15 +5,14 @@ A client may launch it several times. Each launch writes a capture of its own, a
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
 from mcptest.model.capture import AnyRecord, Note
 from mcptest.run.conformance.scenario_serving import DEFECT
+from mcptest.run.temporary import new_folder, remove_folder
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.recorder import PARTIAL
@@ -26,7 +25,7 @@ class LaunchedServer:
 
     def __init__(self, scenario: str, revision: str, capabilities: str) -> None:
         """`revision` is the one that was asked for, or `auto`."""
-        self._folder = Path(tempfile.mkdtemp(prefix="mcptest-client-"))
+        self._folder = Path(new_folder("mcptest-client-"))
         self.command: tuple[str, ...] = (
             sys.executable,
             "-P",  # the client's folder may hold modules with the names of ours
@@ -54,7 +53,7 @@ class LaunchedServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
     @property
     def was_launched(self) -> bool:
