@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from mcptest.run import fixture
+from mcptest.run import temporary
 from mcptest.run.interrupt import Stop, end_everything, stopping_on_signals
 from mcptest.transport.descendants import live_servers
 
@@ -48,11 +49,12 @@ def test_a_stop_is_told_once() -> None:
 
 
 def test_the_end_of_everything_reaches_servers_and_folders(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(temporary, "_making", threading.RLock())  # it is never let go again
     home = tmp_path / "copy"
     (home / "sub").mkdir(parents=True)
-    fixture.live_copies.add(str(home))
+    temporary.live_folders.add(str(home))
     deaf = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); signal.pause()"
     with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -64,4 +66,4 @@ def test_the_end_of_everything_reaches_servers_and_folders(
         finally:
             live_servers.discard(process.pid)
     assert not home.exists()
-    assert str(home) not in fixture.live_copies
+    assert str(home) not in temporary.live_folders

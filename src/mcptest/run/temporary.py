@@ -7,15 +7,12 @@ of a run may wait for its folder.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from _thread import RLock  # `threading` takes longer to import than all of this
-from itertools import count
 
 TYPE_CHECKING = False  # as in `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 live_folders: set[str] = set()
@@ -43,16 +40,21 @@ def new_folder(prefix: str = "mcptest-") -> str:
     raise refused or FileNotFoundError("there is no temporary folder")
 
 
-@contextlib.contextmanager
-def temporary_folder(prefix: str = "mcptest-") -> Iterator[Path]:
+class temporary_folder:  # noqa: N801 - used like a function; `contextlib` takes long to import
     """A folder for as long as the block lasts."""
-    from pathlib import Path
 
-    folder = new_folder(prefix)
-    try:
-        yield Path(folder)
-    finally:
-        remove_folder(folder)
+    def __init__(self, prefix: str = "mcptest-") -> None:
+        self._prefix = prefix
+        self._folder = ""
+
+    def __enter__(self) -> Path:
+        from pathlib import Path
+
+        self._folder = new_folder(self._prefix)
+        return Path(self._folder)
+
+    def __exit__(self, *exception: object) -> None:
+        remove_folder(self._folder)
 
 
 def remove_folder(folder: str | Path) -> bool:
@@ -62,10 +64,7 @@ def remove_folder(folder: str | Path) -> bool:
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
-        from pathlib import Path
-
-        with contextlib.suppress(OSError):
-            _flatten(Path(folder))
+        _flatten(str(folder))
         shutil.rmtree(folder, ignore_errors=True)
     gone = not os.path.lexists(folder)
     if gone:
@@ -85,24 +84,31 @@ def remove_all_folders() -> None:
                 break
 
 
-def _flatten(home: Path) -> None:
+def _flatten(folder: str) -> None:
     """Empty a folder whose inside is locked, or deeper than a path may be long.
 
     Each folder's own folders are moved to the top before it is removed, so no path grows.
     """
-    home.chmod(stat.S_IRWXU)
+    from contextlib import suppress
+    from itertools import count
+    from pathlib import Path
+
+    home = Path(folder)
+    waiting: list[Path] = []
+    with suppress(OSError):
+        home.chmod(stat.S_IRWXU)
+        waiting = [home / entry for entry in os.listdir(home)]  # noqa: PTH208 - names, as they are
     names = (f".flat-{number}" for number in count())
-    waiting = [home / entry for entry in os.listdir(home)]  # noqa: PTH208 - names, as they are
     while waiting:
         place = waiting.pop()
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if place.is_symlink() or not place.is_dir():
                 place.unlink()
                 continue
             place.chmod(stat.S_IRWXU)
             for entry in os.listdir(place):  # noqa: PTH208 - names, as they are
                 raised = home / next(names)
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     if (inside := place / entry).is_dir() and not inside.is_symlink():
                         inside.chmod(stat.S_IRWXU)  # its `..` changes, which takes permission
                     inside.rename(raised)
