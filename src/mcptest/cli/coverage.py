@@ -13,7 +13,7 @@ from mcptest.cli.explored import (
     Explored,
     add_fixture_option,
     exploring,
-    tell_of_the_capture,
+    tell_what_was_odd,
 )
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError, UsageError
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
             report = _counted(arguments, explored, loaded.suite.tests, kinds)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
-        captured = tell_of_the_capture(explored)
+        captured = tell_what_was_odd(explored)
     code = max(captured, conclude(arguments, _views(report)))
     if not report.items and not report.problems:
         sys.stderr.write("mcptest: the server offers nothing that could be covered\n")

@@ -164,9 +164,12 @@ def named_tools(tools: Iterable[Any]) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-def tell_of_the_capture(explored: Explored) -> int:
-    """End the session and say what its capture lacks: for commands whose report has no notes."""
+def tell_what_was_odd(explored: Explored) -> int:
+    """End the session and say what was odd about it: for commands whose report has no notes.
+
+    Only a capture that is not whole is a failure.
+    """
     explored.subject.close()
-    for trouble in explored.subject.capture_troubles:
-        sys.stderr.write(f"mcptest: {trouble}\n")
+    for note in explored.subject.notes:
+        sys.stderr.write(f"mcptest: {note}\n")
     return ExitCode.FAILED if explored.subject.capture_troubles else ExitCode.OK

@@ -12,7 +12,7 @@ from mcptest.cli.explored import (
     Explored,
     add_fixture_option,
     exploring,
-    tell_of_the_capture,
+    tell_what_was_odd,
 )
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     # As a suite does that declares nothing: it would not be shown the others either.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
         try:
-            return max(_generate(arguments, explored), tell_of_the_capture(explored))
+            return max(_generate(arguments, explored), tell_what_was_odd(explored))
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
 

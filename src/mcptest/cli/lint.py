@@ -189,7 +189,7 @@ def _from_server(
         subject.close()  # only now it is known whether its capture is whole
         mask = subject.masker.text
         peer = mask(explored.target.label)
-        troubles = tuple(subject.capture_troubles)
+        troubles = subject.notes
     surface = surface_of_offer(offer, subject.masker)
     return LintReport(
         server=str(info.get("name", "")) or peer,

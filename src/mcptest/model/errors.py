@@ -81,6 +81,10 @@ class PeerError(McptestError):
 
     exit_code = ExitCode.UNREACHABLE
 
-    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "") -> None:
+    def __init__(
+        self, kind: ErrorKind, message: str, *, hint: str = "", unusable: bool = False
+    ) -> None:
+        """`unusable`: something came in place of an answer, and it could not be used as one."""
         super().__init__(message, hint=hint)
         self.kind = kind
+        self.unusable = unusable

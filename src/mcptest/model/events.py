@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from mcptest.model.revision import Revision
 
-StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "malformed", "failed"]
+StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "doubtful", "malformed", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class StepTaken:
     """One thing was asked of the server.
 
     `refused` is an error answer, which a server may well give; `malformed` is one whose form no
-    client should accept; `failed` means that there was no usable answer.
+    client should accept, `doubtful` one that clients may read in different ways; `failed` means
+    that there was no usable answer.
     """
 
     what: str

@@ -45,6 +45,10 @@ class Flaw(enum.Enum):
     ID_MISSING = "id-missing"
     PARAMS_TYPE = "params-type"
     ERROR_TYPE = "error-type"
+    ERROR_CODE = "error-code"
+    ERROR_MESSAGE = "error-message"
+    RESULT_TYPE = "result-type"
+    CONTENT_TYPE = "content-type"
     # the way in which it came
     IN_BATCH = "in-batch"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -45,7 +46,7 @@ LIST_MEMBERS = {
 }
 
 
-class Reply(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True, dict=True):
     """The answer to one request, as it came."""
 
     method: str
@@ -55,10 +56,10 @@ class Reply(msgspec.Struct, frozen=True):
     revision: Revision | None = None
     """The revision that was spoken."""
 
-    @property
+    @cached_property
     def faults(self) -> Faults:
         """What is wrong with its form."""
-        return faults_of_answer(self.message, self.revision)
+        return faults_of_answer(self.message, self.revision, self.method)
 
     @property
     def ok(self) -> bool:
@@ -74,6 +75,8 @@ class Reply(msgspec.Struct, frozen=True):
     def error_code(self) -> int | None:
         error = self.message.error
         code = error.get("code") if isinstance(error, dict) else None
+        if type(code) is float and code.is_integer():
+            return int(code)  # JSON has one type of number
         return code if type(code) is int else None
 
 

@@ -25,7 +25,7 @@ from mcptest.model.show import show
 from mcptest.peer.pending import Pending, encode, request_of
 from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of
 from mcptest.wire.correlation import IdSet, id_of_other_type
-from mcptest.wire.envelope import decode, is_meant_as_message
+from mcptest.wire.envelope import batch_problems, decode, is_meant_as_message
 
 _STRAYS_KEPT = 20
 _NOTIFICATIONS_KEPT = 1_000
@@ -34,6 +34,8 @@ _RESUMPTIONS = 5
 _LOOKING_UP = 0.2
 _REFUSED = 400
 _UNREADABLE_KEPT = 64 * 1024
+_MISREAD = frozenset({ErrorKind.BAD_HTTP, ErrorKind.BAD_CONTENT_TYPE, ErrorKind.BAD_SSE})
+"""What came is there to be shown, and is no answer."""
 NOTHING_CAME = "nothing came"
 
 
@@ -78,6 +80,8 @@ class Connection:
         """Whom a stream is for: several where a batch was sent."""
         self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
         self._strays_seen = 0
+        self._unusable_seen = 0
+        """Those of the strays that may have been meant as the answer to what waits."""
         self._unreadable: list[bytes] = []
         """The first lines that are no messages, to say what they are."""
         self._unreadable_bytes = 0
@@ -102,9 +106,13 @@ class Connection:
         if identifier is ABSENT:
             self._next_id += 1
             identifier = self._next_id
-        pending = Pending(identifier, method, params)
-        self._pending[id_key(identifier)] = pending
+        pending = self._await(Pending(identifier, method, params))
         self.follow(pending, self.transport.send(encode(request_of(pending)), deadline, headers))
+        return pending
+
+    def _await(self, pending: Pending) -> Pending:
+        self._pending[id_key(pending.id)] = pending
+        pending.sent_after = self._unusable_seen
         return pending
 
     def burst(
@@ -119,8 +127,7 @@ class Connection:
         made, payloads = [], []
         for method, params, _ in calls:
             self._next_id += 1
-            pending = Pending(self._next_id, method, params)
-            self._pending[pending.id] = pending
+            pending = self._await(Pending(self._next_id, method, params))
             made.append(pending)
             payloads.append(encode(request_of(pending)))
         send_many(payloads, deadline)
@@ -137,8 +144,7 @@ class Connection:
         messages = []
         for method, params in calls:
             self._next_id += 1
-            pending = Pending(self._next_id, method, params)
-            self._pending[pending.id] = pending
+            pending = self._await(Pending(self._next_id, method, params))
             made.append(pending)
             messages.append(request_of(pending))
         stream = self.transport.send(encode(messages), deadline, headers)
@@ -177,8 +183,7 @@ class Connection:
 
     def expect(self, identifier: Any, method: str, stream: int | None = None) -> Pending:
         """Wait for an answer to a request that was sent as raw bytes."""
-        pending = Pending(identifier, method, None)
-        self._pending[id_key(identifier)] = pending
+        pending = self._await(Pending(identifier, method, None))
         self.follow(pending, stream)
         return pending
 
@@ -272,9 +277,15 @@ class Connection:
                 Trouble(error=ErrorKind.TIMEOUT.value, detail=gave_up, stream=pending.stream)
             )
         known = self._diagnosis()
-        message = f"{gave_up}; {came}{known}{condition_of(self.transport)}"
+        unusable = bool(known) or self._unusable_seen > pending.sent_after
+        if unusable:
+            gave_up = gave_up.replace("no answer", "no usable answer", 1)
+        if known:
+            gave_up = f"{gave_up}: {known}"
+        came = "" if known and came == NOTHING_CAME else f"; {came}"
+        message = f"{gave_up}{came}{condition_of(self.transport)}"
         hint = "" if known else "raise --timeout if it is only slow"
-        return PeerError(ErrorKind.TIMEOUT, message, hint=hint)
+        return PeerError(ErrorKind.TIMEOUT, message, hint=hint, unusable=unusable)
 
     def _diagnosis(self) -> str:
         unfinished = bytes(getattr(self.transport, "unfinished", b""))
@@ -363,23 +374,26 @@ class Connection:
         """An answer that no waiting request has the id of."""
         identifier = message.id
         shown = show(repr(identifier), 40)
+        raw = show(message.raw or encode(message.value), 100)
         if identifier is ABSENT:
-            self._stray("an answer without an id")
+            self._unusable(f"an answer without an id: {raw}")
         elif identifier in self._answered:
             self._second_answers.append(message)
-            self._stray(f"an answer with id {shown}, whose request was answered before")
+            self._stray(f"an answer with id {shown}, whose request was answered before: {raw}")
         elif identifier in self._given_up_on:
-            self._stray(f"an answer with id {shown}, whose request was given up")
+            self._stray(f"an answer with id {shown}, whose request was given up: {raw}")
         elif (twin := self._pending.pop(id_of_other_type(identifier), None)) is not None:
             self._unfollow(twin)
             name = json_type(identifier)
             twin.failure = PeerError(
                 ErrorKind.PROTOCOL,
                 f"{show(twin.method, 80)}: the answer has the id {shown}, a {name}; "
-                f"the request had {show(repr(twin.id), 40)}, a {json_type(twin.id)}",
+                f"the request had {show(repr(twin.id), 40)}, a {json_type(twin.id)}: {raw}",
+                unusable=True,
             )
         else:
-            self._stray(f"an answer with id {shown}, which no request had")
+            name = "null" if identifier is None else shown
+            self._unusable(f"an answer with id {name}, which no request had: {raw}")
 
     def second_answers(self, late: Iterable[bytes] = ()) -> Iterator[Message]:
         """Answers to requests that were answered before; `late` came when we had closed."""
@@ -413,17 +427,22 @@ class Connection:
     def _take_noise(self, message: Message, frame: Frame) -> None:
         """What is no message at all; worth saying when nothing better comes."""
         raw = message.raw or encode(message.value)
-        reason = message.problems[0].reason if message.problems else "no JSON-RPC message"
+        problems = message.problems or batch_problems(message.value)
+        reason = problems[0].reason if problems else "no answer"
         description = f"{show(raw, 100)!r} ({reason})"
         for waiting in self._on_stream(frame.stream):
             first = not waiting.spoiled  # of a flood, one is looked at closely
-            known = _known_as(message.raw[:_UNREADABLE_KEPT]) if first else ""
-            waiting.spoiled = description + known
+            known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if first else ""
+            waiting.spoiled = f"{known}: {description}" if known else description
         if frame.stream not in self._bodies:
-            self._stray(description)
+            self._unusable(description)
             if message.raw and self._unreadable_bytes < _UNREADABLE_KEPT:
                 self._unreadable.append(message.raw[:_UNREADABLE_KEPT])
                 self._unreadable_bytes += len(message.raw)
+
+    def _unusable(self, description: str) -> None:
+        self._unusable_seen += 1
+        self._stray(description)
 
     def _stray(self, description: str) -> None:
         self._strays.append(description)
@@ -440,6 +459,7 @@ class Connection:
             self._take_trouble(record)
         elif isinstance(record, SseEvent):
             self._note_event(record.stream, record.sse.id, record.sse.retry)
+            self._note_other_event(record)
         elif isinstance(record, StreamEnd):
             self._take_stream_end(record)
 
@@ -451,14 +471,14 @@ class Connection:
 
     def _take_trouble(self, record: Trouble) -> None:
         waiting = self._on_stream(record.stream)
+        kind = ErrorKind(record.error)
         if not waiting:
-            self._stray(record.detail)
+            self._unusable(record.detail)
         for pending in waiting:
-            lost = record.error == ErrorKind.CONNECTION_LOST.value
-            if not (lost and self._will_resume(pending)):
-                pending.failure = PeerError(
-                    ErrorKind(record.error), f"{show(pending.method, 80)}: {record.detail}"
-                )
+            if not (kind is ErrorKind.CONNECTION_LOST and self._will_resume(pending)):
+                shown = f": {record.excerpt}" if record.excerpt and kind in _MISREAD else ""
+                detail = f"{show(pending.method, 80)}: {record.detail}{shown}"
+                pending.failure = PeerError(kind, detail, unusable=kind in _MISREAD)
 
     def _note_event(self, stream: int | None, event_id: str | None, retry: int | None) -> None:
         for pending in self._on_stream(stream):
@@ -466,6 +486,14 @@ class Connection:
                 pending.last_event_id = event_id
                 pending.resumed = 0  # it gets on; the deadline is the only limit then
             pending.retry_ms = retry if retry is not None else pending.retry_ms
+
+    def _note_other_event(self, record: SseEvent) -> None:
+        """An event that is not of the type `message` may hold the answer all the same."""
+        if record.data and self._on_stream(record.stream):
+            raw = record.data.encode("utf-8", "backslashreplace")
+            if is_meant_as_message(decode(raw, self.limits.depth)):
+                name = show(record.sse.event or "", 40)
+                self._unusable(f"an event of the type {name!r}, not message: {show(raw, 100)}")
 
     def _take_stream_end(self, record: StreamEnd) -> None:
         self._bodies.discard(record.stream)
@@ -480,11 +508,13 @@ class Connection:
             refused = pending.status is not None and pending.status >= _REFUSED
             kind = ErrorKind.HTTP_STATUS if refused else ErrorKind.NOT_A_MESSAGE
             spoiled = f"the answer{status} to {method} is no message: {pending.spoiled}"
-            return PeerError(kind, spoiled)
+            return PeerError(kind, spoiled, unusable=not refused)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
         how = "ended" if record.complete else "was cut off"
         came = self.what_came_instead()
-        return PeerError(kind, f"the response{status} to {method} {how} without an answer; {came}")
+        unusable = self._unusable_seen > pending.sent_after
+        message = f"the response{status} to {method} {how} without an answer; {came}"
+        return PeerError(kind, message, unusable=unusable)
 
     def _will_resume(self, pending: Pending) -> bool:
         """Plan to take up a stream again: after the pause that the server's `retry` orders."""
@@ -511,11 +541,10 @@ class Connection:
         return min([deadline, *(due for due, _ in self._to_resume)], key=lambda each: each.at)
 
 
-def _known_as(*pieces: bytes, unfinished: bytes = b"") -> str:
+def _known_as(*pieces: bytes, unfinished: bytes = b"", lines: bool = True) -> str:
     """A clause on what the bytes are that came, where that is known."""
     if not any((*pieces, unfinished)):
         return ""
     from mcptest.wire.diagnosis import diagnose
 
-    known = diagnose(pieces, unfinished)
-    return f"; {known}" if known else ""
+    return diagnose(pieces, unfinished, lines=lines)

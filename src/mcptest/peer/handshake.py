@@ -13,7 +13,7 @@ from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision, revision_of_wi
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers
 from mcptest.peer.connection import Connection
-from mcptest.peer.lifecycle import ServerFacts
+from mcptest.peer.lifecycle import ServerFacts, not_begun
 from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
 
@@ -63,7 +63,7 @@ class HandshakeLifecycle:
         answer = self._connection.settle(pending, deadline)
         result = answer.result
         if answer.kind is not Kind.RESULT or not isinstance(result, dict):
-            raise PeerError(ErrorKind.PROTOCOL, f"initialize was refused: {_why(answer)}")
+            raise not_begun("initialize", answer, _why(answer))
         agreed = revision_of_wire(result.get("protocolVersion"))
         if agreed not in HANDSHAKE_REVISIONS:
             version = show(repr(result.get("protocolVersion")), 60)

@@ -12,9 +12,11 @@ from typing import Any, Protocol
 import msgspec
 
 from mcptest.model.deadline import Deadline
+from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import Message
 from mcptest.model.revision import Revision
 from mcptest.peer.pending import Pending
+from mcptest.wire.envelope import faults_of_answer
 
 
 class ServerFacts(msgspec.Struct, frozen=True):
@@ -24,6 +26,15 @@ class ServerFacts(msgspec.Struct, frozen=True):
     info: Mapping[str, Any] = {}
     instructions: str | None = None
     versions: tuple[str, ...] = ()
+
+
+def not_begun(method: str, answer: Message, why: str) -> PeerError:
+    """The session did not begin: the answer is malformed, or else a refusal that says `why`."""
+    refused = faults_of_answer(answer, None).refused
+    if refused:
+        words = f"the answer to {method} is malformed: {refused}"
+        return PeerError(ErrorKind.PROTOCOL, words, unusable=True)
+    return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
 
 
 class Lifecycle(Protocol):

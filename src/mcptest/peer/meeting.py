@@ -518,9 +518,9 @@ class Meeting:
         try:
             first.connection.settle(first.pending, deadline)
         except PeerError as error:
-            both = "no answer to server/discover or to initialize"
-            told = error.message.replace("no answer to server/discover", both, 1)
-            raise PeerError(error.kind, told, hint=error.hint) from None
+            asked = "answer to server/discover"
+            told = error.message.replace(asked, f"{asked} or to initialize", 1)
+            raise PeerError(error.kind, told, hint=error.hint, unusable=error.unusable) from None
 
     def _read_modern(
         self, first: Approach, answer: Message, deadline: Deadline
@@ -556,7 +556,9 @@ class Meeting:
         except PeerError as error:
             if error.kind is ErrorKind.PROTOCOL:
                 told = f"{error.message} ({offer} was offered: {self.reason})"
-                raise PeerError(error.kind, told, hint=error.hint) from None
+                raise PeerError(
+                    error.kind, told, hint=error.hint, unusable=error.unusable
+                ) from None
             if error.kind not in _ENDED or not approach.stood_beside:
                 raise
         # It ended while the first one was still there: it may allow no second one beside itself.

@@ -27,6 +27,7 @@ class Pending:
         "params",
         "resumed",
         "retry_ms",
+        "sent_after",
         "spoiled",
         "status",
         "stream",
@@ -46,6 +47,8 @@ class Pending:
         self.resumed = 0
         self.spoiled = ""
         """What came on its stream in place of a message."""
+        self.sent_after = 0
+        """How many unusable messages had come when it was sent."""
         self.cancelled = False
 
     @property

@@ -12,7 +12,7 @@ from mcptest.model.revision import STATELESS_REVISIONS, Revision, revision_of_wi
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers, why_invalid
 from mcptest.peer.connection import Connection
-from mcptest.peer.lifecycle import ServerFacts
+from mcptest.peer.lifecycle import ServerFacts, not_begun
 from mcptest.peer.pending import Pending
 from mcptest.transport.base import http_streams
 
@@ -60,9 +60,7 @@ class StatelessLifecycle:
         if _code(answer) == UNSUPPORTED_VERSION:
             raise self._unsupported(answer)
         if not is_discovery(answer):
-            raise PeerError(
-                ErrorKind.PROTOCOL, f"server/discover was refused: {show(answer.raw, 200)}"
-            )
+            raise not_begun("server/discover", answer, show(answer.raw, 200))
         self.server = _facts(answer.result)
         self.first_answer = answer
         known = [revision_of_wire(version) for version in self.server.versions]

@@ -45,6 +45,7 @@ class RecordingReport:
         symbol = {
             "done": style.tick,
             "refused": style.warning,
+            "doubtful": style.warning,
             "skipped": style.dash,
             "malformed": style.cross,
             "failed": style.cross,
@@ -54,7 +55,8 @@ class RecordingReport:
             self.failed += 1
         what = self._mask(event.what)
         detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
-        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_bad)
+        is_odd = is_bad or event.outcome == "doubtful"
+        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_odd)
 
     def finish(self, summary: RecordingSummary) -> None:
         if summary.problem:

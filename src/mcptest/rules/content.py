@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import functools
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
+from mcptest.model.content import content_types
 from mcptest.model.message import ABSENT, Kind, json_type
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
 from mcptest.rules.session import Step
-
-_KNOWN_SINCE: Final = {
-    "text": Revision.V2024_11_05,
-    "image": Revision.V2024_11_05,
-    "resource": Revision.V2024_11_05,
-    "audio": Revision.V2025_03_26,
-    "resource_link": Revision.V2025_06_18,
-}
 
 
 def _is_base64(text: Any) -> bool:
@@ -32,20 +24,12 @@ def _is_base64(text: Any) -> bool:
     return isinstance(text, str)
 
 
-@functools.cache
-def _types_in(revision: Revision | None) -> frozenset[str]:
-    """The content types of a revision; an unknown one may have them all."""
-    return frozenset(
-        kind for kind, since in _KNOWN_SINCE.items() if revision is None or revision >= since
-    )
-
-
 def block_fault(block: Any, revision: Revision | None) -> str:
     """What is wrong with one content block, or an empty string."""
     if not isinstance(block, dict):
         return f"a content block is {json_type(block)}, not an object"
     kind = block.get("type", ABSENT)
-    if not isinstance(kind, str) or kind not in _types_in(revision):
+    if not isinstance(kind, str) or kind not in content_types(revision):
         return f"the content type {kind!r} does not exist in {revision or 'any revision'}"
     if kind == "text" and not isinstance(block.get("text"), str):
         return "a text block without a string text"

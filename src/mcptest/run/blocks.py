@@ -106,17 +106,17 @@ class Stage(msgspec.Struct):
         self.exchange = (pending.id, b"")  # also for the proof that no answer came
         with failing_as(failing):
             first = self.client.wait(pending, self.deadline)
-        self.accept(first.message, failing)
+        self.accept(first, failing)
         with failing_as(failing):
             reply = self.client.complete_call(first, params, self.deadline)
         if reply is not first:
-            self.accept(reply.message, failing)
+            self.accept(reply, failing)
         return reply
 
-    def accept(self, answer: Message, failing: str) -> None:
+    def accept(self, reply: Reply, failing: str) -> None:
         """Take an answer for what it says, if its form allows it. CallFailed where it does not."""
+        answer = reply.message
         self.exchange = (answer.id, answer.raw or write_json(answer.value))
-        reply = Reply("", answer, revision=self.client.revision)
         self.remarks += remarks_on(reply, failing, lenient=self.lenient)
 
 
@@ -262,7 +262,7 @@ def _listed(stage: Stage, method: str, cursor: str | None) -> Observed:
     pages: list[Mapping[str, Any]] = []
     with failing_as(failing_call(method)):
         for reply in stage.client.pages(method, stage.deadline, cursor=cursor):
-            stage.accept(reply.message, failing_call(method))
+            stage.accept(reply, failing_call(method))
             if not reply.ok:
                 return _observe(reply, "", time.monotonic() - begin)
             pages.append(reply.result)
@@ -331,7 +331,7 @@ def _subscribe(block: ResourcesBlock, stage: Stage) -> Pending:
 
 def _accept(stage: Stage, answer: Message | None, failing: str) -> None:
     if answer is not None:
-        stage.accept(answer, failing)
+        stage.accept(Reply("", answer, revision=stage.client.revision), failing)
         _refuse_error(answer, failing)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.message import Kind
+from mcptest.model.masking import Masker
+from mcptest.model.message import Kind, Message
+from mcptest.model.show import show
 from mcptest.peer.client import Reply
 
 
@@ -20,11 +22,20 @@ class CallFailed(Exception):  # noqa: N818 - a failure of the test, not an error
 
 def kind_of(error: PeerError) -> str:
     """Which kind of failure an error of the peer is, as results name it."""
+    if error.unusable:
+        return "protocol"
     if error.kind is ErrorKind.TIMEOUT:
         return "timeout"
     if error.kind in {ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_LOST}:
         return "crash"
     return "start" if error.kind is ErrorKind.SPAWN_FAILED else "call"
+
+
+def answered_twice(answer: Message, masker: Masker) -> str:
+    """That a request had an answer already when this one came."""
+    text = answer.raw.decode("utf-8", "backslashreplace")
+    shown = show(masker.cut_text(text), 200)
+    return f"a request was answered twice; the second answer is ignored: {shown}"
 
 
 def remarks_on(reply: Reply, failing: str, *, lenient: bool) -> list[str]:

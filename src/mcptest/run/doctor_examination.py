@@ -23,6 +23,7 @@ from mcptest.model.message import Kind
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.stateless import PREFIX
+from mcptest.run.call_failed import answered_twice
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.declared import EVERYTHING
 from mcptest.run.compliance.learning import learn_about_eras
@@ -80,6 +81,7 @@ class Examination:
         """Lists that the server declares and that could not be had."""
         self.notes: list[str] = []
         self._malformed: set[str] = set()
+        self._answered_twice = False
         """Methods that were answered in a form which no client should accept."""
         self._conversation = conversation
         self._first_tape = conversation.tape
@@ -166,13 +168,24 @@ class Examination:
         asked = conversation.ask(check)
         self._listen(conversation)
         for answer in asked.answers:
-            self._note_faults(check.method, faults_of_answer(answer, self.site.revision))
+            faults = faults_of_answer(answer, self.site.revision, check.method)
+            self._note_faults(check.method, faults)
+        self._note_second_answer(conversation)
         return self.watch.take(check.method, asked)
 
     def _note_faults(self, method: str, faults: Faults) -> None:
-        if faults.refused and method not in self._malformed:
+        words, how = faults.refused, "malformed"
+        if not words:
+            words, how = faults.warned, "doubtful"
+        if words and method not in self._malformed:
             self._malformed.add(method)
-            self.notes.append(f"the answer to {method} is malformed: {faults.refused}")
+            self.notes.append(f"the answer to {method} is {how}: {words}")
+
+    def _note_second_answer(self, conversation: Conversation) -> None:
+        second = next(conversation.client.connection.second_answers(), None)
+        if second is not None and not self._answered_twice:
+            self._answered_twice = True
+            self.notes.append(answered_twice(second, self.site.masker))
 
     def ask_in_newer(self, method: str, params: Mapping[str, Any] | None = None) -> Asked:
         """The same with the `_meta` of the newer revision, which an old server ignores."""

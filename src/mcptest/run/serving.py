@@ -13,10 +13,10 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.masking import Masker
 from mcptest.model.message import id_key
 from mcptest.model.revision import Revision
-from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS, Answers
 from mcptest.peer.client import Client
 from mcptest.peer.meeting import ASKED_FOR
+from mcptest.run.call_failed import answered_twice
 from mcptest.run.choosing import ServerChoice, chosen_target, is_remote, target_for
 from mcptest.suite.model import ClientCapabilities, SamplingMock
 from mcptest.suite.templates import fill_json
@@ -119,9 +119,7 @@ class Served(msgspec.Struct, frozen=True):
     def troubles(self) -> Iterator[str]:
         """What is wrong with the capture, if one was kept, and what came beside the answers."""
         for answer in self.client.connection.second_answers(self.witness.late):
-            text = answer.raw.decode("utf-8", "backslashreplace")
-            shown = show(self.masker.cut_text(text), 200)
-            yield f"a request was answered twice; the second answer is ignored: {shown}"
+            yield answered_twice(answer, self.masker)
         recorder = self.witness.recorder
         if recorder is not None and recorder.error is not None:
             reason = recorder.error.strerror or recorder.error

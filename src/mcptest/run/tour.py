@@ -46,15 +46,29 @@ def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
         client.met.reason,
     )
     first = client.beginning
-    if first is not None and first.faults.refused:
-        detail = f"the answer is malformed: {first.faults.refused}"
-        yield StepTaken(first.method, "malformed", detail)
+    odd = _oddity(first.method, first) if first is not None else None
+    if odd is not None:
+        yield odd
     if client.revision.era is Era.HANDSHAKE:
         yield _ask("ping", lambda: client.request("ping"))
     yield from _logging(client)
     yield from _tools(client, wishes)
     yield from _resources(client, wishes)
     yield from _prompts(client)
+    for answer in client.connection.second_answers():
+        shown = show(answer.raw, 200)
+        detail = f"it was answered twice; the second answer is ignored: {shown}"
+        yield StepTaken(f"request {show(repr(answer.id), 40)}", "doubtful", detail)
+
+
+def _oddity(what: str, reply: Reply) -> StepTaken | None:
+    """What is wrong with the form of an answer, if anything is."""
+    faults = reply.faults
+    if faults.refused:
+        return StepTaken(what, "malformed", f"the answer is malformed: {faults.refused}")
+    if faults.warned:
+        return StepTaken(what, "doubtful", f"the answer is doubtful: {faults.warned}")
+    return None
 
 
 def _ask(
@@ -67,9 +81,9 @@ def _ask(
         if error.kind in _GONE:
             raise
         return StepTaken(what, "failed", error.message)
-    refused = reply.faults.refused
-    if refused:
-        return StepTaken(what, "malformed", f"the answer is malformed: {refused}")
+    odd = _oddity(what, reply)
+    if odd is not None:
+        return odd
     if not reply.ok:
         return StepTaken(what, "refused", _refusal(reply.message))
     return StepTaken(what, "done", about(reply))

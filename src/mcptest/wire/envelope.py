@@ -7,10 +7,12 @@ an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from mcptest.model.content import content_types, unknown_content
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import ABSENT, Flaw, Kind, Message, Problem, json_type
 from mcptest.model.revision import Revision
@@ -69,11 +71,13 @@ def _is_meant(value: dict[str, Any]) -> bool:
     return ("method" in value or answers) and value.keys() <= _MEMBERS
 
 
-def answer_problems(message: Message, revision: Revision | None) -> tuple[Problem, ...]:
+def answer_problems(
+    message: Message, revision: Revision | None, method: str = ""
+) -> tuple[Problem, ...]:
     """What is wrong with the form of an answer that was matched to its request.
 
     Which of these a client should refuse, `is_tolerable` says. In `revision` an answer may have
-    to stand alone; None: it is not agreed on yet.
+    to stand alone; None: it is not agreed on yet. `method` is what was asked.
     """
     if message.value is ABSENT:
         return message.problems
@@ -84,10 +88,34 @@ def answer_problems(message: Message, revision: Revision | None) -> tuple[Proble
     lost_id = {Flaw.ID_NULL, Flaw.ID_MISSING} if message.kind is Kind.ERROR else ()
     if not _is_plain_answer(message.value):
         problems += (one for one in envelope_problems(message.value) if one.flaw not in lost_id)
+    problems += _outcome_problems(message, revision, method)
     if message.raw and (repeated := duplicate_keys(message.raw, message.value)):
         reason = f"the key {show(repr(repeated[0]), 60)} occurs twice in one object"
         problems.append(Problem(Flaw.DUPLICATE_KEY, reason))
     return tuple(problems)
+
+
+def _outcome_problems(
+    message: Message, revision: Revision | None, method: str
+) -> Iterator[Problem]:
+    """What is wrong with the result or the error itself: MCP narrows down what JSON-RPC allows."""
+    result, error = message.result, message.error
+    if message.kind is Kind.RESULT and type(result) is not dict:
+        yield Problem(Flaw.RESULT_TYPE, f"result is {_a(result)}, not an object", "/result")
+    elif message.kind is Kind.RESULT and (found := unknown_content(method, result, revision)):
+        pointer, kind = found
+        types = ", ".join(sorted(content_types(revision)))
+        reason = f"unsupported content type: {show(kind, 40)} ({revision or 'MCP'} has {types})"
+        yield Problem(Flaw.CONTENT_TYPE, reason, f"{pointer}/type")
+    if message.kind is not Kind.ERROR or type(error) is not dict:
+        return
+    code, words = error.get("code", ABSENT), error.get("message", ABSENT)
+    if type(code) is not int and not (type(code) is float and code.is_integer()):
+        shown = "absent" if code is ABSENT else show(repr(code), 40)
+        yield Problem(Flaw.ERROR_CODE, f"error.code is {shown}, not an integer", "/error/code")
+    if type(words) is not str:
+        reason = f"error.message is {_a(words)}, not a string"
+        yield Problem(Flaw.ERROR_MESSAGE, reason, "/error/message")
 
 
 def _is_plain_answer(value: Any) -> bool:
@@ -119,12 +147,12 @@ class Faults(msgspec.Struct, frozen=True):
     warned: str = ""
 
 
-def faults_of_answer(message: Message, revision: Revision | None) -> Faults:
+def faults_of_answer(message: Message, revision: Revision | None, method: str = "") -> Faults:
     """The one reading of an answer's form, for every command that takes one.
 
-    See docs/answers.md. `revision` is None until it is agreed on.
+    See docs/answers.md. `revision` is None until it is agreed on; `method` is what was asked.
     """
-    problems = answer_problems(message, revision)
+    problems = answer_problems(message, revision, method)
     if not problems:
         return _NO_FAULTS
     shown = show(message.raw or write_json(message.value), 200)

@@ -177,7 +177,7 @@ def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> st
     if not text.strip():
         return "empty" if not text else "only white space"
     near = text[max(0, error.pos - 10) : error.pos + 20]
-    return f"{error.msg} at offset {error.pos}, near {show(near, 40)!r}"
+    return f"{error.msg.removesuffix(' at')} at offset {error.pos}, near {show(near, 40)!r}"
 
 
 def _has_lone_surrogate(value: Any) -> bool:

@@ -12,7 +12,7 @@ from mcptest.model.message import Kind, Problem
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
 from mcptest.rules.declare import specification_url
-from mcptest.rules.session import NO_MESSAGE, Session, Step, steps_of
+from mcptest.rules.session import NO_MESSAGE, Mismatch, Session, Step, steps_of
 from mcptest.schema.shapes import problems_if_known
 from mcptest.wire.envelope import answer_problems, is_tolerable
 from mcptest.wire.session_source import SessionSource
@@ -36,6 +36,10 @@ def wire_schema_row(spans: Sequence[Span], revision: Revision) -> CheckResult | 
     if not said:
         return None
     wrong = [(step, problem) for step in said for problem in _problems(step, revision)]
+    status = Status.FAILURE if wrong else Status.SUCCESS
+    if not wrong:
+        wrong = [(step, doubt) for step in said for doubt in _doubts(step, revision)]
+        status = Status.WARNING if wrong else status
     first = wrong[0][0] if wrong else None
     messages = [problem for _, problem in wrong[:_TOLD]]
     if len(wrong) > _TOLD:
@@ -44,7 +48,7 @@ def wire_schema_row(spans: Sequence[Span], revision: Revision) -> CheckResult | 
         id=WIRE_SCHEMA,
         name="WireSchemaValid",
         description="every message of the server has the shape of the revision",
-        status=Status.FAILURE if wrong else Status.SUCCESS,
+        status=status,
         message="; ".join(messages),
         record=None if first is None else first.place + 1,
         excerpt="" if first is None else show(_bytes_of(first), _EXCERPT),
@@ -80,6 +84,16 @@ def _faults_of_form(step: Step, revision: Revision) -> Iterator[Problem]:
     for problem in answer_problems(step.message, revision):
         if not is_tolerable(problem):
             yield problem
+
+
+def _doubts(step: Step, revision: Revision) -> Iterator[str]:
+    """What fails nothing, and is worth a word: see docs/answers.md."""
+    what = show(step.method or step.kind.value, 80)
+    if step.mismatch is Mismatch.AGAIN:
+        yield f"{what}: {step.mismatch.value}"
+    elif step.message.is_answer and not step.in_batch:
+        for problem in answer_problems(step.message, revision):
+            yield f"{what}: {show(problem.reason, 200)}"
 
 
 def _problems(step: Step, revision: Revision) -> Iterator[str]:

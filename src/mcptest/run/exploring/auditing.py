@@ -126,7 +126,7 @@ class Audit:
             revision_reason=mask(met.reason),
             items=tuple(self._items),
             problems={name: mask(text) for name, text in self._offer.problems.items()},
-            notes=(*self._notes, *self._subject.capture_troubles),
+            notes=(*self._notes, *self._subject.notes),
             min_score=self._order.min_score,
             restarts=self._subject.restarts,
             started=self._started.isoformat(timespec="seconds"),

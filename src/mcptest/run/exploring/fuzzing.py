@@ -216,7 +216,7 @@ class Fuzz:
         tools = [self._done[number] for number in sorted(self._done)]
         wanted = sum(not self._why_skipped(tool) for tool in self._wanted())
         unreached = wanted - sum(bool(tool.runs) for tool in tools) if out_of_time else 0
-        notes = [note for subject in self._subjects for note in subject.capture_troubles]
+        notes = [note for subject in self._subjects for note in subject.notes]
         notes += self._notes
         if out_of_time:
             notes.append(f"{out_of_time}: {unreached} of {wanted} tools not reached")

@@ -30,6 +30,7 @@ class Alone:
         self.calls += 1
         if outcome.reply is not None:
             self.pace.waited(outcome.duration_ms / 1000)
+            self.subject.remark(outcome.reply, f"tools/call {self._tool}")
         mask = self.subject.masker
         finding = judged_call(outcome.kind, outcome.detail, outcome.reply, arguments, mask)
         if finding.verdict is Verdict.PASSED:

@@ -150,6 +150,7 @@ class SliceFuzzer:
     def _take_reply(self, number: int, reply: Reply) -> None:
         arguments = self._inputs.arguments(number)
         kind, detail = judged_reply(reply)
+        self._subject.remark(reply, f"tools/call {self._tool}")
         finding = judged_call(kind, detail, reply, arguments, self._subject.masker)
         if finding.verdict is not Verdict.PASSED and finding.signature not in self._known:
             self._unproven.append(number)

@@ -8,7 +8,6 @@ import msgspec
 
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import Kind as MessageKind
-from mcptest.model.message import json_type
 from mcptest.model.show import show
 from mcptest.peer.client import Reply
 
@@ -73,25 +72,20 @@ def judged_reply(reply: Reply) -> tuple[Kind, str]:
     if refused:
         return Kind.PROTOCOL, f"the answer is malformed: {refused}"
     if message.kind is MessageKind.RESULT:
-        if not isinstance(message.result, dict):
-            return Kind.PROTOCOL, f"the result is {json_type(message.result)}, not an object"
         if message.result.get("isError") is True:
             return Kind.TOOL_ERROR, _text_of(reply)
         return Kind.HEALTHY, ""
-    error = message.error
-    if message.kind is not MessageKind.ERROR or reply.error_code is None:
-        return Kind.PROTOCOL, f"the answer is no message: {show(message.raw, 160)}"
-    words = error.get("message") if isinstance(error, dict) else None
+    words = message.error.get("message")
     detail = f"error {reply.error_code}: {show(str(words), 200)}"
     return (Kind.CRASHED if reply.error_code == INTERNAL_ERROR else Kind.REFUSED), detail
 
 
-def judged_error(error: PeerError, status: int | None, unusable: bool) -> Kind:
-    """The kind of an end without an answer. `unusable`: something came that is no message."""
+def judged_error(error: PeerError, status: int | None) -> Kind:
+    """The kind of an end without an answer."""
     if error.kind in _GONE:
         return Kind.CRASHED
     if error.kind is ErrorKind.TIMEOUT:
-        return Kind.PROTOCOL if unusable else Kind.HUNG
+        return Kind.PROTOCOL if error.unusable else Kind.HUNG
     refused = status is not None and status >= _CLIENT_FAULT
     if error.kind is ErrorKind.HTTP_STATUS or (error.kind in _NO_MESSAGE and refused):
         return Kind.CRASHED if status is not None and status >= _SERVER_FAULT else Kind.REFUSED

@@ -12,26 +12,27 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.capture import AnyRecord, Frame, Stderr, TransportName, Trouble
+from mcptest.model.capture import AnyRecord, Frame, Stderr, TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.masking import Masker
-from mcptest.model.message import Kind as MessageKind
 from mcptest.model.message import json_type
 from mcptest.model.revision import Era, Revision
+from mcptest.model.show import show
 from mcptest.peer.answers import Answers
-from mcptest.peer.client import LIST_MEMBERS, Client
+from mcptest.peer.client import LIST_MEMBERS, Client, Reply
 from mcptest.peer.connection import Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
+from mcptest.run.call_failed import answered_twice
 from mcptest.run.exploring.outcome import Kind, Outcome, judged_error, judged_reply
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, reach_of
-from mcptest.wire.envelope import decode, is_meant_as_message
 
 _CLOSING = 5.0
 _CLOSING_THE_DEAF = 0.3
 _STDERR_KEPT = 20
 _BYTES_SHOWN = 64 * 1024
+_REMARKS_KEPT = 20
 _VAIN_STARTS = 2
 """After so many starts in a row that failed, a server is given up."""
 _METHOD_NOT_FOUND = -32601
@@ -65,7 +66,6 @@ class _Watch:
         self.received = b""
         self.said = 0
         """Messages of ours: more than one when the server asked back."""
-        self.unusable = False
 
     def __call__(self, record: AnyRecord) -> None:
         if type(record) is Frame:
@@ -76,29 +76,13 @@ class _Watch:
                 self.received = record.raw[:_BYTES_SHOWN]
         elif type(record) is Stderr:
             self.stderr.append(record.text)
-        elif type(record) is Trouble and record.error != ErrorKind.TIMEOUT.value:
-            self.unusable = True
         if self.recorder is not None:
             self.recorder(record)
 
     def mark(self) -> None:
         self.sent = self.received = b""
         self.said = 0
-        self.unusable = False
         self.stderr.clear()
-
-    @property
-    def saw_unusable(self) -> bool:
-        """Whether what came last is no message."""
-        if self.unusable:
-            return True
-        cut = len(self.received) == _BYTES_SHOWN
-        return bool(self.received) and not cut and _is_no_message(self.received)
-
-
-def _is_no_message(raw: bytes) -> bool:
-    message = decode(raw)
-    return message.kind is MessageKind.INVALID or not is_meant_as_message(message)
 
 
 class Subject:
@@ -138,6 +122,8 @@ class Subject:
         self._tools_use_headers = False
         self.capture_troubles: list[str] = []
         """What is wrong with the captures, in sentences."""
+        self._doubtful: dict[str, str] = {}
+        self._twice: dict[str, None] = {}
 
     # -- being there -----------------------------------------------------------------------
 
@@ -214,6 +200,7 @@ class Subject:
         """End the session; the next request begins another."""
         client, self._live, self._launched = self._live or self._launched, None, None
         recorder = self._watch.recorder
+        self._note_second_answers(client)
         try:
             if client is not None:
                 client.close(Deadline.after(patience))
@@ -223,6 +210,24 @@ class Subject:
             if client is not None and recorder is not None:
                 recorder.close()
                 self._note_troubles(recorder)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to say beside a report: of the captures, and of answers that are odd."""
+        self._note_second_answers(self._live)
+        return (*self.capture_troubles, *self._doubtful.values(), *self._twice)
+
+    def remark(self, reply: Reply, about: str) -> None:
+        """Take note of what is doubtful about an answer, once for each thing that was asked."""
+        warned = reply.faults.warned
+        if warned and about not in self._doubtful and len(self._doubtful) < _REMARKS_KEPT:
+            words = f"{show(about, 120)}: the answer is doubtful: {warned}"
+            self._doubtful[about] = self.masker.text(words)
+
+    def _note_second_answers(self, client: Client | None) -> None:
+        for answer in client.connection.second_answers() if client is not None else ():
+            if len(self._twice) < _REMARKS_KEPT:
+                self._twice[answered_twice(answer, self.masker)] = None
 
     def _note_troubles(self, recorder: Recorder) -> None:
         if recorder.error is not None:
@@ -303,7 +308,7 @@ class Subject:
         except PeerError as error:
             # Its own: a stream that is open beside it has a status, too.
             status = pending.status if pending is not None else None
-            kind = judged_error(error, status, self._watch.saw_unusable)
+            kind = judged_error(error, status)
             detail = error.message.partition("\n")[0]  # stderr is kept beside it
         else:
             kind, detail = judged_reply(reply)
@@ -380,6 +385,8 @@ class Subject:
     def _problem_of_beginning(self) -> dict[str, str]:
         """What is wrong with the answer that began the session, by its method."""
         first = self.client.beginning
+        if first is not None:
+            self.remark(first, first.method)
         refused = first.faults.refused if first is not None else ""
         return {first.method: f"the answer is malformed: {refused}"} if first and refused else {}
 
@@ -390,6 +397,7 @@ class Subject:
         try:
             for reply in client.pages(method):
                 refused = reply.faults.refused
+                self.remark(reply, method)
                 malformed = malformed or (f"the answer is malformed: {refused}" if refused else "")
                 if not reply.ok:
                     optional = method == "resources/templates/list"
@@ -397,7 +405,7 @@ class Subject:
                     return "" if missing else judged_reply(reply)[1]
                 items = reply.result.get(member)
                 if not isinstance(items, list):
-                    return f"{member} is {json_type(items)}, not an array"
+                    return malformed or f"{member} is {json_type(items)}, not an array"
                 found.extend(items)
                 if len(found) > client.connection.limits.items:
                     return f"more than {client.connection.limits.items} {member}"

@@ -159,7 +159,7 @@ class _Actor:
     def end_of(self, error: PeerError) -> tuple[Way | None, str]:
         """What an error that ended the example says of the server."""
         status = self.stage.connection.last_status if self.stage.is_open else None
-        kind = judged_error(error, status, unusable=False)
+        kind = judged_error(error, status)
         ended = _ENDS.get(kind)
         if kind is Kind.PROTOCOL and error.kind is ErrorKind.TIMEOUT:
             ended = Way.HANG
@@ -220,7 +220,7 @@ class _Actor:
         """One request without an answer is for the rules to judge, as long as the server lives."""
         # Its own status where there is one: a stream that is open beside it has one, too.
         seen = self.stage.connection.last_status if pending is None else pending.status
-        kind = judged_error(error, seen, unusable=False)
+        kind = judged_error(error, seen)
         if error.kind is ErrorKind.TIMEOUT:
             self.unanswered = True
             if step is not None and called_tool(step):
