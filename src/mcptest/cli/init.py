@@ -66,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, WrittenServer | None]:
     """Write the tests; gives the server that they name, if any was written."""
     from mcptest.report.placed import placed_lines
+    from mcptest.run.exploring.auditing import DOUBTFUL
     from mcptest.run.exploring.placing import place_starters
     from mcptest.run.exploring.starters import starters_of_audit
     from mcptest.run.exploring.written_server import written_server
@@ -88,6 +89,10 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, Writt
     for item in report.items:
         if item.is_bad:
             sys.stdout.write(f"  {item.kind} {item.name!r} {_what_its_test_does(item)}\n")
+        for note in item.notes:
+            if note.startswith(DOUBTFUL):
+                sys.stdout.write(f"  {item.kind} {item.name!r}: {note}\n")
+    sys.stderr.writelines(f"mcptest: {note}\n" for note in report.notes)
     lost = report.problems or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK, server
 

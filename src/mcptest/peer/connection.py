@@ -270,20 +270,23 @@ class Connection:
                 return None
 
     def _given_up(self, pending: Pending, deadline: Deadline) -> PeerError:
-        came = self.what_came_instead()
-        gave_up = f"no answer to {show(pending.method, 80)} within {deadline.limit:g} s"
         if self._sink is not None:
-            self._sink(
-                Trouble(error=ErrorKind.TIMEOUT.value, detail=gave_up, stream=pending.stream)
-            )
-        known = self._diagnosis()
+            detail = _gave_up(pending, deadline.limit)
+            self._sink(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=pending.stream))
+        return self.why_unanswered(pending, deadline.limit)
+
+    def why_unanswered(self, pending: Pending, seconds: float) -> PeerError:
+        """Why a request has no answer yet, with what came in its place."""
+        if pending.failure is not None:
+            return pending.failure
+        words, came, known = _gave_up(pending, seconds), self.what_came_instead(), self._diagnosis()
         unusable = bool(known) or self._unusable_seen > pending.sent_after
         if unusable:
-            gave_up = gave_up.replace("no answer", "no usable answer", 1)
+            words = words.replace("no answer", "no usable answer", 1)
         if known:
-            gave_up = f"{gave_up}: {known}"
+            words = f"{words}: {known}"
         came = "" if known and came == NOTHING_CAME else f"; {came}"
-        message = f"{gave_up}{came}{condition_of(self.transport)}"
+        message = f"{words}{came}{condition_of(self.transport)}"
         hint = "" if known else "raise --timeout if it is only slow"
         return PeerError(ErrorKind.TIMEOUT, message, hint=hint, unusable=unusable)
 
@@ -539,6 +542,10 @@ class Connection:
             elif self.resume is not None:
                 self.follow(pending, self.resume(pending, deadline))
         return min([deadline, *(due for due, _ in self._to_resume)], key=lambda each: each.at)
+
+
+def _gave_up(pending: Pending, seconds: float) -> str:
+    return f"no answer to {show(pending.method, 80)} within {seconds:g} s"
 
 
 def _known_as(*pieces: bytes, unfinished: bytes = b"", lines: bool = True) -> str:

@@ -170,6 +170,9 @@ class Examination:
         for answer in asked.answers:
             faults = faults_of_answer(answer, self.site.revision, check.method)
             self._note_faults(check.method, faults)
+        if asked.unusable and check.method not in self._malformed:
+            self._malformed.add(check.method)
+            self.notes.append(asked.unusable)
         self._note_second_answer(conversation)
         return self.watch.take(check.method, asked)
 

@@ -28,6 +28,8 @@ class Asked(msgspec.Struct, frozen=True):
     """The HTTP exchange that carried it."""
     cut_short: bool = False
     """A request got no answer, and less than the timeout was waited for one."""
+    unusable: str = ""
+    """What came in place of the answer, in words."""
 
 
 class Started(msgspec.Struct):

@@ -449,7 +449,16 @@ class Conversation:
             time.monotonic() - started.at,
             started.stream,
             cut_short=http is None and first is None and self._was_cut_short(started),
+            unusable=self._came_instead(started) if first is None else "",
         )
+
+    def _came_instead(self, started: Started) -> str:
+        """What may have been meant as the answer to a request, and could not be used as one."""
+        if not started.check.method or not started.waiting:
+            return ""
+        seconds = round(time.monotonic() - started.at, 1)
+        error = self.client.connection.why_unanswered(started.waiting[0], seconds)
+        return self.site.masker.text(error.message.partition("\n")[0]) if error.unusable else ""
 
     def _was_cut_short(self, started: Started) -> bool:
         """Bytes that are no request are followed by one: the answer to that ends the wait."""

@@ -41,6 +41,7 @@ _SOON_MS = 500
 _MOST_VERIFIED = 200
 _NO_TEXT = frozenset({"", "null", "[]", "{}"})
 REFUSES_MADE_UP = "refuses a made-up value"
+DOUBTFUL = "its answer is doubtful"
 _HEALTH = {
     Kind.HEALTHY: Health.HEALTHY,
     Kind.TOOL_ERROR: Health.HEALTHY,
@@ -209,7 +210,7 @@ class Audit:
                 detail = f"it answered, and then: {aftermath.detail}"
                 stderr = (*stderr, *aftermath.stderr)
             if outcome.reply.faults.warned:
-                notes.append(f"its answer is doubtful: {outcome.reply.faults.warned}")
+                notes.append(f"{DOUBTFUL}: {outcome.reply.faults.warned}")
         is_error = outcome.kind is Kind.TOOL_ERROR
         if is_error and looks_internal(detail):
             notes.append("the failure that it reports shows the insides of the server")
