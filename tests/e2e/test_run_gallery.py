@@ -20,7 +20,7 @@ PATIENT = 30.0
 GROUPS = 2
 
 FAILS_ALL_THE_SAME = {
-    "result-and-error": "initialize was refused: both (code -1)",
+    "result-and-error": "the answer to initialize is malformed: both result and error are present",
     "no-jsonrpc-member": 'the answer is malformed: jsonrpc: "2.0" is missing',
 }
 CAUSES = {

@@ -33,6 +33,7 @@ RESULTS = {
     "tools/call": {"content": [{"type": "text", "text": "hello"}]},
     "ping": {},
 }
+OLDER = {"2024-11-05", "2025-03-26", "2025-06-18"}
 CACHED = {"server/discover", "tools/list"}
 HUNDRED_THOUSAND = 100_000
 
@@ -182,9 +183,11 @@ BODIES: dict[str, Callable[[bytes], tuple[int, str, bytes, int]]] = {
 length is said to be."""
 
 
-def offered(fault: str) -> list[dict]:
+ON_STDIO, OVER_HTTP = [*FAULTS, *FRAMINGS], [*FAULTS, *BODIES]
+
+
+def offered(fault: str, every: list[str]) -> list[dict]:
     """The tools: one for every fault, or one that has the fault."""
-    every = [*FAULTS, *FRAMINGS, *BODIES]
     return [
         {
             "name": name,
@@ -196,7 +199,7 @@ def offered(fault: str) -> list[dict]:
     ]
 
 
-def answer_to(line: bytes, fault: str, method: str) -> tuple[bytes, str] | None:
+def answer_to(line: bytes, fault: str, method: str, every: list[str]) -> tuple[bytes, str] | None:
     """What goes back for one message of the client, and which framing or body carries it."""
     try:
         request = json.loads(line)
@@ -211,7 +214,9 @@ def answer_to(line: bytes, fault: str, method: str) -> tuple[bytes, str] | None:
         return plain({"jsonrpc": "2.0", "id": request["id"], "error": refusal}), ""
     result: dict = dict(RESULTS[name])
     if name == "tools/list":
-        result["tools"] = offered(fault)
+        result["tools"] = offered(fault, every)
+    if name == "initialize" and params.get("protocolVersion") in OLDER:
+        result["protocolVersion"] = params["protocolVersion"]
     meta = params.get("_meta") if isinstance(params, dict) else None
     if isinstance(meta, dict) and "io.modelcontextprotocol/protocolVersion" in meta:
         result["resultType"] = "complete"
@@ -234,7 +239,7 @@ def malformed_http(fault: str, method: str = "tools/call") -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            answer = answer_to(body, fault, method)
+            answer = answer_to(body, fault, method, OVER_HTTP)
             if answer is None:
                 self.reply(202, JSON_TYPE, ACCEPTED.get(fault, b""))
                 return
@@ -275,7 +280,7 @@ def main() -> None:
     late = b""
     out = sys.stdout.buffer
     for line in sys.stdin.buffer:
-        answer = answer_to(line, fault, method)
+        answer = answer_to(line, fault, method, ON_STDIO)
         if noise:
             out.write(noise + b"\n")
             noise = b""

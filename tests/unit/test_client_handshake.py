@@ -101,9 +101,9 @@ def test_an_answer_with_an_unknown_version_ends_the_attempt(
             error(-32602, "Unsupported protocol version"),
             "Unsupported protocol version (code -32602)",
         ),
-        (result("hello"), "initialize was refused"),
-        (raw(b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}'), "initialize was refused"),
-        (raw(b'[{"jsonrpc":"2.0","id":1,"result":[]}]'), "'result': []"),
+        (result("hello"), "malformed: result is a string, not an object"),
+        (raw(b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}'), "both result and error"),
+        (raw(b'[{"jsonrpc":"2.0","id":1,"result":[]}]'), '"result":[]'),
     ],
 )
 def test_a_refused_handshake_says_what_the_server_answered(

@@ -75,13 +75,19 @@ def test_a_server_of_another_revision_is_refused_with_what_it_speaks(
     assert "2031-01-01" in caught.value.message or "2025-11-25" in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "reaction", [error(-32601), result({}), result(5), raw(b'{"id":1,"error":3}')]
-)
+@pytest.mark.parametrize("reaction", [error(-32601), result({})])
 def test_what_is_no_discovery_is_a_refusal(clock: VirtualTime, reaction: Reaction) -> None:
     with pytest.raises(PeerError, match="server/discover was refused") as caught:
         session(clock, server__discover=reaction)
     assert caught.value.kind is ErrorKind.PROTOCOL
+    assert not caught.value.unusable
+
+
+@pytest.mark.parametrize("reaction", [result(5), raw(b'{"id":1,"error":3}')])
+def test_a_malformed_answer_is_no_refusal(clock: VirtualTime, reaction: Reaction) -> None:
+    with pytest.raises(PeerError, match="the answer to server/discover is malformed") as caught:
+        session(clock, server__discover=reaction)
+    assert caught.value.unusable
 
 
 # -- every request stands on its own -------------------------------------------------------

@@ -107,7 +107,8 @@ def test_a_frame_has_its_kind_and_exactly_these_flaws(
 
 def test_the_table_shows_every_flaw_but_those_of_answers() -> None:
     shown = {flaw for _, _, flaws in TABLE for flaw in flaws}
-    assert set(Flaw) - shown == {F.DUPLICATE_KEY, F.IN_BATCH}
+    of_answers = {flaw for _, flaws in ANSWERS for flaw in flaws} | {F.IN_BATCH, F.CONTENT_TYPE}
+    assert set(Flaw) - shown <= of_answers
 
 
 REFUSED, WARNED = True, False
@@ -117,6 +118,11 @@ ANSWERS: list[tuple[bytes, dict[Flaw, bool]]] = [
     (b'{"jsonrpc":"2.0","id":1,"result":{},"extra":1}', {}),
     (b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}', {}),
     (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}', {}),
+    (b'{"jsonrpc":"2.0","id":1,"error":{"code":-1.0,"message":"no"}}', {}),
+    (b'{"jsonrpc":"2.0","id":1,"error":{"code":-1.5,"message":"no"}}', {F.ERROR_CODE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}', {F.ERROR_CODE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"error":{"code":-1}}', {F.ERROR_MESSAGE: REFUSED}),
+    (b'{"jsonrpc":"2.0","id":1,"result":null}', {F.RESULT_TYPE: REFUSED}),
     (b'{"jsonrpc":"2.0","result":{}}', {F.ID_MISSING: REFUSED}),
     (b'{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}', {F.NOT_FINITE: REFUSED}),
     (b'{"jsonrpc":"2.0","id":1,"result":{"a":-Infinity}}', {F.NOT_FINITE: REFUSED}),
@@ -245,3 +251,28 @@ def test_a_pointer_leads_to_the_fault() -> None:
 def test_a_reason_does_not_carry_a_peers_control_codes() -> None:
     (problem,) = envelope_problems({"jsonrpc": "\x1b[2J", "method": "m"})
     assert "\x1b" not in problem.reason
+
+
+CALLED = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"},{"type":"%b"}]}}'
+PROMPTED = (
+    b'{"jsonrpc":"2.0","id":1,"result":{"messages":[{"role":"user","content":{"type":"%b"}}]}}'
+)
+KNOWN_SINCE = {
+    b"text": Revision.V2024_11_05,
+    b"resource": Revision.V2024_11_05,
+    b"audio": Revision.V2025_03_26,
+    b"resource_link": Revision.V2025_06_18,
+    b"video": None,
+}
+
+
+@pytest.mark.parametrize("kind", KNOWN_SINCE)
+@pytest.mark.parametrize(("method", "answer"), [("tools/call", CALLED), ("prompts/get", PROMPTED)])
+def test_content_is_of_a_type_that_the_revision_has(
+    method: str, answer: bytes, kind: bytes
+) -> None:
+    since = KNOWN_SINCE[kind]
+    for revision in Revision:
+        problems = answer_problems(decode(answer % kind), revision, method)
+        known = since is not None and revision >= since
+        assert {one.flaw for one in problems} == (set() if known else {F.CONTENT_TYPE})

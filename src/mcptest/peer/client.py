@@ -119,6 +119,8 @@ class Client:
         self._limits = limits
         self._lifecycle: Lifecycle | None = None
         self._header_schemas = HeaderSchemas()
+        self.on_reply: Callable[[Reply], None] | None = None
+        """Is told of every answer before whoever waits for it."""
         self._meeting = Meeting(
             transport,
             reach=reach,
@@ -257,7 +259,10 @@ class Client:
                     self._lifecycle.cancel(pending, "timed out", Deadline.after(_CANCELLING))
             raise
         revision = self._lifecycle.revision if self._lifecycle is not None else None
-        return Reply(pending.method, answer, pending.status, revision)
+        reply = Reply(pending.method, answer, pending.status, revision)
+        if self.on_reply is not None:
+            self.on_reply(reply)
+        return reply
 
     def request(
         self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None

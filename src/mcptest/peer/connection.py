@@ -20,7 +20,7 @@ from mcptest.model.capture import (
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
-from mcptest.model.message import ABSENT, Kind, Message, id_key, json_type
+from mcptest.model.message import ABSENT, Flaw, Kind, Message, id_key, json_type
 from mcptest.model.show import show
 from mcptest.peer.pending import Pending, encode, request_of
 from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of
@@ -80,8 +80,8 @@ class Connection:
         """Whom a stream is for: several where a batch was sent."""
         self._strays: deque[str] = deque(maxlen=_STRAYS_KEPT)
         self._strays_seen = 0
-        self._unusable_seen = 0
-        """Those of the strays that may have been meant as the answer to what waits."""
+        self._last_unusable = 0
+        """The number of the last stray that may have been meant as the answer to what waits."""
         self._unreadable: list[bytes] = []
         """The first lines that are no messages, to say what they are."""
         self._unreadable_bytes = 0
@@ -111,8 +111,11 @@ class Connection:
         return pending
 
     def _await(self, pending: Pending) -> Pending:
+        if not self._pending:  # what came before was not meant for this one
+            self._unreadable.clear()
+            self._unreadable_bytes = 0
         self._pending[id_key(pending.id)] = pending
-        pending.sent_after = self._unusable_seen
+        pending.sent_after = self._strays_seen
         return pending
 
     def burst(
@@ -279,8 +282,9 @@ class Connection:
         """Why a request has no answer yet, with what came in its place."""
         if pending.failure is not None:
             return pending.failure
-        words, came, known = _gave_up(pending, seconds), self.what_came_instead(), self._diagnosis()
-        unusable = bool(known) or self._unusable_seen > pending.sent_after
+        words, known = _gave_up(pending, seconds), self._diagnosis()
+        came = self.what_came_instead(pending.sent_after)
+        unusable = bool(known) or self._last_unusable > pending.sent_after
         if unusable:
             words = words.replace("no answer", "no usable answer", 1)
         if known:
@@ -294,15 +298,17 @@ class Connection:
         unfinished = bytes(getattr(self.transport, "unfinished", b""))
         return _known_as(*self._unreadable, unfinished=unfinished)
 
-    def what_came_instead(self) -> str:
-        """A clause for error messages: what arrived that nobody had asked for."""
+    def what_came_instead(self, since: int = 0) -> str:
+        """A clause for error messages: what arrived that nobody had asked for.
+
+        `since`: how many of them had come before.
+        """
         parts = []
-        if self._strays_seen:
-            last = self._strays[-1]
-            count = f"{self._strays_seen} unusable messages" if self._strays_seen > 1 else "only"
-            parts.append(
-                f"{count} came: {last}" if self._strays_seen == 1 else f"{count}, last: {last}"
-            )
+        seen = self._strays_seen - since
+        if seen == 1:
+            parts.append(f"only came: {self._strays[-1]}")
+        elif seen:
+            parts.append(f"{seen} unusable messages, last: {self._strays[-1]}")
         if self.notifications_seen:
             parts.append(f"{self.notifications_seen} notifications came")
         return "; ".join(parts) or NOTHING_CAME
@@ -436,6 +442,8 @@ class Connection:
         for waiting in self._on_stream(frame.stream):
             first = not waiting.spoiled  # of a flood, one is looked at closely
             known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if first else ""
+            if problems and problems[0].flaw is Flaw.TOO_DEEP:
+                known = reason
             waiting.spoiled = f"{known}: {description}" if known else description
         if frame.stream not in self._bodies:
             self._unusable(description)
@@ -444,8 +452,8 @@ class Connection:
                 self._unreadable_bytes += len(message.raw)
 
     def _unusable(self, description: str) -> None:
-        self._unusable_seen += 1
         self._stray(description)
+        self._last_unusable = self._strays_seen
 
     def _stray(self, description: str) -> None:
         self._strays.append(description)
@@ -514,8 +522,8 @@ class Connection:
             return PeerError(kind, spoiled, unusable=not refused)
         kind = ErrorKind.PROTOCOL if record.complete else ErrorKind.TRUNCATED
         how = "ended" if record.complete else "was cut off"
-        came = self.what_came_instead()
-        unusable = self._unusable_seen > pending.sent_after
+        came = self.what_came_instead(pending.sent_after)
+        unusable = self._last_unusable > pending.sent_after
         message = f"the response{status} to {method} {how} without an answer; {came}"
         return PeerError(kind, message, unusable=unusable)
 

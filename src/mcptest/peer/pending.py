@@ -48,7 +48,7 @@ class Pending:
         self.spoiled = ""
         """What came on its stream in place of a message."""
         self.sent_after = 0
-        """How many unusable messages had come when it was sent."""
+        """How many messages that nobody had asked for had come when it was sent."""
         self.cancelled = False
 
     @property

@@ -158,7 +158,7 @@ class StatelessLifecycle:
                 raise PeerError(
                     ErrorKind.TIMEOUT,
                     "no acknowledgement of subscriptions/listen within "
-                    f"{deadline.limit:g} s; {self._connection.what_came_instead()}",
+                    f"{deadline.limit:g} s; {self._connection.what_came_instead(pending.sent_after)}",
                 )
         if pending.failure is not None:
             raise pending.failure

@@ -12,6 +12,7 @@ from mcptest.model.verdict import Severity, Side
 from mcptest.rules.answers import shown_id
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
+from mcptest.wire.diagnosis import diagnose
 from mcptest.wire.envelope import envelope_problems, is_request_id
 from mcptest.wire.jsontext import duplicate_keys
 
@@ -94,7 +95,11 @@ def every_message_is_json_text(check: Check) -> Watching:
             continue
         check.saw(step)
         for problem in step.message.problems:
-            check.violated(step, problem.reason, expected="JSON text", pointer=problem.pointer)
+            reason = problem.reason
+            if problem.flaw is Flaw.NOT_JSON:
+                known = diagnose((step.message.raw,), lines=step.stream is None)
+                reason = f"{known}: {reason}" if known else reason
+            check.violated(step, reason, expected="JSON text", pointer=problem.pointer)
 
 
 @session_rule(

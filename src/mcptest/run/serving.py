@@ -116,10 +116,14 @@ class Served(msgspec.Struct, frozen=True):
             if self.witness.recorder is not None:
                 self.witness.recorder.close(interrupted=interrupted)
 
-    def troubles(self) -> Iterator[str]:
-        """What is wrong with the capture, if one was kept, and what came beside the answers."""
+    def second_answers(self) -> Iterator[str]:
+        """Answers that came to requests that had one, in sentences."""
         for answer in self.client.connection.second_answers(self.witness.late):
             yield answered_twice(answer, self.masker)
+
+    def troubles(self) -> Iterator[str]:
+        """What is wrong with the capture, if one was kept, and what came beside the answers."""
+        yield from self.second_answers()
         recorder = self.witness.recorder
         if recorder is not None and recorder.error is not None:
             reason = recorder.error.strerror or recorder.error

@@ -109,7 +109,7 @@ def _walk(client: Client, method: str, found: list[Any]) -> Event:
             items = reply.result.get(member)
             if isinstance(items, list):
                 found.extend(items)
-            elif reply.ok:
+            elif reply.ok and not reply.faults.refused:
                 raise PeerError(ErrorKind.PROTOCOL, f"{member} is {json_type(items)}, not an array")
             if len(found) > client.connection.limits.items:
                 raise PeerError(ErrorKind.PAGES_EXCEEDED, f"more than {len(found) - 1} {member}")

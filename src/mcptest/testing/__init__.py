@@ -12,11 +12,12 @@ from mcptest.testing.awaiting import AsyncClient
 from mcptest.testing.conforming import assert_conforms
 from mcptest.testing.playing import Player
 from mcptest.testing.properties import assert_holds, check_property
-from mcptest.testing.serving import Server, capture_of
+from mcptest.testing.serving import MalformedAnswer, Server, capture_of
 
 __all__ = [
     "AsyncClient",
     "Client",
+    "MalformedAnswer",
     "McptestError",
     "PeerError",
     "Player",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
@@ -12,9 +14,10 @@ import msgspec
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import UsageError
+from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.peer.answers import NO_ANSWERS, Answers
-from mcptest.peer.client import Client
+from mcptest.peer.client import Client, Reply
 from mcptest.peer.meeting import Met
 from mcptest.run.naming import ServerWords, target_of
 from mcptest.run.serving import Served, masker_for, serve
@@ -27,6 +30,21 @@ _sessions: WeakKeyDictionary[Client, Served] = WeakKeyDictionary()
 """What stands behind each client that was connected here."""
 _met: dict[tuple[object, ...], Met] = {}
 """What a command was found to speak: asking takes one more process, so it is asked once."""
+
+
+class MalformedAnswer(UserWarning):
+    """An answer came whose form is wrong, or doubtful; a test may well have read it all the same.
+
+    See docs/answers.md. `reply.faults` holds the same words, and `-W error` makes errors of them.
+    """
+
+
+def _warn_of_faults(masker: Masker, reply: Reply) -> None:
+    faults = reply.faults
+    for how, words in (("malformed", faults.refused), ("doubtful", faults.warned)):
+        if words:
+            message = masker.text(f"the answer to {reply.method} is {how}: {words}")
+            warnings.warn(message, MalformedAnswer, stacklevel=4)
 
 
 class Server(msgspec.Struct, frozen=True):
@@ -96,6 +114,7 @@ class Server(msgspec.Struct, frozen=True):
             served = self._served(place)
             _sessions[served.client] = served
             interrupted = False
+            served.client.on_reply = partial(_warn_of_faults, served.masker)
             try:
                 yield self._begun(served)
             except BaseException as error:
@@ -103,6 +122,8 @@ class Server(msgspec.Struct, frozen=True):
                 raise
             finally:
                 served.close(Deadline.after(_CLOSING), interrupted=interrupted)
+            for second in served.second_answers():
+                warnings.warn(second, MalformedAnswer, stacklevel=2)
 
     def _begun(self, served: Served) -> Client:
         client, target = served.client, served.target
@@ -111,6 +132,8 @@ class Server(msgspec.Struct, frozen=True):
         if is_asked and (met := _met.pop(key, None)) is not None:
             client.speak(met)
         client.connect(Deadline.after(self.timeout))
+        if (first := client.beginning) is not None:
+            _warn_of_faults(served.masker, first)
         if is_asked:
             _met[key] = client.met
         return client
