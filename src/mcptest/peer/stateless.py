@@ -155,10 +155,11 @@ class StatelessLifecycle:
         while not self._acknowledged(pending) and not pending.done:
             if not self._connection.pump(deadline):
                 self._connection.forget(pending)
+                came = self._connection.what_came_instead(pending.sent_after)
                 raise PeerError(
                     ErrorKind.TIMEOUT,
                     "no acknowledgement of subscriptions/listen within "
-                    f"{deadline.limit:g} s; {self._connection.what_came_instead(pending.sent_after)}",
+                    f"{deadline.limit:g} s; {came}",
                 )
         if pending.failure is not None:
             raise pending.failure
