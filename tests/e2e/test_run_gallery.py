@@ -33,7 +33,7 @@ CAUSES = {
     "wrong-id": "only came: an answer with id 999",
     "id-as-string": "a string; the request had ",
     "batch-where-none-belongs": "the answer is malformed: it stands in an array of messages",
-    "id-is-null": "only came: an answer with id None",
+    "id-is-null": "only came: an answer with id null",
     "pretty-printed": "it is JSON over several lines",
     "content-length-framing": "it is framed by headers, as LSP messages are",
     "utf16": "it is UTF-16",

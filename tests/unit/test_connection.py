@@ -121,12 +121,10 @@ def test_a_log_line_with_the_id_of_a_request_is_not_its_answer(
 
 
 def test_two_answers_to_one_id_leave_the_first_and_tell_of_the_second(clock: VirtualTime) -> None:
-    connection = connected(
-        clock, m=lambda sent: [*result("first")(sent), *result("second")(sent)], n=nothing
-    )
+    twice = lambda sent: [*result("first")(sent), *result("second")(sent)]  # noqa: E731 - a script
+    connection = connected(clock, m=twice)
     assert ask(connection).result == "first"
-    message = failure(connection, "n").message
-    assert "an answer with id 1" in message
+    assert [answer.result for answer in connection.second_answers()] == ["second"]
 
 
 def test_the_answers_of_a_batch_find_their_requests(clock: VirtualTime) -> None:
@@ -184,6 +182,21 @@ def test_many_unusable_messages_are_counted_and_the_last_is_shown(clock: Virtual
     noise = lambda sent: [f"line {n}".encode() for n in range(1000)]  # noqa: E731 - a script
     message = failure(connected(clock, m=noise)).message
     assert "1000 unusable messages, last: 'line 999'" in message
+
+
+def test_what_came_before_a_request_did_not_come_in_place_of_its_answer(
+    clock: VirtualTime,
+) -> None:
+    connection = connected(clock, a=raw(b'data: {"jsonrpc":"2.0"}'), b=nothing)
+    errors = []
+    for method in ("a", "b"):
+        pending = connection.request(method, None, Deadline.after(2))
+        with pytest.raises(PeerError) as caught:
+            connection.settle(pending, Deadline.after(2))
+        errors.append(caught.value)
+    assert [error.unusable for error in errors] == [True, False]
+    assert "no usable answer to a within 2 s: it is a server-sent event" in errors[0].message
+    assert errors[1].message == "no answer to b within 2 s; nothing came"
 
 
 def test_an_answer_that_comes_after_a_timeout_does_not_answer_the_next_request(
