@@ -436,7 +436,9 @@ class Connection:
     def _take_noise(self, message: Message, frame: Frame) -> None:
         """What is no message at all; worth saying when nothing better comes."""
         raw = message.raw or encode(message.value)
-        problems = message.problems or batch_problems(message.value)
+        value = message.value
+        first_of_it = value[:1] if isinstance(value, list) else value
+        problems = message.problems or batch_problems(first_of_it)
         reason = problems[0].reason if problems else "no answer"
         description = f"{show(raw, 100)!r} ({reason})"
         for waiting in self._on_stream(frame.stream):

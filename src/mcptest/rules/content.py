@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from mcptest.model.content import content_types
+from mcptest.model.content_types import content_types
 from mcptest.model.message import ABSENT, Kind, json_type
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Severity, Side

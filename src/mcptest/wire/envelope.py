@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.content import content_types, unknown_content
+from mcptest.model.content_types import content_types, unknown_content
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.message import ABSENT, Flaw, Kind, Message, Problem, json_type
 from mcptest.model.revision import Revision
