@@ -12,10 +12,14 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from mcptest.model.capture import AnyRecord, Opened
 from mcptest.model.errors import UsageError
@@ -31,10 +35,30 @@ _FULL_FORM = re.compile(rb'\s*\{\s*"kind"\s*:')
 _HINT = "record one with: mcptest record --server demo --out session.jsonl"
 
 
-def open_capture(path: str) -> Iterator[SessionSource]:
+class Excerpt(msgspec.Struct, frozen=True):
+    """How much of a file is read where a few thousand records have to stand for millions.
+
+    The beginning of each session is read. Of what follows, requests of the client, answers and
+    facts of the transport are read as far as they fit, and then the end. The places of the records
+    tell where some were left out.
+    """
+
+    first: int = 5_000
+    """Of all sessions together; `least` of each in any case."""
+    least: int = 500
+    first_bytes: int = 8 * MEBIBYTE
+    telling: int = 500
+    last: int = 200
+    last_bytes: int = MEBIBYTE
+    wanted: Sequence[Collection[int]] = ()
+    """For each session, places that are read whatever stands there."""
+
+
+def open_capture(path: str, excerpt: Excerpt | None = None) -> Iterator[SessionSource]:
     """The sessions of one file, to be read one after the other. UsageError when it is no capture.
 
-    `-` is standard input. Each session must be read before the next one is asked for.
+    `-` is standard input. Each session must be read before the next one is asked for. With
+    `excerpt`, that much is read of a long one in the full form.
     """
     with _opened(path) as file:
         beginning = file.read(4096)
@@ -43,7 +67,7 @@ def open_capture(path: str) -> Iterator[SessionSource]:
         if not beginning.strip():
             raise UsageError(f"{show(name)}: the file is empty", hint=_HINT)
         if _looks_full(beginning, file):
-            yield from _full_sessions(file, name)
+            yield from _full_sessions(file, name, excerpt)
         elif beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
             yield from _public_sessions(file, name)
         else:
@@ -99,13 +123,25 @@ def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
         yield line
 
 
-def _full_sessions(file: IO[bytes], name: str) -> Iterator[SessionSource]:
-    records = decode_records(_lines(file, name), show(name))
+def _blocks(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Whole lines, many at a time."""
+    while block := file.read(MEBIBYTE):
+        if not block.endswith(b"\n"):
+            rest = file.readline(LINE_LIMIT)
+            if len(rest) >= LINE_LIMIT and not rest.endswith(b"\n"):
+                raise UsageError(f"{show(name)}: a line of more than {LINE_LIMIT} bytes")
+            block += rest
+        yield block
+
+
+def _full_sessions(file: IO[bytes], name: str, excerpt: Excerpt | None) -> Iterator[SessionSource]:
+    lines = _ExcerptLines(_blocks(file, name), excerpt) if excerpt is not None else None
+    records = decode_records(lines or _lines(file, name), show(name))
     waiting: AnyRecord | None = next(records, None)
     if waiting is None:
         raise UsageError(f"{show(name)}: no whole record in the file", hint=_HINT)
     while waiting is not None:
-        rest = _UntilNextSession(waiting, records)
+        rest = _UntilNextSession(waiting, records, lines)
         opened = waiting if type(waiting) is Opened else Opened(server_label=Path(name).name)
         yield SessionSource(
             label=opened.server_label,
@@ -125,8 +161,11 @@ def _full_sessions(file: IO[bytes], name: str) -> Iterator[SessionSource]:
 class _UntilNextSession(Iterator[tuple[int, AnyRecord]]):
     """The records of one session with their places; `next_session` is what ended it."""
 
-    def __init__(self, first: AnyRecord, records: Iterator[AnyRecord]) -> None:
+    def __init__(
+        self, first: AnyRecord, records: Iterator[AnyRecord], lines: _ExcerptLines | None
+    ) -> None:
         self.next_session: AnyRecord | None = None
+        self._lines = lines
         self._numbered = self._number(first, records)
 
     def __next__(self) -> tuple[int, AnyRecord]:
@@ -140,7 +179,120 @@ class _UntilNextSession(Iterator[tuple[int, AnyRecord]]):
             if type(record) is Opened:
                 self.next_session = record
                 return
-            yield place, record
+            yield place + (self._lines.left_out if self._lines is not None else 0), record
+
+
+_OPENED = b'{"kind":"capture"'
+_MESSAGE = b'{"kind":"message"'
+_OF_A_FLOOD = (b'{"kind":"stderr"', b'{"kind":"sse"')
+_TELLING = (b'"sender":"client"', b'"result":', b'"error":')
+_LOOKED_AT = 400
+"""Bytes of a line in which its sender and its method are found; reading all of it takes longer."""
+
+
+class _ExcerptLines(Iterator[bytes]):
+    """The lines of a capture that are worth reading. `left_out` counts the others.
+
+    They are looked at in blocks: most of a flood is passed over without taking it to pieces.
+    """
+
+    def __init__(self, blocks: Iterator[bytes], excerpt: Excerpt) -> None:
+        self.left_out = 0
+        self._excerpt = excerpt
+        self._room, self._room_bytes = excerpt.first, excerpt.first_bytes
+        self._session = -1
+        self._place = 0
+        self._telling = 0
+        self._wanted: Collection[int] = ()
+        self._end: deque[bytes] = deque()
+        self._end_bytes = 0
+        self._chosen = self._choose(blocks)
+
+    def __next__(self) -> bytes:
+        return next(self._chosen)
+
+    def _choose(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            lines = BytesIO(block).readlines()  # at newlines only, unlike `splitlines`
+            if self._is_flood(block, len(lines)):
+                kept = lines[-self._excerpt.last :]
+                self.left_out += len(lines) - len(kept)
+                self._place += len(lines)
+                for line in kept:
+                    self._put_off(line)
+                continue
+            for line in lines:
+                if self._session < 0 or line.startswith(_OPENED):
+                    yield from self._end
+                    self._begin_session()
+                if self._is_chosen(line):
+                    self._leave_out_end()
+                    yield line
+                else:
+                    self._put_off(line)
+                self._place += 1
+        yield from self._end
+
+    def _begin_session(self) -> None:
+        excerpt = self._excerpt
+        self._session += 1
+        self._end.clear()
+        self._end_bytes = self._place = self._telling = self.left_out = 0
+        self._room = max(excerpt.least, self._room)
+        self._room_bytes = max(excerpt.last_bytes, self._room_bytes)
+        wanted = excerpt.wanted
+        self._wanted = wanted[self._session] if self._session < len(wanted) else ()
+
+    @property
+    def _has_room(self) -> bool:
+        return self._room > 0 and self._room_bytes > 0
+
+    def _is_flood(self, block: bytes, lines: int) -> bool:
+        """Whether no line of a block would be chosen, by the look of all of it."""
+        if self._session < 0 or self._has_room or _OPENED in block:
+            return False
+        if any(self._place <= place < self._place + lines for place in self._wanted):
+            return False
+        if self._telling >= self._excerpt.telling:
+            return True
+        if any(mark in block for mark in _TELLING):
+            return False
+        return sum(map(block.count, (_MESSAGE, *_OF_A_FLOOD))) >= lines
+
+    def _is_chosen(self, line: bytes) -> bool:
+        if self._has_room:
+            self._room -= 1
+            self._room_bytes -= len(line)
+            return True
+        if self._place in self._wanted:
+            return True
+        tells = self._telling < self._excerpt.telling and _tells(line)
+        self._telling += tells
+        return tells
+
+    def _put_off(self, line: bytes) -> None:
+        """It is read if nothing but some more comes after it."""
+        end, most = self._end, self._excerpt
+        end.append(line)
+        self._end_bytes += len(line)
+        while len(end) > most.last or (self._end_bytes > most.last_bytes and len(end) > 1):
+            self._end_bytes -= len(end.popleft())
+            self.left_out += 1
+
+    def _leave_out_end(self) -> None:
+        self.left_out += len(self._end)
+        self._end.clear()
+        self._end_bytes = 0
+
+
+def _tells(line: bytes) -> bool:
+    """Whether a line is about what the client asked for, by the look of it."""
+    if not line.startswith(_MESSAGE):
+        return not line.startswith(_OF_A_FLOOD)
+    beginning = line[:_LOOKED_AT]
+    if b'"sender":"client"' in beginning:
+        return b'"method":' in beginning
+    return b'"result":' in beginning or b'"error":' in beginning
 
 
 def _public_sessions(file: IO[bytes], name: str) -> Iterator[SessionSource]:

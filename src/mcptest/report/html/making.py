@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
 from mcptest import __version__
 from mcptest.model.compliance import ComplianceReport
@@ -23,11 +25,15 @@ from mcptest.report.stored import AnyReport, Stored, code_of
 from mcptest.report.verdicts_json import Report, build_report, exit_code_for
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
-from mcptest.transport.capture_file import open_capture
+from mcptest.transport.capture_file import Excerpt, open_capture
+from mcptest.transport.files import is_special
 from mcptest.wire.session_source import SessionSource
 
 CAPTURES = "captures"
 LONGEST_PIN = 60
+ROOM = 20_000
+"""Records that a page shows of the captures of a command; of each there are some in any case."""
+POINTED_AT = 1_000
 
 
 class Pictures:
@@ -52,6 +58,36 @@ class Pictures:
             for _ in records:
                 pass
         self.sessions.append(session)
+
+    def excerpt(self, judged: Sequence[JudgedSession] = ()) -> Excerpt:
+        """What there is room for of the next capture, and of what was found in its sessions."""
+        shown = sum(len(session.kinds) for session in self.sessions)
+        usual = Excerpt()
+        first = max(usual.least, min(usual.first, ROOM - shown))
+        return Excerpt(
+            first=first,
+            first_bytes=usual.first_bytes * first // usual.first,
+            wanted=[_pointed_at(one) for one in judged],
+        )
+
+    def add_capture(self, path: str, *, by_rules: bool = True) -> Iterator[str]:
+        """An excerpt of a capture; what it leaves out is said, and not judged. UsageError."""
+        for source in open_capture(path, self.excerpt()):
+            self.add(source, by_rules=by_rules)
+            left_out = self.sessions[-1].left_out
+            if left_out:
+                yield _left_out(path, left_out, by_rules=by_rules)
+
+    def add_judged(self, path: str) -> None:
+        """A capture of which everything is judged. What can't be read twice is shown as a whole."""
+        if is_special(Path(path)) or path == "-":
+            for source in open_capture(path):
+                self.add(source)
+            return
+        judged = [judge(source, all_rules()) for source in open_capture(path)]
+        for one, source in zip(judged, open_capture(path, self.excerpt(judged)), strict=True):
+            self._judged[len(self.sessions)] = one
+            self.add(source, by_rules=False)
 
     def judged(self) -> Stored | None:
         """The session rules as a report of its own; each session stands for itself."""
@@ -117,12 +153,29 @@ def _pins_of_entry(entry: Entry, number: int) -> Iterator[tuple[int, Pin]]:
             yield fact.session, Pin(fact.row, rule, said, entry.outcome == "fail", number)
 
 
+def _left_out(path: str, records: int, *, by_rules: bool) -> str:
+    said = f"{path}: {records:,} records of a long session are not shown"
+    if not by_rules:
+        return said
+    return f"{said} and not judged: mcptest compliance invariants --capture {path} judges all"
+
+
+def _pointed_at(judged: JudgedSession) -> frozenset[int]:
+    """The records that findings are about, as far as a page has room for them."""
+    places = (
+        finding.record
+        for verdict in judged.verdicts
+        for finding in verdict.findings
+        if finding.record is not None
+    )
+    return frozenset(islice(places, POINTED_AT))
+
+
 def pictured(captures: Sequence[str]) -> Pictures:
-    """Read captures. UsageError for a file that is none."""
+    """Read captures: all is judged, an excerpt is shown. UsageError for a file that is none."""
     pictures = Pictures()
     for path in captures:
-        for source in open_capture(path):
-            pictures.add(source)
+        pictures.add_judged(path)
     return pictures
 
 
@@ -140,11 +193,10 @@ def page_of(
     `code` is the exit code where the command knows better than the report.
     """
     pictures = Pictures()
-    notes = []
+    notes: list[str] = []
     for path in dict.fromkeys(captures):
         try:
-            for source in open_capture(path):
-                pictures.add(source, by_rules=by_rules)
+            notes += pictures.add_capture(path, by_rules=by_rules)
         except UsageError as error:
             notes.append(f"not shown: {error.message}")
     ended = code_of(report) if code is None else ExitCode(code)

@@ -1,12 +1,14 @@
 """A session of a capture as rows of a sequence diagram: who sent what when, and what answers it.
 
-Every record is one row. The rows are columns of small values that the page holds as a whole; the
-records themselves go to `Chunks`, from which the page reads the ones that are looked at.
+Every record that was read is one row, and where some were left out, one says how many. The rows are
+columns of small values that the page holds as a whole; the records themselves go to `Chunks`, from
+which the page reads the ones that are looked at.
 """
 
 from __future__ import annotations
 
 import base64
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +28,7 @@ from mcptest.model.capture import (
     StreamEnd,
     Trouble,
 )
+from mcptest.model.limits import MEBIBYTE
 from mcptest.model.message import ABSENT, Kind, Message, id_key
 from mcptest.model.show import show
 from mcptest.report.html.embedded import Chunks
@@ -34,6 +37,9 @@ from mcptest.wire.envelope import decode, is_meant_as_message
 
 LABEL = 140
 BEGINNING = 160
+ROOM = 16 * MEBIBYTE
+SHORTENED = 64 * 1024
+"""Bytes of a message that a page holds in any case, and those of all for which it has room."""
 NOBODY, CLIENT, SERVER = 0, 1, 2
 SERVER_WORKS, CLIENT_WORKS = 1, 2
 _SENDERS = {"client": CLIENT, "server": SERVER}
@@ -69,25 +75,46 @@ class WireSession:
         self._chunks = chunks
         # The public form has no times.
         self._latencies = latencies if form == "full" else None
-        self._rows_of_place: dict[int, int] = {}
+        self._places: list[int] = []
+        self._rows: list[int] = []
+        """The rows of these places, in the same order."""
+        self.left_out = 0
+        """Records that the session has and the page does not show."""
         self._beginnings: dict[str, int] = {}
         self._open: dict[tuple[int, Any], tuple[int, str, str]] = {}
         self._pending = {CLIENT: 0, SERVER: 0}
         self._now = 0.0
 
     def watching(self, records: Iterator[tuple[int, AnyRecord]]) -> Iterator[tuple[int, AnyRecord]]:
-        """The same records, each noted on its way."""
+        """The same records, each noted on its way, up to the first that was left out."""
         for place, record in records:
             self.note(place, record)
-            yield place, record
+            if not self.left_out:  # a gap would make a session that never was
+                yield place, record
 
     def note(self, place: int, record: AnyRecord) -> None:
+        last = self._places[-1] if self._places else -1
+        if self.form == "full" and place > last + 1:
+            self._note_gap(place - last - 1, record.t)
+        if place != last:
+            self._places.append(place)
+            self._rows.append(len(self.kinds))
+        self._add(record, place)
+
+    def _note_gap(self, missing: int, t: float) -> None:
+        self.left_out += missing
+        said = f"… and {missing:,} more records, which the capture has and this page does not show"
+        self._add(Note(t=t, text=said))
+
+    def _add(self, record: AnyRecord, place: int | None = None) -> None:
         row = len(self.kinds)
-        number = self._chunks.add(_kept(record))
+        kept = _kept(record, max(SHORTENED, ROOM - self._chunks.written))
+        if self.left_out and place is not None:
+            kept["place"] = place
+        number = self._chunks.add(kept)
         if self.first < 0:
             self.first = number
         self._now = record.t * 1000
-        self._rows_of_place.setdefault(place, row)
         kind, sender, label = self._frame(row, record) if type(record) is Frame else _other(record)
         self.kinds.append(kind)
         self.senders.append(sender)
@@ -100,7 +127,11 @@ class WireSession:
 
     def row_of(self, place: int, sender: str | None = None) -> int:
         """The row of a record. An exchange of the public form has two: its request, its answer."""
-        row = self._rows_of_place.get(place, 0)
+        found = bisect_right(self._places, place) - 1
+        if found < 0:
+            return 0
+        row = self._rows[found] + (self._places[found] != place)  # or the row of the gap behind it
+        row = min(row, len(self.kinds) - 1)
         if self.form == "exchanges" and sender == "server":
             after = row + 1
             if after < len(self.senders) and self.senders[after] == SERVER:
@@ -223,16 +254,20 @@ def _exit(record: Exited) -> str:
     return f"exited with {how}{f' after {record.after}' if record.after else ''}"
 
 
-def _kept(record: AnyRecord) -> dict[str, Any]:
-    """Everything that the record says. Bytes that are no text are kept as base64."""
+def _kept(record: AnyRecord, most: int) -> dict[str, Any]:
+    """Everything that the record says, up to so many bytes. Those that are no text are base64.
+
+    `bytes` says how many there were.
+    """
     if type(record) is not Frame:
         kept: dict[str, Any] = msgspec.to_builtins(record)
         return kept
     kept = {"bytes": len(record.raw)}
+    raw = record.raw[:most]
     try:
-        kept["raw"] = record.raw.decode("utf-8")
+        kept["raw"] = raw.decode("utf-8", "strict" if raw is record.raw else "ignore")
     except UnicodeDecodeError:
-        kept["base64"] = base64.b64encode(record.raw).decode("ascii")
+        kept["base64"] = base64.b64encode(raw).decode("ascii")
     if record.stream is not None:
         kept["stream"] = record.stream
     if record.sse is not None:

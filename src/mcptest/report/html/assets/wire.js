@@ -81,7 +81,7 @@ function showRecord(row) {
   const who = ["", "client → server", "server → client"][session.senders[row]];
   const box = byId("wire-detail");
   const mate = session.mate.get(row);
-  const about = [`record ${row}`, who, clock(session.times[row]), record.bytes !== undefined && size(record.bytes), record.stream !== undefined && `HTTP exchange ${record.stream}`, record.status && `HTTP ${record.status}`].filter(Boolean);
+  const about = [`record ${record.place === undefined ? row : record.place}`, who, clock(session.times[row]), record.bytes !== undefined && size(record.bytes), record.stream !== undefined && `HTTP exchange ${record.stream}`, record.status && `HTTP ${record.status}`].filter(Boolean);
   box.replaceChildren(
     h("div", { class: "entryhead" }, h("span", { class: "badge kind-" + kind }, kind),
       mate !== undefined && h("button", { type: "button", class: "link", onclick: () => openWire(wire.session, mate) }, mate > row ? `answered after ${clock(session.times[mate] - session.times[row])}` : `answers record ${mate}`)),
