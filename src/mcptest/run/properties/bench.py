@@ -62,7 +62,8 @@ class PlayBench:
         """Raises PeerError when no server can be had any more."""
         played = self._played(steps)
         found = self.judge.broken(self.stage, played)
-        self._fresh = played.ended is not None or not self.stage.is_open
+        cut_off = bool(self.stage.reel.dropped)
+        self._fresh = played.ended is not None or not self.stage.is_open or cut_off
         self.began_anew = bool(played.scenes)
         if self._fresh:
             self.stage.drop(deaf=played.ended is Way.HANG)

@@ -64,6 +64,7 @@ class _Run:
                 timeout=order.timeout,
                 startup=order.startup,
                 should_stop=order.is_over,
+                limit=limit,
             )
         )
         self.done = Done()

@@ -226,8 +226,10 @@ class Judge:
     def _of_records(
         self, records: Sequence[AnyRecord], scene: Scene, *, ended: bool
     ) -> list[Violation]:
-        last = records[-1].t if records else 0.0
-        whole = [*records, Closed(t=last, records=len(records))]
+        whole = [*records]
+        if not scene.reel.dropped:  # nobody knows what else was said in one that was cut off
+            last = records[-1].t if records else 0.0
+            whole.append(Closed(t=last, records=len(records)))
         rules = self._rules_of_the_dead if ended else self._rules
         source = scene.reel.source(whole, self.revision.wire_version)
         found = []

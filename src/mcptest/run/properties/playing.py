@@ -115,6 +115,7 @@ def play(stage: Stage, steps: Sequence[AnyStep], owed: Callable[[Send], bool]) -
             actor.take(step)
         actor.finish()
     except PeerError as error:
+        stage.end_if_over()
         ended, detail = actor.end_of(error)
     return Played(
         ended=ended,
@@ -218,6 +219,7 @@ class _Actor:
         self, error: PeerError, step: Ask | None = None, pending: Pending | None = None
     ) -> None:
         """One request without an answer is for the rules to judge, as long as the server lives."""
+        self.stage.end_if_over()
         # Its own status where there is one: a stream that is open beside it has one, too.
         seen = self.stage.connection.last_status if pending is None else pending.status
         kind = judged_error(error, seen)

@@ -1,7 +1,8 @@
 """What went over one session: how it began, and what belongs to the example that is being played.
 
 It is the sink of the session's transport. Earlier examples are let go, so a session may serve any
-number of them; the beginning is kept, because most rules need to know what was agreed then.
+number of them; the beginning is kept, because most rules need to know what was agreed then. A
+server that floods one is cut off: what is kept then ends in the middle.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from mcptest.wire.envelope import decode
 from mcptest.wire.session_source import SessionSource
 
 _STDERR_KEPT = 20
-_MOST_BYTES = 64 * MEBIBYTE
+_ROOM = 32 * MEBIBYTE
+_RECORD_COST = 1_500
+"""Bytes that a small record takes with the message that was read from it."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
@@ -35,23 +38,26 @@ class Reel:
         self.troubled = 0
         """Things of the server that were no messages to the transport, since it began."""
         self.dropped = 0
-        self._bytes = 0
+        """Records for which there was no room. What comes after a gap would be misread."""
+        self._taken = 0
         self._into = self.beginning
         self._read: dict[int, Message] = {}
 
     def __call__(self, record: AnyRecord) -> None:
         kind = type(record)
+        size = _RECORD_COST
         if kind is Frame:
-            self._bytes += len(record.raw)  # type: ignore[union-attr]  # it is a Frame
+            size += len(record.raw)  # type: ignore[union-attr]  # it is a Frame
         elif kind is Stderr:
             self.stderr.append(record.text)  # type: ignore[union-attr]  # it is a Stderr
         elif kind is Exited:
             self.exited = record  # type: ignore[assignment]  # it is an Exited
         elif kind is Trouble:
             self.troubled += record.error not in _OUR_OWN  # type: ignore[union-attr]  # a Trouble
-        if self._bytes > _MOST_BYTES:
+        if self.dropped or (self._taken and self._taken + size > _ROOM):
             self.dropped += 1
             return
+        self._taken += size
         self._into.append(record)
 
     def has_begun(self) -> None:
@@ -61,7 +67,7 @@ class Reel:
     def next_example(self) -> None:
         self.example.clear()
         self._read.clear()
-        self._bytes = 0
+        self._taken = 0
 
     def read(self, raw: bytes) -> Message:
         """The message of a frame of this example. It is read once, however many ask for it."""

@@ -137,6 +137,7 @@ class Sending:
         except PeerError as error:
             if error.kind not in _NO_ANSWER:
                 raise
+            self.stage.end_if_over()
             if error.kind is ErrorKind.TIMEOUT:
                 self.unanswered = True
                 self.silent += called_in(step)

@@ -48,6 +48,8 @@ class Whom(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 10.0
     startup: float = 30.0
     should_stop: Callable[[], bool] | None = None
+    limit: Deadline | None = None
+    """When all of it has to end."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -190,7 +192,13 @@ class Stage:
     # -- for whoever plays -----------------------------------------------------------------
 
     def deadline(self) -> Deadline:
-        return Deadline.after(self.whom.timeout * self.patience)
+        limit, own = self.whom.limit, Deadline.after(self.whom.timeout * self.patience)
+        return own if limit is None else min(limit, own, key=lambda each: each.at)
+
+    def end_if_over(self) -> None:
+        """Raises Stopped when the whole run is to end: what failed then was given up by us."""
+        if self.whom.should_stop is not None and self.whom.should_stop():
+            raise Stopped
 
     def note_slow(self, tool: str, seconds: float) -> None:
         """A call took long. A tool that did so too often is called no more."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.run.properties.judging import Violation
 from mcptest.run.properties.playing import Steps
@@ -120,11 +121,13 @@ class Trial:
         if mark not in self._seen:
             self.shrinking += 1
             assert self.wanted is not None  # whoever calls has looked
-            self._seen[mark] = self.tried_alone(steps, self.wanted)
-        found = self._seen[mark]
-        if found is not None and (self.smallest is None or _size(steps) <= _size(self.smallest[0])):
-            self.smallest = (steps, found)
-        return found
+            found = self.tried_alone(steps, self.wanted)
+            smallest = self.smallest
+            if found is not None and (smallest is None or _size(steps) <= _size(smallest[0])):
+                self.smallest = (steps, found)
+            # Of the others the session is let go: of a server that floods, each is large.
+            self._seen[mark] = replace(found, reel=None) if found is not None else None
+        return self._seen[mark]
 
     # -- trying ----------------------------------------------------------------------------
 
