@@ -32,6 +32,8 @@ _NOTIFICATIONS_KEPT = 1_000
 _NOTIFICATION_BYTES_KEPT = 8 * MEBIBYTE
 _RESUMPTIONS = 5
 _LOOKING_UP = 0.2
+_ANSWERING = 1.0
+"""Seconds for the answers to what came at once, also when nobody waits for anything."""
 _REFUSED = 400
 _UNREADABLE_KEPT = 64 * 1024
 _MISREAD = frozenset({ErrorKind.BAD_HTTP, ErrorKind.BAD_CONTENT_TYPE, ErrorKind.BAD_SSE})
@@ -91,6 +93,8 @@ class Connection:
         self._given_up_on = IdSet()
         self._second_answers: deque[Message] = deque(maxlen=_STRAYS_KEPT)
         self._to_resume: list[tuple[Deadline, Pending]] = []
+        self._waiting_until: Deadline | None = None
+        self._answer_by: Deadline | None = None
 
     # -- sending ---------------------------------------------------------------------------
 
@@ -171,12 +175,19 @@ class Connection:
         self,
         identifier: Any,
         outcome: Mapping[str, Any],
-        deadline: Deadline,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        """Answer a request of the server's; `outcome` holds `result` or `error`."""
-        message = {"jsonrpc": "2.0", "id": identifier, **outcome}
-        self.transport.send(encode(message), deadline, headers)
+        """Answer a request of the server's; `outcome` holds `result` or `error`.
+
+        That takes from the time for what we wait for. A server that never stops asking gets no
+        answer any more when it is up.
+        """
+        if self._answer_by is None:
+            usual = Deadline.after(_ANSWERING)
+            self._answer_by = max(self._waiting_until or usual, usual, key=lambda one: one.at)
+        if not self._answer_by.expired:
+            message = {"jsonrpc": "2.0", "id": identifier, **outcome}
+            self.transport.send(encode(message), self._answer_by, headers)
 
     def raw(
         self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
@@ -229,6 +240,7 @@ class Connection:
 
     def pump(self, deadline: Deadline) -> bool:
         """Take in what has arrived, waiting if nothing has. False when the deadline passed."""
+        self._waiting_until, self._answer_by = deadline, None
         while True:
             until = self._how_long_to_wait(deadline)
             if self._before_waiting is not None:

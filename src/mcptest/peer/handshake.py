@@ -143,7 +143,7 @@ class HandshakeLifecycle:
     def _serve(self, message: Message) -> None:
         """Answer a request of the server's at once."""
         outcome = self._answers.reply_to(message, self.revision)
-        self._connection.answer(message.id, outcome, Deadline.after(10), self.headers("", None))
+        self._connection.answer(message.id, outcome, self.headers("", None))
 
     def _resume(self, pending: Pending, deadline: Deadline) -> int:
         """Take up a broken response stream where it stopped, by `Last-Event-ID`."""

@@ -113,7 +113,7 @@ class Conversation:
             outcome = self.answers.reply_to(message, self.revision)
             self._guarded(
                 lambda: self.client.connection.answer(
-                    message.id, outcome, self._deadline(), self.lifecycle.headers("", None)
+                    message.id, outcome, self.lifecycle.headers("", None)
                 )
             )
 
