@@ -11,7 +11,14 @@ from pathlib import Path
 import msgspec
 
 from mcptest.cli.compliance_options import fixtures_of, repeat_command
-from mcptest.cli.options import duration, headers_of, pairs, server_words, wanted_revision
+from mcptest.cli.options import (
+    duration,
+    headers_of,
+    pairs,
+    server_words,
+    startup_of,
+    wanted_revision,
+)
 from mcptest.model.errors import UsageError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision
@@ -92,9 +99,7 @@ def _case(
         allow_tools=tuple(arguments.allow_tool),
         fixtures={**block.fixtures, **fixtures_of(arguments)},
         timeout=timeout,
-        startup=duration(arguments.startup_timeout, "--startup-timeout")
-        if arguments.startup_timeout
-        else timeout,
+        startup=startup_of(arguments),
         corpora=corpora,
         captures=_folder(arguments.capture),
         repeat=repeat("" if arguments.from_suite is not None else asked),

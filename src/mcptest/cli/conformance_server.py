@@ -21,7 +21,7 @@ from mcptest.cli.conformance_shared import (
     published,
     required,
 )
-from mcptest.cli.options import duration, pairs, server_words, wanted_revision
+from mcptest.cli.options import duration, pairs, server_words, startup_of, wanted_revision
 from mcptest.model.errors import ExitCode, McptestError, UsageError
 from mcptest.model.masking import Masker
 from mcptest.model.revision import Revision
@@ -91,7 +91,7 @@ def _revision(arguments: argparse.Namespace, target: Target) -> tuple[Revision, 
     from mcptest.run.compliance.judging import newest_spoken
     from mcptest.run.compliance.order import Order
 
-    startup = duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout")
+    startup = startup_of(arguments)
     try:
         met = newest_spoken(Order(target=target, startup=startup))
     except McptestError as error:
@@ -133,7 +133,7 @@ def _order(
         fixtures=pairs(arguments.fixtures, "--fixture"),
         strict_fixtures=arguments.strict_fixtures,
         timeout=timeout,
-        startup=duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout"),
+        startup=startup_of(arguments),
         captures=captures,
         repeat=Masker(target.secrets).text(_repeat(arguments, revision)),
         jobs=jobs_of(arguments) if target.way == "http" else 1,

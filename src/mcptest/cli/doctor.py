@@ -19,6 +19,7 @@ from mcptest.cli.options import (
     duration,
     limit_of,
     server_words,
+    startup_of,
     wanted_revision,
 )
 from mcptest.cli.report_forms import add_html_option, captures_for_html, captures_since
@@ -114,7 +115,7 @@ def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
     from mcptest.run.compliance.order import Order
 
     timeout = duration(arguments.timeout, "--timeout")
-    startup = duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout")
+    startup = startup_of(arguments)
     return Order(
         target=target_of(server_words(arguments)),
         allow_tools=tuple(arguments.allow_tool),

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.cli.command_line import repeat_line, server_options
-from mcptest.cli.options import duration, server_words, wanted_revision
+from mcptest.cli.options import duration, server_words, startup_of, wanted_revision
 from mcptest.model.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.peer.connection import Stopped
 from mcptest.run.naming import target_of
@@ -84,7 +84,7 @@ def exploring(
     source = checked_fixture(arguments.fixture)
     named = target_of(server_words(arguments))
     timeout = duration(arguments.timeout, "--timeout")
-    startup = duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout")
+    startup = startup_of(arguments)
     copy = isolate_fixture(source) if source is not None else None
     try:
         target = _on(named, str(copy.path) if copy is not None else "")

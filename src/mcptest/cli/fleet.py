@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mcptest.cli.concluded import Views, add_report_options, conclude
 from mcptest.cli.options import (
+    USUAL_STARTUP,
     add_clean_env_option,
     add_common_options,
     duration,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from mcptest.run.interrupt import Stop
 
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
-_TIMEOUT, _AUDIT_TIMEOUT, _STARTUP = "30s", "15s", "30s"
+_TIMEOUT, _AUDIT_TIMEOUT = "30s", "15s"
 """As the commands that repeat a failure have them."""
 
 
@@ -45,7 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help=f"for each request ({_TIMEOUT}, and {_AUDIT_TIMEOUT} for each call of the audit)",
     )
-    add("--startup-timeout", metavar="T", help=f"for each start and handshake ({_STARTUP})")
+    add(
+        "--startup-timeout",
+        metavar="T",
+        help="for start and handshake (the same as --timeout)",
+    )
     add("--server-timeout", default="5m", metavar="T", help="for all of one server (5m)")
     group = parser.add_argument_group("what is good enough")
     group.add_argument("--strict", action="store_true", help="a broken SHOULD fails as well")
@@ -90,7 +95,9 @@ def _order(arguments: argparse.Namespace) -> FleetOrder:
         revision=revision.value if revision is not None else "",
         timeout=duration(arguments.timeout or _TIMEOUT, "--timeout"),
         audit_timeout=duration(arguments.timeout or _AUDIT_TIMEOUT, "--timeout"),
-        startup=duration(arguments.startup_timeout or _STARTUP, "--startup-timeout"),
+        startup=duration(
+            arguments.startup_timeout or arguments.timeout or USUAL_STARTUP, "--startup-timeout"
+        ),
         limit=duration(arguments.server_timeout, "--server-timeout"),
         strict=arguments.strict,
         min_grade=arguments.min_grade,
@@ -121,8 +128,8 @@ def _again(arguments: argparse.Namespace) -> Iterator[str]:
         yield from ("--spec-version", arguments.spec_version)
     if arguments.timeout:
         yield from ("--timeout", arguments.timeout)
-    if arguments.startup_timeout or arguments.timeout:  # there it is the same as --timeout
-        yield from ("--startup-timeout", arguments.startup_timeout or _STARTUP)
+    if arguments.startup_timeout:
+        yield from ("--startup-timeout", arguments.startup_timeout)
     if arguments.clean_env:
         yield "--clean-env"
 

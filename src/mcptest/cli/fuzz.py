@@ -31,6 +31,7 @@ from mcptest.cli.options import (
     add_server_options,
     duration,
     limit_of,
+    startup_of,
     wanted_jobs,
     wanted_revision,
 )
@@ -66,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
-    parser.set_defaults(timeout=_TIMEOUT, startup_timeout="30s", command_name="fuzz")
+    parser.set_defaults(timeout=_TIMEOUT, command_name="fuzz")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -174,7 +175,7 @@ def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Itera
                     first.target,
                     revision=wanted_revision(arguments.spec_version),
                     timeout=first.timeout,
-                    startup=duration(arguments.startup_timeout, "--startup-timeout"),
+                    startup=startup_of(arguments),
                     captures=arguments.capture / f"job-{number}" if arguments.capture else None,
                     should_stop=stop.is_over,
                 )

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.explored import Explored, add_fixture_option, exploring
 from mcptest.cli.options import add_common_options, add_server_options, duration
@@ -77,6 +79,8 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, Writt
         return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""
     starters = starters_of_audit(report, ground=explored.ground(as_variable=True), fixture=fixture)
+    if getattr(arguments, "timeout_given", False):  # their tests are run at once, as patiently
+        starters = (replace(one, timeout=arguments.timeout) for one in starters)
     server = written_server(explored.target, spec_version=arguments.spec_version)
     placed = place_starters(arguments.folder, starters, server)
     for method, reason in report.problems.items():

@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
-    parser.set_defaults(timeout="15s", startup_timeout="30s", command_name="lint", fixture=None)
+    parser.set_defaults(timeout="15s", command_name="lint", fixture=None)
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:

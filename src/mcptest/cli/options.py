@@ -23,6 +23,7 @@ FORMS = {
 """Files in further forms, by the names of their options."""
 FORMATS = ("text", "json", "agent", "tap")
 """What can stand on stdout."""
+USUAL_STARTUP = "30s"
 _MOST_JOBS = 1_000
 
 
@@ -59,10 +60,37 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         metavar="REV",
         help="auto (default), a revision such as 2025-06-18, or draft",
     )
-    group.add_argument("--timeout", default="30s", metavar="T", help="for each request (30s)")
+    group.add_argument(
+        "--timeout", default="30s", metavar="T", action=_Timeout, help="for each request (30s)"
+    )
     group.add_argument(
         "--startup-timeout", metavar="T", help="for start and handshake (the same as --timeout)"
     )
+
+
+class _Timeout(argparse.Action):
+    """`--timeout T`; whether it was given decides how long a start may take."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.timeout = values
+        namespace.timeout_given = True
+
+
+def startup_of(arguments: argparse.Namespace) -> float:
+    """Seconds for start and handshake: as `--startup-timeout` says, else as `--timeout` does.
+
+    Where neither is given, a start may take 30 s, also where a request may take less.
+    """
+    text = arguments.startup_timeout
+    if not text and getattr(arguments, "timeout_given", False):
+        text = arguments.timeout
+    return duration(text or USUAL_STARTUP, "--startup-timeout")
 
 
 def add_clean_env_option(add: Callable[..., Any], who: str = "the server") -> None:

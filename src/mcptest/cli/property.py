@@ -20,6 +20,7 @@ from mcptest.cli.options import (
     add_server_options,
     duration,
     server_words,
+    startup_of,
     wanted_jobs,
     wanted_revision,
 )
@@ -57,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser)
     add_server_options(parser)
     add_common_options(parser)
-    parser.set_defaults(timeout=_TIMEOUT, startup_timeout="30s", command_name="property")
+    parser.set_defaults(timeout=_TIMEOUT, command_name="property")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -159,7 +160,7 @@ def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> Propert
         database=None if arguments.no_database else arguments.database or FOLDER,
         captures=arguments.output or arguments.capture,
         timeout=duration(arguments.timeout, "--timeout"),
-        startup=duration(arguments.startup_timeout, "--startup-timeout"),
+        startup=startup_of(arguments),
         strict=arguments.strict,
         fail_fast=arguments.fail_fast,
         jobs=_jobs(arguments),

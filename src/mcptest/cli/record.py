@@ -15,6 +15,7 @@ from mcptest.cli.options import (
     add_server_options,
     duration,
     server_words,
+    startup_of,
     wanted_revision,
 )
 from mcptest.model.errors import ExitCode, McptestError, PeerError, UsageError
@@ -107,7 +108,7 @@ def _recording(arguments: argparse.Namespace, target: Target) -> Recording:
         form=arguments.format,
         revision=wanted_revision(arguments.spec_version),
         timeout=duration(arguments.timeout, "--timeout"),
-        startup=duration(arguments.startup_timeout or arguments.timeout, "--startup-timeout"),
+        startup=startup_of(arguments),
         wishes=Wishes(
             calls=tuple(_call(word) for word in arguments.call), reads=tuple(arguments.read)
         ),
