@@ -98,7 +98,8 @@ def _results(
 ) -> list[TestResult]:
     results: list[TestResult] = []
     if lanes.invariants is not None and not stop.is_set():
-        results += run_invariants_lane(lanes.invariants, captures, kept=kept)
+        limit = settings.timeout
+        results += run_invariants_lane(lanes.invariants, captures, kept=kept, limit=limit)
     if lanes.compliance is not None and not stop.is_set():
         how = _lane_settings(arguments, settings, before, stop, kept=kept)
         with listening(arguments) as tell:

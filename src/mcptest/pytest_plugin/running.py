@@ -149,7 +149,11 @@ class SuiteRuns:
                 finally:
                     job.release()  # only then the capture is complete
             captures = sorted(folder.glob("*.jsonl"))
-            return list(run_invariants_lane(lanes.invariants, captures, kept=False))
+            return list(
+                run_invariants_lane(
+                    lanes.invariants, captures, kept=False, limit=self._settings.timeout
+                )
+            )
 
     def judge_server(self, lanes: Lanes) -> Iterator[TestResult]:
         """The `compliance:` lane."""

@@ -30,6 +30,8 @@ from mcptest.transport.target import Target
 SESSION = "session"
 _SHOWN = 300
 _CALLS_TOLD = 20
+_JUDGING = 3.0
+"""Seconds for judging a session that took all the time there is."""
 
 
 class Interception(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
         # An agent that does not wait for us to judge a long session gets what is known by then.
         interrupted = False
         try:
-            results += _invariant_results(wanted, recorder)
+            results += _invariant_results(wanted, recorder, _time_to_judge(wanted, began))
         except KeyboardInterrupt:
             interrupted = True
     report = RunReport(
@@ -89,6 +91,12 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
     )
     shown = tuple(_shown(call, masker) for call in trace.calls[:_CALLS_TOLD])
     return Intercepted(report, shown, _code(report, passed, trace))
+
+
+def _time_to_judge(wanted: Interception, began: float) -> float | None:
+    """What the session left of the limit, and a moment in any case."""
+    patience = wanted.passage.patience
+    return None if patience is None else max(_JUDGING, began + patience - time.monotonic())
 
 
 def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
@@ -185,7 +193,9 @@ def _result(
     )
 
 
-def _invariant_results(wanted: Interception, recorder: Recorder) -> Iterator[TestResult]:
+def _invariant_results(
+    wanted: Interception, recorder: Recorder, limit: float | None
+) -> Iterator[TestResult]:
     if not wanted.invariants or not recorder.kept:
         return
     from mcptest.run.lanes_invariants import run_invariants_lane
@@ -193,7 +203,8 @@ def _invariant_results(wanted: Interception, recorder: Recorder) -> Iterator[Tes
 
     block = InvariantsBlock(strict=wanted.strict)
     place = recorder.written_to
-    yield from run_invariants_lane(block, [place], kept=wanted.capture is not None)
+    kept = wanted.capture is not None
+    yield from run_invariants_lane(block, [place], kept=kept, limit=limit)
 
 
 # -- what is told --------------------------------------------------------------------------

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mcptest.model.capture import AnyRecord
+from mcptest.model.deadline import Deadline
 from mcptest.model.errors import UsageError
 from mcptest.model.results import FailedCheck, Proof, Status, TestResult
+from mcptest.model.show import show
 from mcptest.model.verdict import Outcome, Severity, Verdict
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declare import Rule
@@ -16,6 +19,9 @@ from mcptest.suite.invariants_block import InvariantsBlock
 from mcptest.transport.capture_file import open_capture
 
 INVARIANTS = "invariants"
+_LOOKING_UP = 1_000
+"""Records between two looks at the clock."""
+_UNJUDGED_TOLD = 5
 _FROM_WORST = (
     Outcome.FAIL,
     Outcome.PASS,
@@ -23,6 +29,25 @@ _FROM_WORST = (
     Outcome.NOT_OBSERVED,
     Outcome.NOT_APPLICABLE,
 )
+
+
+class _InTime(Iterator[tuple[int, AnyRecord]]):
+    """Records up to a deadline. A session that ends there is judged as one that was cut short."""
+
+    def __init__(self, records: Iterator[tuple[int, AnyRecord]], deadline: Deadline | None) -> None:
+        self._records = records
+        self._deadline = deadline
+        self.read = 0
+        self.cut_off = False
+
+    def __next__(self) -> tuple[int, AnyRecord]:
+        due = self.read % _LOOKING_UP == 0 and self.read > 0
+        if due and self._deadline is not None and self._deadline.expired:
+            self.cut_off = True
+            raise StopIteration
+        record = next(self._records)
+        self.read += 1
+        return record
 
 
 @dataclass(slots=True)
@@ -44,16 +69,29 @@ class _Seen:
 
 
 def run_invariants_lane(
-    block: InvariantsBlock, captures: Sequence[Path], *, kept: bool
+    block: InvariantsBlock, captures: Sequence[Path], *, kept: bool, limit: float | None = None
 ) -> Iterator[TestResult]:
     """One result for each rule that the sessions exercised, and for each that was asked for.
 
-    `kept`: the captures stay, so a failure may name its file.
+    `kept`: the captures stay, so a failure may name its file. `limit`: seconds for each capture;
+    what is not judged by then is a failure of its own.
     """
-    seen = _judged(block, captures)
+    unjudged: list[str] = []
+    seen = _judged(block, captures, limit, unjudged)
     told = [_result(one, block, kept=kept) for one in seen if _is_worth_telling(one, block)]
     yield from told
-    if not told:
+    if unjudged:
+        advice = "mcptest compliance invariants --capture FILE judges all of a capture"
+        detail = "\n  ".join((*unjudged[:_UNJUDGED_TOLD], advice))
+        yield TestResult(
+            name=INVARIANTS,
+            status=Status.FAIL,
+            detail=detail,
+            kind="timeout",
+            file=block.place.file,
+            line=block.place.line,
+        )
+    if not told and not unjudged:
         yield TestResult(
             name=INVARIANTS,
             status=Status.SKIP,
@@ -63,19 +101,31 @@ def run_invariants_lane(
         )
 
 
-def _judged(block: InvariantsBlock, captures: Iterable[Path]) -> list[_Seen]:
+def _judged(
+    block: InvariantsBlock, captures: Iterable[Path], limit: float | None, unjudged: list[str]
+) -> list[_Seen]:
     rules = [rule for rule in all_rules() if not block.rules or rule.id in block.rules]
     seen = {rule.id: _Seen(rule) for rule in rules}
     for path in captures:
-        for verdict in _verdicts(path, rules):
+        for verdict in _verdicts(path, rules, limit, unjudged):
             seen[verdict.rule].add(verdict, str(path))
     return list(seen.values())
 
 
-def _verdicts(path: Path, rules: list[Rule]) -> Iterator[Verdict]:
+def _verdicts(
+    path: Path, rules: list[Rule], limit: float | None, unjudged: list[str]
+) -> Iterator[Verdict]:
+    deadline = Deadline.after(limit) if limit is not None else None
     try:
         for source in open_capture(str(path)):
-            yield from judge(source, rules).verdicts
+            records = _InTime(source.records, deadline)
+            yield from judge(replace(source, records=records), rules).verdicts
+            if records.cut_off:
+                unjudged.append(
+                    f"only the first {records.read:,} records of {show(source.label, 80)} were "
+                    f"judged, which took {limit:g} s"
+                )
+                return
     except UsageError:
         # Nothing was said: the server did not start, and the test that needed it says so.
         return
