@@ -43,7 +43,9 @@ __all__ = [
 
 _REQUESTS_KEPT = 1_000
 _STDERR_KEPT = 20
-_LATE_KEPT = 100
+_LATE_BYTES = 1024 * 1024
+_LATE_COST = 10_240
+"""What a small line counts for: of those a hundred are kept."""
 _HEAD = 80
 """Where the method stands in a message of ours."""
 _SHOWN_OF_AN_ANSWER = 64 * 1024
@@ -60,6 +62,7 @@ class Witness:
         """The beginning of what the server sent last."""
         self._requests: deque[bytes] = deque(maxlen=_REQUESTS_KEPT)
         self.is_closing = False
+        self._late_bytes = 0
         self.late: list[bytes] = []
         """What the server still sent when nobody took it in any more."""
 
@@ -67,7 +70,8 @@ class Witness:
         if type(record) is Frame:
             if record.sender == "server":
                 self.last_answer = record.raw[:_SHOWN_OF_AN_ANSWER]
-                if self.is_closing and len(self.late) < _LATE_KEPT:
+                if self.is_closing and self._late_bytes < _LATE_BYTES:
+                    self._late_bytes += len(record.raw) + _LATE_COST
                     self.late.append(record.raw)
             elif b'"method":' in record.raw[:_HEAD]:  # no answers of ours, of which many may come
                 self._requests.append(record.raw)

@@ -50,6 +50,8 @@ class Excerpt(msgspec.Struct, frozen=True):
     telling: int = 500
     last: int = 200
     last_bytes: int = MEBIBYTE
+    longest: int = 4 * MEBIBYTE
+    """Bytes of a record; a longer one is left out."""
     wanted: Sequence[Collection[int]] = ()
     """For each session, places that are read whatever stands there."""
 
@@ -123,19 +125,24 @@ def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
         yield line
 
 
-def _blocks(file: IO[bytes], name: str) -> Iterator[bytes]:
-    """Whole lines, many at a time."""
+def _blocks(file: IO[bytes], longest: int) -> Iterator[bytes]:
+    """Whole lines, many at a time. An empty one stands for each that is longer than `longest`."""
     while block := file.read(MEBIBYTE):
-        if not block.endswith(b"\n"):
-            rest = file.readline(LINE_LIMIT)
-            if len(rest) >= LINE_LIMIT and not rest.endswith(b"\n"):
-                raise UsageError(f"{show(name)}: a line of more than {LINE_LIMIT} bytes")
-            block += rest
-        yield block
+        if block.endswith(b"\n"):
+            yield block
+            continue
+        rest = file.readline(longest)
+        if rest.endswith(b"\n") or len(rest) < longest:
+            yield block + rest
+            continue
+        yield block[: block.rfind(b"\n") + 1] + b"\n"
+        del block
+        while len(rest) >= longest and not rest.endswith(b"\n"):
+            rest = file.readline(longest)
 
 
 def _full_sessions(file: IO[bytes], name: str, excerpt: Excerpt | None) -> Iterator[SessionSource]:
-    lines = _ExcerptLines(_blocks(file, name), excerpt) if excerpt is not None else None
+    lines = _ExcerptLines(_blocks(file, excerpt.longest), excerpt) if excerpt is not None else None
     records = decode_records(lines or _lines(file, name), show(name))
     waiting: AnyRecord | None = next(records, None)
     if waiting is None:
@@ -225,7 +232,10 @@ class _ExcerptLines(Iterator[bytes]):
                 if self._session < 0 or line.startswith(_OPENED):
                     yield from self._end
                     self._begin_session()
-                if self._is_chosen(line):
+                if line == b"\n":
+                    self._leave_out_end()
+                    self.left_out += 1
+                elif self._is_chosen(line):
                     self._leave_out_end()
                     yield line
                 else:

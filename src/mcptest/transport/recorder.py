@@ -35,7 +35,8 @@ from mcptest.wire.capture_codec import encode_records
 PARTIAL = ".partial"
 """Added to the name while a capture is being written; what a kill leaves behind is readable."""
 _GATHERED = 512
-"""Records that are held back at the most. Transports bound what comes between two waits."""
+_GATHERED_BYTES = 1024 * 1024
+"""Records that are held back at the most, and what is in them."""
 _EVIDENCE = frozenset({HttpRequest, Stderr, Exited})
 
 
@@ -57,6 +58,7 @@ class Recorder:
         self._masker = masker or Masker()
         self._room = limits.capture_bytes
         self._gathered: list[AnyRecord] = []
+        self._gathered_bytes = 0
         self._records = 0
         self._last_t = 0.0
         self.dropped = 0
@@ -104,17 +106,18 @@ class Recorder:
         if type(record) is Frame:
             self.messages += 1
             self.kept = True
+            self._gathered_bytes += len(record.raw)
         else:
             self.kept = self.kept or type(record) in _EVIDENCE
         self._gathered.append(record)
-        if len(self._gathered) >= _GATHERED:
+        if len(self._gathered) >= _GATHERED or self._gathered_bytes > _GATHERED_BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Hand everything gathered to the operating system."""
         if not self._gathered:
             return
-        gathered, self._gathered = self._gathered, []
+        gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
         pending = memoryview(b"".join(self._lines_that_fit(gathered)))
         if self.error is not None:
             return

@@ -25,7 +25,7 @@ from mcptest.report.stored import AnyReport, Stored, code_of
 from mcptest.report.verdicts_json import Report, build_report, exit_code_for
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
-from mcptest.transport.capture_file import Excerpt, open_capture
+from mcptest.transport.capture_file import LINE_LIMIT, Excerpt, open_capture
 from mcptest.transport.files import is_special
 from mcptest.wire.session_source import SessionSource
 
@@ -59,15 +59,19 @@ class Pictures:
                 pass
         self.sessions.append(session)
 
-    def excerpt(self, judged: Sequence[JudgedSession] = ()) -> Excerpt:
-        """What there is room for of the next capture, and of what was found in its sessions."""
+    def excerpt(self, judged: Sequence[JudgedSession] | None = None) -> Excerpt:
+        """What there is room for of the next capture.
+
+        Of one that was judged, what was found in its sessions, and the longest messages as well.
+        """
         shown = sum(len(session.kinds) for session in self.sessions)
         usual = Excerpt()
         first = max(usual.least, min(usual.first, ROOM - shown))
         return Excerpt(
             first=first,
             first_bytes=usual.first_bytes * first // usual.first,
-            wanted=[_pointed_at(one) for one in judged],
+            longest=usual.longest if judged is None else LINE_LIMIT,
+            wanted=[_pointed_at(one) for one in judged or ()],
         )
 
     def add_capture(self, path: str, *, by_rules: bool = True) -> Iterator[str]:

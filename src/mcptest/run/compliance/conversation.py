@@ -15,6 +15,7 @@ from mcptest import __version__
 from mcptest.model.capture import Frame, Trouble
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import MEBIBYTE
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
@@ -45,6 +46,7 @@ _AFTER_THE_FENCE = 0.25
 _WHOLE = 0.99
 """The share of the timeout that counts as all of it: clocks are not that exact."""
 _KEPT = 1_000
+_KEPT_BYTES = 4 * MEBIBYTE
 _REFUSED = 400
 _CLOSING = 2.0
 AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
@@ -82,6 +84,7 @@ class Conversation:
         """It lives, and answers nothing any more."""
         self.notifications: list[Any] = []
         self.asked: list[Any] = []
+        self._unasked_bytes = 0
         self.said: list[Said] = []
         """What was sent and waited for, in this order, so that it can be done again."""
         self._own_lifecycle: Lifecycle | None = None
@@ -102,12 +105,17 @@ class Conversation:
             self._take_notification(message)
 
     def _take_notification(self, message: Message) -> None:
-        if len(self.notifications) < _KEPT:
+        if len(self.notifications) < _KEPT and self._has_room_for(message):
             self.notifications.append(message.value)
+
+    def _has_room_for(self, message: Message) -> bool:
+        """Whether what came unasked is still little enough to be kept as values."""
+        self._unasked_bytes += len(message.raw)
+        return self._unasked_bytes <= _KEPT_BYTES
 
     def _take_request(self, message: Message) -> None:
         method, params = message.method or "", message.params
-        if len(self.asked) < _KEPT:
+        if len(self.asked) < _KEPT and self._has_room_for(message):
             self.asked.append({"method": method, "params": params})
         if self.revision.era is Era.HANDSHAKE:
             outcome = self.answers.reply_to(message, self.revision)
