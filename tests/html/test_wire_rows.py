@@ -114,3 +114,34 @@ def test_each_session_of_a_file_is_drawn_by_itself(tmp_path: Path) -> None:
     pictures = pictured([str(path)])
     assert [session.label for session in pictures.sessions] == ["a", "b"]
     assert [session.first for session in pictures.sessions] == [0, 2]
+
+
+def test_a_gap_has_one_row_that_says_how_much_is_missing() -> None:
+    session = WireSession("x", "x.jsonl", "stdio", "full", Chunks("wire"))
+    note = frame("server", '{"jsonrpc":"2.0","method":"notifications/message"}')
+    for place in (0, 1, 2, 50_000, 50_001):
+        session.note(place, note)
+    assert session.left_out == 49_997
+    assert session.kinds == ["notification"] * 3 + ["note"] + ["notification"] * 2
+    assert session.labels[3].startswith("… and 49,997 more records")
+    assert [session.row_of(place) for place in (2, 40_000, 50_000, 50_001)] == [2, 3, 4, 5]
+
+
+def test_a_session_is_judged_up_to_the_first_record_that_is_left_out() -> None:
+    session = WireSession("x", "x.jsonl", "stdio", "full", Chunks("wire"))
+    note = frame("server", '{"jsonrpc":"2.0","method":"notifications/message"}')
+    records = iter([(0, note), (1, note), (9, note), (10, note)])
+    assert [place for place, _ in session.watching(records)] == [0, 1]
+    assert len(session.kinds) == 5
+
+
+def test_a_long_message_is_cut_once_the_page_has_many_bytes() -> None:
+    chunks = Chunks("wire")
+    session = WireSession("x", "x.jsonl", "stdio", "full", chunks)
+    large = frame("server", json.dumps({"data": "x" * 6_000_000}))
+    for place in range(20):
+        session.note(place, large)
+    kept = [json.loads(block)[0] for block in (*chunks.blocks, b"[" + chunks._waiting[0] + b"]")]
+    assert {one["bytes"] for one in kept} == {len(large.raw)}
+    assert len(kept[0]["raw"]) == len(large.raw)
+    assert len(kept[-1]["raw"]) == 64 * 1024

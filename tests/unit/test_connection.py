@@ -459,3 +459,38 @@ def test_facts_of_streams_that_nobody_follows_are_survived(clock: VirtualTime) -
         return [HttpResponse(stream=99, status=500), StreamEnd(stream=99), *result(1)(sent)]
 
     assert ask(connected(clock, "http", m=stray)).result == 1
+
+
+# -- requests of the server ----------------------------------------------------------------
+
+ASKED = {"jsonrpc": "2.0", "id": "s", "method": "ping"}
+
+
+def answering(connection: Connection, clock: VirtualTime, seconds: float) -> None:
+    """Answer what the server asks; each answer takes so long."""
+
+    def answer(request: Any) -> None:
+        connection.answer(request.id, {"result": {}})
+        clock.now += seconds
+
+    connection.on_request = answer
+
+
+def test_answers_take_from_the_time_for_what_we_wait_for(clock: VirtualTime) -> None:
+    connection = connected(clock, m=nothing)
+    answering(connection, clock, 2.0)
+    for _ in range(50):
+        connection.transport.deliver(ASKED)
+    begun = clock.now
+    assert failure(connection, seconds=5.0).kind is ErrorKind.TIMEOUT
+    answers = [one for one in connection.transport.sent if one.method is None]
+    assert len(answers) == 3, "then the time is up"
+    assert clock.now - begun == 3 * 2.0 + 47 * 2.0  # nothing was sent, whoever was asked
+
+
+def test_a_look_at_what_came_still_answers_it(clock: VirtualTime) -> None:
+    connection = connected(clock)
+    answering(connection, clock, 0.0)
+    connection.transport.deliver(ASKED)
+    connection.pump(Deadline.after(0))
+    assert [one.message["id"] for one in connection.transport.sent] == ["s"]

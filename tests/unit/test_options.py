@@ -6,7 +6,14 @@ import argparse
 
 import pytest
 
-from mcptest.cli.options import add_server_options, duration, pairs, server_words, wanted_revision
+from mcptest.cli.options import (
+    add_server_options,
+    duration,
+    pairs,
+    server_words,
+    startup_of,
+    wanted_revision,
+)
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision
 
@@ -65,3 +72,24 @@ def test_auto_means_find_out() -> None:
 def test_a_bad_duration_names_its_option() -> None:
     with pytest.raises(UsageError, match=r"^--timeout: not a duration: 'soon'$"):
         duration("soon", "--timeout")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("", 30.0),
+        ("--timeout 2s", 2.0),
+        ("--timeout 15s", 15.0),
+        ("--timeout 2m", 120.0),
+        ("--startup-timeout 5s", 5.0),
+        ("--timeout 2s --startup-timeout 1m", 60.0),
+        ("--startup-timeout 1m --timeout 2s", 60.0),
+    ],
+)
+def test_a_start_takes_no_longer_than_a_request_may_unless_it_is_said(
+    words: str, seconds: float
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_server_options(parser)
+    parser.set_defaults(timeout="15s")
+    assert startup_of(parser.parse_args(words.split())) == seconds

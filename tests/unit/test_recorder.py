@@ -246,3 +246,12 @@ def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
     recorder = recorded(tmp_path / "capture.jsonl", HELLO)
     recorder.close()
     assert len(lines_of(recorder.path)) == 3
+
+
+def test_large_messages_are_not_held_back(tmp_path: Path) -> None:
+    path = tmp_path / "capture.jsonl"
+    with Recorder(path) as recorder:
+        recorder.begin(label="server", transport="stdio", peer="server")
+        recorder(HELLO)
+        recorder(Frame(sender="server", raw=b'{"data":"%b"}' % (b"x" * 2_000_000)))
+        assert path.with_name(path.name + ".partial").stat().st_size > 2_000_000

@@ -191,7 +191,8 @@ class _UntilNextSession(Iterator[tuple[int, AnyRecord]]):
 
 _OPENED = b'{"kind":"capture"'
 _MESSAGE = b'{"kind":"message"'
-_OF_A_FLOOD = (b'{"kind":"stderr"', b'{"kind":"sse"')
+_OTHERS = (b'{"kind":"stderr"', b'{"kind":"sse"', b'{"kind":"exit"', b'{"kind":"end"')
+"""Facts that come in floods, or at the end, which is read anyway."""
 _TELLING = (b'"sender":"client"', b'"result":', b'"error":')
 _LOOKED_AT = 400
 """Bytes of a line in which its sender and its method are found; reading all of it takes longer."""
@@ -267,7 +268,7 @@ class _ExcerptLines(Iterator[bytes]):
             return True
         if any(mark in block for mark in _TELLING):
             return False
-        return sum(map(block.count, (_MESSAGE, *_OF_A_FLOOD))) >= lines
+        return sum(map(block.count, (_MESSAGE, *_OTHERS))) >= lines
 
     def _is_chosen(self, line: bytes) -> bool:
         if self._has_room:
@@ -298,7 +299,7 @@ class _ExcerptLines(Iterator[bytes]):
 def _tells(line: bytes) -> bool:
     """Whether a line is about what the client asked for, by the look of it."""
     if not line.startswith(_MESSAGE):
-        return not line.startswith(_OF_A_FLOOD)
+        return not line.startswith(_OTHERS)
     beginning = line[:_LOOKED_AT]
     if b'"sender":"client"' in beginning:
         return b'"method":' in beginning

@@ -27,8 +27,8 @@ from mcptest.wire.envelope import decode, is_meant_as_message
 from mcptest.wire.http_rules import may_say_anything
 from mcptest.wire.session_source import SessionSource
 
-_ROOM = 48 * MEBIBYTE
-_RECORD_COST = 400
+_ROOM = 32 * MEBIBYTE
+_RECORD_COST = 200
 _STDERR_KEPT = 20
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
