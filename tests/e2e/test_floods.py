@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "fuzz": ("fuzz", *TIMEOUT, "--html", "r.html", "--max-time", "10s"),
     "property": ("property", *TIMEOUT, "--html", "r.html", "--max-time", "10s", "--no-database"),
     "record": ("record", *TIMEOUT, "--out", "c.jsonl"),
-    "compliance": ("compliance", "run", *TIMEOUT, *REPORTS, "--rule", "PROTO-001"),
+    "compliance": ("compliance", "run", *TIMEOUT, *REPORTS),
     "doctor": ("doctor", *TIMEOUT, "--to", "draft", "--html", "r.html", "--max-time", "10s"),
 }
 

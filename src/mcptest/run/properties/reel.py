@@ -18,9 +18,9 @@ from mcptest.wire.envelope import decode
 from mcptest.wire.session_source import SessionSource
 
 _STDERR_KEPT = 20
-_ROOM = 32 * MEBIBYTE
+_ROOM = 24 * MEBIBYTE
 _RECORD_COST = 6_000
-"""What any record counts for: of small ones five thousand are kept, which are judged in a moment."""
+"""What any record counts for: of small ones four thousand are kept, which are judged in a moment."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
