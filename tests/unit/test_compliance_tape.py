@@ -181,3 +181,13 @@ def test_the_rules_with_a_session_of_their_own_exist() -> None:
     assert known >= ALSO_WHEN_RUDE
     assert known >= ON_THE_TOUR_ONLY
     assert not ALSO_WHEN_RUDE & ON_THE_TOUR_ONLY
+
+
+def test_a_flood_on_stderr_leaves_room_for_messages() -> None:
+    tape = Tape("a", room=Room(300_000))
+    for number in range(10_000):
+        tape(Stderr(text=f"line {number}"))
+    tape(server(b"{}"))
+    assert tape.dropped == 0
+    assert tape.records[-1] == server(b"{}")
+    assert tape.stderr[-1] == "line 9999"

@@ -30,6 +30,8 @@ from mcptest.wire.session_source import SessionSource
 _ROOM = 32 * MEBIBYTE
 _RECORD_COST = 200
 _STDERR_KEPT = 20
+_STDERR_ON_TAPE = 1_000
+"""Lines on a tape, on which no rule looks at them: a server that floods stderr costs no verdict."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
@@ -66,6 +68,7 @@ class Tape:
         self.troubles: dict[int, Trouble] = {}
         self.ended: set[int] = set()
         self._room = room or Room()
+        self._stderr_lines = 0
         self._looked_at = 0
         self._unusable: list[bytes] = []
 
@@ -73,6 +76,10 @@ class Tape:
         if self.recorder is not None:
             self.recorder(record)
         self._index(record)
+        if type(record) is Stderr:
+            self._stderr_lines += 1
+            if self._stderr_lines > _STDERR_ON_TAPE:
+                return
         size = _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
         if self.dropped or size > self._room.left:  # a gap would make a session that never was
             self.dropped += 1

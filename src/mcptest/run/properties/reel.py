@@ -20,7 +20,7 @@ from mcptest.wire.session_source import SessionSource
 _STDERR_KEPT = 20
 _ROOM = 24 * MEBIBYTE
 _RECORD_COST = 6_000
-"""What any record counts for: of small ones four thousand are kept, which are judged in a moment."""
+"""What any record counts for: four thousand small ones are kept, which are judged in a moment."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
