@@ -1,5 +1,6 @@
 """The entry point. `--version` is answered before anything is imported."""
 
+import os
 import sys
 
 TYPE_CHECKING = False  # as in `typing`, which is not imported before the first server is started
@@ -15,20 +16,34 @@ def main() -> int:
     """Run the command line and return its exit code."""
     words = sys.argv[1:]
     if words in (["--version"], ["-V"], ["version"]):
-        from mcptest import __version__
+        return _tell_version()
+    from mcptest.cli.beginning import leave_on_signals
 
-        sys.stdout.write(f"mcptest {__version__}\n")
-        return 0
+    leave_on_signals()
     import gc
 
     gc.set_threshold(_OBJECTS_BEFORE_A_COLLECTION)
     try:
-        return _run(words)
+        code = _run(words)
     except KeyboardInterrupt:  # while we were still busy with ourselves
         sys.stderr.write("mcptest: interrupted\n")
-        return _INTERRUPTED
+        code = _INTERRUPTED
     finally:
         gc.freeze()  # the interpreter need not look for garbage once more before it ends
+    leave_on_signals(code)
+    return code
+
+
+def _tell_version() -> int:
+    from mcptest import __version__
+
+    try:
+        os.write(1, f"mcptest {__version__}\n".encode())
+    except OSError as error:
+        if sys.stderr is not None:
+            sys.stderr.write(f"mcptest: can't write the output: {error.strerror}\n")
+        return 1
+    return 0
 
 
 def _run(words: "Sequence[str]") -> int:

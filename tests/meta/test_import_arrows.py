@@ -95,6 +95,7 @@ def test_the_root_imports_nothing_but_the_command_line() -> None:
     assert names == {
         "mcptest.__version__",
         "mcptest.cli.app.run",
+        "mcptest.cli.beginning.leave_on_signals",
         "mcptest.cli.beginning.run_suites",
     }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +24,7 @@ from mcptest.model.errors import ErrorKind, McptestError, PeerError, UsageError
 @pytest.fixture(autouse=True)
 def _signals() -> Iterator[None]:
     """`run` takes over signals, as a program may; a test gives them back."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.getsignal(number) for number in numbers]
     yield
     for number, handler in zip(numbers, before, strict=True):
@@ -179,35 +181,92 @@ def test_the_installed_command_is_the_same_program() -> None:
     assert done.stdout == f"mcptest {__version__}\n"
 
 
+LOST = {
+    ">/dev/full": "can't write the output: No space left on device",
+    ">&-": "can't write the output: it is closed",
+    "|true": "the reader of the output left before its end: Broken pipe",
+}
+REMEDY = "  the results are not complete there; give the output a place that can hold it\n"
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command whose output goes to one of these places."""
+
+    def run(where: str, *argv: str) -> subprocess.CompletedProcess[str]:
+        command = shlex.join([sys.executable, "-m", "mcptest", *argv])
+        words = ["sh", "-c", f"exec {command} {where if where != '|true' else ''}"]
+        reading, writing = os.pipe()
+        os.close(reading)
+        out = writing if where == "|true" else subprocess.PIPE
+        try:
+            return subprocess.run(
+                words, stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, cwd=tmp_path
+            )
+        finally:
+            os.close(writing)
+
+    return run
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("words", [(), ("run",), ("lint",), ("compliance", "run")])
-def test_an_output_that_can_not_be_written_is_said_and_is_no_success(
-    words: tuple[str, ...],
+@pytest.mark.parametrize("where", LOST)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("run", "--help"),
+        ("compliance", "run", "--help"),
+        ("explain", "INV-003"),
+        ("schema", "suite"),
+        ("completion", "bash"),
+        ("audit", "--server", "demo", "--json"),
+        ("lint", "--server", "demo", "--format", "json"),
+    ],
+    ids=" ".join,
+)
+def test_an_output_that_got_lost_is_said_and_is_no_success(
+    words: tuple[str, ...], where: str, into: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "mcptest", *words, "--help"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = into(where, *words)
     assert done.returncode == 1
-    assert done.stderr == "mcptest: can't write the output: No space left on device\n"
+    assert done.stderr.endswith(f"mcptest: {LOST[where]}\n{REMEDY}")
+    assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_left_is_no_defect_of_ours() -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    command = [sys.executable, "-m", "mcptest", "--help"]
-    try:
-        done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60
-        )
-    finally:
-        os.close(writing)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("where", LOST)
+def test_a_run_whose_output_got_lost_still_writes_its_other_reports(
+    where: str, tmp_path: Path, into: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (tmp_path / "s.yaml").write_text(
+        "assert: {tool: echo, args: {text: hi}, expect: {not_error: true}}\n"
+    )
+    for form in ([], ["--json"]):
+        report = tmp_path / f"report{len(form)}.json"
+        done = into(where, "run", "s.yaml", "--server", "demo", *form, "--json-file", str(report))
+        assert (done.returncode, LOST[where] in done.stderr) == (1, True)
+        assert json.loads(report.read_bytes())["results"][0]["status"] == "PASS"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("where", [">/dev/full", ">&-", ">&- 2>&-"])
+def test_a_version_that_can_not_be_written_is_no_success(
+    where: str, into: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = into(where, "--version")
     assert done.returncode == 1
-    assert done.stderr == ""
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == ("2>&-" not in where)
 
 
-def test_closed_standard_streams_do_no_harm() -> None:
-    script = f'exec "{sys.executable}" -m mcptest --help <&- >&- 2>&-'
-    assert subprocess.run(["sh", "-c", script], timeout=60).returncode == 0
+def test_diagnostics_that_can_not_be_written_do_no_harm(
+    into: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    for where in ("2>&-", "<&- 2>&-", "2>/dev/full"):
+        done = into(where, "audit", "--server", "demo", "--json")
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["score"] > 0
 
 
 @pytest.mark.parametrize(

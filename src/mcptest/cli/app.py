@@ -11,7 +11,6 @@ import contextlib
 import errno
 import functools
 import importlib
-import io
 import os
 import re
 import sys
@@ -19,8 +18,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, cast
 
-from mcptest.cli.beginning import be_interrupted_by_signals
+from mcptest.cli.output import code_with_output, say_lost, take_over_streams
 from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.transport.bare_signals import interrupt_on_signals
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("mcptest.cli.run", "run suites: call servers and check their answers"),
@@ -153,12 +153,11 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 def run(argv: Sequence[str]) -> int:
     """Run one command line; every error that is somebody's fault ends here as one message."""
     debug = "--debug" in _split_at_dashes(argv)[0]
-    _make_streams_usable()
-    be_interrupted_by_signals()
+    take_over_streams()
     try:
-        code = _dispatch(argv)
-        sys.stdout.flush()
-        return code
+        return code_with_output(_dispatch(argv))
+    except SystemExit as leaving:  # argparse, after the help
+        return code_with_output(int(leaving.code or ExitCode.OK))
     except McptestError as error:
         if debug:
             _show_traceback()
@@ -176,7 +175,7 @@ def run(argv: Sequence[str]) -> int:
             return _say_defect(error, debug=debug)
         # A report that could not be written is said, and is no success.
         _abandon_stdout()
-        sys.stderr.write(f"mcptest: can't write the output: {error.strerror}\n")
+        say_lost(error)
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for a user
         return _say_defect(error, debug=debug)
@@ -196,19 +195,6 @@ def _show_traceback() -> None:
     import traceback
 
     traceback.print_exc()
-
-
-def _make_streams_usable() -> None:
-    """Whoever started us may have closed them, or chosen an encoding that lacks our letters."""
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:  # the next file that is opened would become our stdout
-            os.open(os.devnull, os.O_RDWR)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115 - for good
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115 - for good
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _abandon_stdout() -> None:
@@ -236,6 +222,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     own, command = _split_at_dashes(argv[1:])
     arguments = parser.parse_args(own)
     arguments.server_command = command
+    interrupt_on_signals()
     return _module_of(name).run(arguments)
 
 

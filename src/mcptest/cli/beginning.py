@@ -5,14 +5,18 @@ Imports next to nothing: a run that is the same as the last one starts its first
 
 from __future__ import annotations
 
-from mcptest.transport.bare_signals import signal
+from mcptest.transport.bare_signals import (
+    ASKING_US_TO_GO,
+    interrupt_on_signals,
+    leave_on_signals,
+    signal,
+)
+
+__all__ = ["leave_on_signals", "run_suites"]
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
-
-_ASKING_US_TO_GO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_suites(words: Sequence[str]) -> int:
@@ -21,9 +25,9 @@ def run_suites(words: Sequence[str]) -> int:
 
     try:
         if this_run.is_known(words):
-            be_interrupted_by_signals()
+            interrupt_on_signals()
             # whoever asks us to go is heard when it is known what there is to take down
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, _ASKING_US_TO_GO)
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, ASKING_US_TO_GO)
             try:
                 this_run.start_early()
             finally:
@@ -33,17 +37,3 @@ def run_suites(words: Sequence[str]) -> int:
         return run(words)
     finally:
         this_run.end_unused()
-
-
-def be_interrupted_by_signals() -> None:
-    """Whatever asks us to go: children are ended, what was seen is kept."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        try:
-            if signal.getsignal(number) == signal.SIG_DFL:  # else it is ignored, as under nohup
-                signal.signal(number, interrupt)
-        except ValueError:  # only the main thread may, and nobody else is one
-            return

@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from mcptest.cli.options import add_common_options, duration
+from mcptest.cli.output import standard_output
 from mcptest.cli.run import (
     chosen_tests,
     names_a_server,
@@ -31,7 +32,7 @@ from mcptest.report.watch_screen import WatchScreen
 from mcptest.run.head_start import with_a_head_start
 from mcptest.run.interrupt import Stop, stopping_on_signals
 from mcptest.run.last_run import FOLDER
-from mcptest.run.selection import Selection, parse_shard
+from mcptest.run.selection import Selection, parse_pattern, parse_shard
 from mcptest.run.settings import Settings
 from mcptest.run.suite_run import run_suite
 from mcptest.run.watching import Watch, Watching
@@ -132,6 +133,9 @@ def _watch(watch: Watch, screen: WatchScreen) -> int:
             watching.interrupt()
 
         stop.on_set = end
+        output = standard_output()
+        if output is not None:
+            output.when_lost = watching.interrupt  # nobody sees any more what flips
         if stop.is_set():  # it came before anyone could be told
             end()
         watching.go()
@@ -205,7 +209,7 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 
         only = failed_last_time()
     return Selection(
-        pattern=arguments.pattern,
+        pattern=parse_pattern(arguments.pattern),
         tags=tuple(arguments.tag),
         shard=parse_shard(arguments.shard) if arguments.shard else None,
         only=only,
