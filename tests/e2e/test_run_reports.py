@@ -196,8 +196,8 @@ def assert_hidden(text: str, where: object) -> None:
         assert spelling not in text, where
 
 
-def test_variables_are_filled_in_with_defaults_and_unset_ones_are_said(site: Site) -> None:
-    env = {"A": "${GIVEN}", "B": "${ABSENT:-fallback}", "C": "[${ABSENT}]"}
+def test_variables_are_filled_in_with_defaults(site: Site) -> None:
+    env = {"A": "${GIVEN}", "B": "${ABSENT:-fallback}", "C": "[${ABSENT:-}]"}
     tests = [
         {"name": "a", "assert": call("env", {"equals": "value"}, name="A")},
         {"name": "b", "assert": call("env", {"equals": "fallback"}, name="B")},
@@ -205,7 +205,34 @@ def test_variables_are_filled_in_with_defaults_and_unset_ones_are_said(site: Sit
     ]
     done = site.run(site.suite(tests, server=server(env=env)), GIVEN="value")
     assert done.code == 0, done.said
-    assert done.out.count("the variable ABSENT is not set") == 1
+
+
+@pytest.mark.parametrize("written", ["${ABSENT}", "a $ABSENT b"])
+def test_a_variable_that_is_not_set_stops_the_run_before_it_begins(
+    site: Site, written: str
+) -> None:
+    tests = [{"name": "a", "assert": call("env", {"equals": ""}, name="A")}]
+    suite = site.suite(tests, server=server(env={"A": written}))
+    done = site.run(suite)
+    assert done.code == 2, done.said
+    assert "the variable ABSENT is not set, and server.env.A needs it" in done.err
+    assert f"{suite}:" in done.err
+    assert "${ABSENT:-}" in done.err
+    assert site.run(suite, ABSENT="").code in (0, 1), "set, though to nothing"
+    assert site.run(suite, "--env", "A=").code == 0, "the command line says it"
+
+
+def test_a_variable_of_a_test_that_is_skipped_need_not_be_set(site: Site) -> None:
+    needs = {"env": {"A": "${ABSENT}"}}
+    tests = [
+        {"name": "a", "assert": call("env", {"equals": "x"}, name="A")}
+        | {"server": server(**needs), "skip_unless_env": "ABSENT"},
+        {"name": "b", "assert": call("env", {"equals": "x"}, name="A")}
+        | {"server": server(**needs), "skip": True},
+        {"name": "c", "assert": call("env", {"equals": "(unset)"}, name="B"), "server": server()},
+    ]
+    done = site.run(site.suite(tests))
+    assert done.code == 0, done.said
 
 
 def test_a_secret_is_hidden_in_everything_that_is_written(site: Site) -> None:

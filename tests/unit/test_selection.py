@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.model.errors import UsageError
-from mcptest.run.selection import Selection, only_this, parse_shard, select
+from mcptest.run.selection import Selection, only_this, parse_pattern, parse_shard, select
 from mcptest.suite.model import Expect, Place, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
 
@@ -44,3 +44,32 @@ def test_everything_that_is_asked_for_must_hold() -> None:
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not a shard"):
         parse_shard(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message", "column"),
+    [
+        ("and and (", "a name is expected before 'and'", 0),
+        ("read and", "a name is expected after 'and'", 8),
+        ("read or or write", "a name is expected before 'or'", 8),
+        ("read AND not", "a name is expected after 'not'", 12),
+        ("or", "a name is expected before 'or'", 0),
+        ("not and x", "a name is expected before 'and'", 4),
+        ("   ", "it is blank", 0),
+    ],
+)
+def test_a_pattern_that_can_not_be_understood_is_refused_with_its_place(
+    pattern: str, message: str, column: int
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_pattern(pattern)
+    first, shown, caret = caught.value.message.splitlines()
+    assert first == f"-k: {message}"
+    assert (shown, caret) == (f"  {pattern}", f"  {' ' * column}^")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "read", "read (slow)", "a and not b or c", "is not it", "=and and ("]
+)
+def test_a_pattern_that_can_be_understood_stays_as_it_is(pattern: str) -> None:
+    assert parse_pattern(pattern) == pattern

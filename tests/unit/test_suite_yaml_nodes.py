@@ -11,6 +11,7 @@ from mcptest.suite.yaml_nodes import (
     DEEPEST,
     LARGEST_FILE,
     MOST_NODES,
+    MOST_WRITTEN,
     Listing,
     Mapping,
     Node,
@@ -165,8 +166,12 @@ def test_a_merge_bomb_is_refused_by_what_it_stands_for() -> None:
 
 
 def test_a_file_with_too_many_values_is_refused() -> None:
-    with pytest.raises(YamlError, match="more than 100,000 values"):
-        read_nodes("[" + "x," * (MOST_NODES + 1) + "]")
+    with pytest.raises(YamlError, match="more than 1,000,000 values"):
+        read_nodes("[" + "x," * (MOST_WRITTEN + 1) + "]")
+
+
+def test_values_that_are_written_out_are_no_bomb() -> None:
+    read_nodes("[" + "x," * (2 * MOST_NODES) + "]")
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:

@@ -110,7 +110,6 @@ def _case(
         order=order if block.needs_server else None,
         every_revision=every,
         corpora=corpora,
-        notes=tuple(f"warning: {text}" for text in server.warnings),
         repeat=repeat,
     )
 
@@ -143,7 +142,7 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Case:
         file = show(str(arguments.from_suite), 200)
         return Case(block, arguments.server_label or file, corpora=corpora)
     server = server_of_suite(lanes.server, _choice(arguments), "")
-    server = SuiteServer(server.target, block.spec_version or server.revision, server.warnings)
+    server = SuiteServer(server.target, block.spec_version or server.revision)
     case = _case(arguments, corpora, block, server)
     note = "only the tests that --rule names were run, and no gate"
     return Case(

@@ -28,19 +28,17 @@ from mcptest.cli.suite_options import (
 )
 from mcptest.model.errors import ExitCode, UsageError
 from mcptest.model.show import show
-from mcptest.run.choosing import ServerChoice, chosen_target
+from mcptest.run.choosing import ServerChoice, check_variables, chosen_target
 from mcptest.run.fixture import checked_fixture
 from mcptest.run.interrupt import Stop, stopping_on_signals
-from mcptest.run.selection import Selection, only_this, parse_shard, select
-from mcptest.run.settings import Numbered, RunOptions, Settings
+from mcptest.run.selection import Selection, only_this, parse_pattern, parse_shard, select
+from mcptest.run.settings import Numbered, RunOptions, Settings, skip_reason
 from mcptest.suite.fingerprint import Fingerprint
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.problems import render as render_problem
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
-    from pathlib import Path
-
     from mcptest.model.results import RunReport, Suggestion
     from mcptest.report.baseline import Baseline
     from mcptest.report.terminal import Style
@@ -122,7 +120,7 @@ def chosen_tests(
     for problem in (*loaded.problems, *loaded.warnings):
         sys.stderr.write(render_problem(problem) + "\n")
     selection = Selection(
-        pattern=arguments.pattern,
+        pattern=parse_pattern(arguments.pattern),
         tags=tuple(arguments.tag),
         shard=parse_shard(arguments.shard) if arguments.shard else None,
         only=_failed_last_time() if arguments.last_failed else None,
@@ -195,7 +193,9 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
     if choice.is_given:
         chosen_target(choice)
     if choice.captures is not None:
-        make_folder(choice.captures)
+        from mcptest.transport.files import claim_folder
+
+        claim_folder(choice.captures)
     by_file: dict[str, list[Test]] = {}
     for test in loaded.suite.tests:
         by_file.setdefault(test.place.file, []).append(test)
@@ -211,13 +211,6 @@ def settings_of(arguments: argparse.Namespace, loaded: LoadedSuite) -> Settings:
     )
 
 
-def make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"can't keep captures in {folder}: {error.strerror}") from None
-
-
 def carry_out(
     arguments: argparse.Namespace,
     tests: Sequence[Test],
@@ -226,6 +219,8 @@ def carry_out(
     stop: Stop,
     lanes: Sequence[Lanes] = (),
 ) -> RunReport:
+    servers = [test.server for test in tests if skip_reason(test) is None]
+    check_variables((*servers, *(lane.server for lane in lanes)), settings.choice)
     if lanes:
         from mcptest.cli.run_lanes import with_lanes
 

@@ -5,18 +5,23 @@ On the way to the first start of a server, so it imports little.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from mcptest.model.errors import UsageError
+from mcptest.model.show import show
 from mcptest.run.naming import ServerWords, target_of
-from mcptest.suite.model import ServerSpec
+from mcptest.suite.environment import ResolvedServer, resolve
+from mcptest.suite.model import Place, ServerSpec
+from mcptest.suite.problems import Problem, SuiteError
 from mcptest.suite.templates import fill_in
 from mcptest.transport.target import DEMO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from mcptest.transport.target import Target
@@ -65,6 +70,50 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
         clean_env=choice.clean_env or spec.clean_env,
     )
     return _in_docker(target, spec.docker or choice.docker, fixture)
+
+
+def resolved_server(spec: ServerSpec, choice: ServerChoice) -> ResolvedServer:
+    """With the caller's environment filled in. SuiteError when a variable is not set."""
+    resolved = resolve(_without_what_is_given(spec, choice), os.environ)
+    if resolved.unset:
+        raise SuiteError(_unset_variables(spec, resolved.unset))
+    return resolved
+
+
+def check_variables(specs: Iterable[ServerSpec | None], choice: ServerChoice) -> None:
+    """SuiteError for every variable that is not set, before any server is started."""
+    problems: dict[Problem, None] = {}
+    for spec in {id(one): one for one in specs}.values():
+        if spec is not None and _may_refer(spec):
+            resolved = resolve(_without_what_is_given(spec, choice), os.environ)
+            problems.update(dict.fromkeys(_unset_variables(spec, resolved.unset)))
+    if problems:
+        raise SuiteError(list(problems))
+
+
+def _may_refer(spec: ServerSpec) -> bool:
+    texts = (spec.url, spec.cwd or "", *spec.env.values(), *spec.headers.values())
+    return any("$" in text for text in texts)
+
+
+def _without_what_is_given(spec: ServerSpec, choice: ServerChoice) -> ServerSpec:
+    """What the command line says instead needs no variable."""
+    env = {name: value for name, value in spec.env.items() if name not in dict(choice.env)}
+    given = dict(choice.headers)
+    headers = {name: value for name, value in spec.headers.items() if name not in given}
+    return replace(spec, env=env, headers=headers)
+
+
+def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> list[Problem]:
+    place = spec.place or Place("")
+    return [
+        Problem(
+            place,
+            f"the variable {show(name, 60)} is not set, and {show(where, 80)} needs it",
+            hint=f"set it, or write ${{{show(name, 60)}:-}} where nothing will do",
+        )
+        for name, where in unset.items()
+    ]
 
 
 def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:

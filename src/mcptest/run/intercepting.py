@@ -144,6 +144,8 @@ def _trajectory_results(wanted: Interception, trace: Trace, masker: Masker) -> I
             reason = "not a trajectory: mcptest run runs it"
         if reason is not None:
             yield _result(test, Status.SKIP, reason)
+        elif not trace.messages:
+            yield _result(test, Status.SKIP, "not observed: no message went by")
         elif trace.left_out:
             kept = len(trace.calls)
             reason = f"not judged: {trace.left_out} calls came after the {kept} that are kept"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from mcptest.model.errors import UsageError
 from mcptest.model.revision import Revision, parse_revision
-from mcptest.run.choosing import ServerChoice, target_for
-from mcptest.suite.environment import resolve
+from mcptest.run.choosing import ServerChoice, resolved_server, target_for
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.templates import fill_server, variables_of
 from mcptest.transport.target import Target
@@ -23,7 +21,6 @@ class SuiteServer:
     target: Target
     revision: Revision | None
     """What the suite or the command line says; None: find out."""
-    warnings: tuple[str, ...] = ()
 
 
 def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str) -> SuiteServer:
@@ -34,14 +31,14 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
             "the server needs {{fixture}}, which has no value here",
             hint="mcptest run --config FILE --fixture DIR gives it one",
         )
-    resolved = resolve(spec, os.environ)
+    resolved = resolved_server(spec, choice)
     filled = fill_server(resolved.server, variables_of(fixture, {}))
     target = target_for(filled, choice, fixture)
     # What came from the environment is secret, whether it is in a header or not.
     target = replace(target, referenced=(*target.referenced, *sorted(resolved.secrets)))
     asked = choice.spec_version or filled.spec_version
     revision = None if asked == "auto" else parse_revision(asked)
-    return SuiteServer(target, revision, resolved.warnings)
+    return SuiteServer(target, revision)
 
 
 def _uses_fixture(spec: ServerSpec) -> bool:

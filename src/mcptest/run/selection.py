@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from mcptest.model.errors import UsageError
+from mcptest.model.show import show
 from mcptest.suite.model import Test
 
 
@@ -73,8 +74,40 @@ def only_this(test: Test, others: Sequence[Test]) -> str:
     """A pattern that chooses this test and, if it can be done, none of the others in its file."""
     pattern = Selection(pattern=test.name)
     chosen = [each for each in others if each is test or _wanted(each, pattern)]
-    plain = not test.name.startswith("=") and test.name.strip() and _wanted(test, pattern)
+    is_pattern = not test.name.startswith("=") and _misplaced(test.name) is None
+    plain = is_pattern and test.name.strip() and _wanted(test, pattern)
     return test.name if plain and chosen == [test] else f"={test.name}"
+
+
+def parse_pattern(text: str) -> str:
+    """The pattern as it is. UsageError, with its place, for one that can't be understood."""
+    wrong = None if text.startswith("=") or not text else _misplaced(text)
+    if wrong is None:
+        return text
+    at, message = wrong
+    shown = show(text, 200)
+    caret = " " * min(len(show(text[:at], 200)), len(shown))
+    raise UsageError(
+        f"-k: {message}\n  {shown}\n  {caret}^",
+        hint="names are joined by and, or, not; behind = stands the whole name of one test",
+    )
+
+
+def _misplaced(text: str) -> tuple[int, str] | None:
+    """Where a name is missing, and what is said about it."""
+    before = ""
+    wants_name = True
+    for word in re.finditer(r"\S+", text):
+        joins = word[0].lower() if word[0].lower() in ("and", "or") else ""
+        if joins and wants_name:
+            return word.start(), f"a name is expected before {joins!r}"
+        if joins or (wants_name and word[0].lower() == "not"):
+            wants_name, before = True, word[0]
+        else:
+            wants_name = False
+    if not wants_name:
+        return None
+    return len(text.rstrip()), f"a name is expected after {before!r}" if before else "it is blank"
 
 
 def parse_shard(text: str) -> tuple[int, int]:

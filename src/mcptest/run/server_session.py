@@ -77,7 +77,6 @@ class ServerSession:
     def _launch(self) -> None:
         settings, test = self._settings, self._item.test
         understood, process = self._begin()
-        settings.memory.warn(*understood.warnings)
         target = understood.target
         self.masker = masker_for(target, understood.secrets)
         self.label = _label(target, self.masker)

@@ -5,14 +5,12 @@ On the way to the first server, so it imports little.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from mcptest.model.show import show
-from mcptest.run.choosing import ServerChoice, target_for
-from mcptest.suite.environment import resolve
+from mcptest.run.choosing import ServerChoice, resolved_server, target_for
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.templates import fill_server, variables_of
 
@@ -39,7 +37,6 @@ class Understood(msgspec.Struct, frozen=True):
     server: ServerSpec
     target: Target
     secrets: frozenset[str]
-    warnings: tuple[str, ...]
 
 
 def prepare_ground(source: str | Path | None, choice: ServerChoice) -> Ground:
@@ -64,7 +61,7 @@ def ground_on(copy: FixtureCopy) -> Ground:
 
 def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:
     """Fill in the environment, then the templates. May raise UsageError."""
-    resolved = resolve(spec, os.environ)
+    resolved = resolved_server(spec, choice)
     filled = fill_server(resolved.server, variables_of(fixture, {}))
     target = target_for(filled, choice, fixture)
-    return Understood(filled, target, resolved.secrets, resolved.warnings)
+    return Understood(filled, target, resolved.secrets)

@@ -1,7 +1,7 @@
 """`${VAR}`, `${VAR:-default}` and `$VAR` in what a server is given, from the caller's environment.
 
 Pure: the environment is handed in. What was used is told, because it may be secret; what was
-missing is told too, because an empty key explains many a failing test.
+missing is told too, because nobody should be given an empty key without a word.
 """
 
 from __future__ import annotations
@@ -39,13 +39,6 @@ class Expansion:
         """Replace only `${…}`, where a bare dollar sign has a meaning of its own, as in URLs."""
         return text if "${" not in text else re.sub(_BRACED, self._value_for(where), text)
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return tuple(
-            f"the variable {show(name, 60)} is not set; {show(where, 80) or 'it'} gets nothing"
-            for name, where in self.unset.items()
-        )
-
     def _value_for(self, where: str) -> Callable[[re.Match[str]], str]:
         def value(reference: re.Match[str]) -> str:
             if reference.group() == "$$":
@@ -66,11 +59,12 @@ class Expansion:
 
 
 class ResolvedServer(msgspec.Struct, frozen=True):
-    """A server as it is started or reached, and what must be hidden and said about it."""
+    """A server as it is started or reached, what must be hidden, and what is missing."""
 
     server: ServerSpec
     secrets: frozenset[str]
-    warnings: tuple[str, ...]
+    unset: Mapping[str, str]
+    """Variables that are not set, each with where it was asked for first."""
 
 
 def reference_problem(text: str) -> str | None:
@@ -97,7 +91,7 @@ def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
         url=expand.braced(server.url, "server.url"),
         cwd=None if server.cwd is None else expand.braced(server.cwd, "server.cwd"),
     )
-    return ResolvedServer(resolved, _secrets(expand.used, headers), expand.warnings)
+    return ResolvedServer(resolved, _secrets(expand.used, headers), expand.unset)
 
 
 def _secrets(used: Mapping[str, str], headers: Mapping[str, str]) -> frozenset[str]:

@@ -22,8 +22,8 @@ class AuditLogError(ValueError):
 def read_audit_log(lines: Iterable[str | bytes]) -> tuple[TraceEntry, ...]:
     """The calls in a JSONL log: each line an object with `tool` and `args`.
 
-    Objects that name no tool are other events of the log and are left out; a log of nothing but
-    such lines is not a trace, and says so. Raises AuditLogError.
+    Objects that name no tool are other events of the log and are left out. A log without any call
+    is no evidence: that a tool is absent from it proves nothing. Raises AuditLogError.
     """
     calls: list[TraceEntry] = []
     others = 0
@@ -37,8 +37,9 @@ def read_audit_log(lines: Iterable[str | bytes]) -> tuple[TraceEntry, ...]:
             calls.append(TraceEntry(tool, _arguments(event)))
         else:
             others += 1
-    if others and not calls:
-        raise AuditLogError(f"audit log: none of its {others} events names a tool")
+    if not calls:
+        found = f"none of its {others} events names a tool" if others else "it holds no event"
+        raise AuditLogError(f"{found}, so nothing was observed")
     return tuple(calls)
 
 

@@ -18,6 +18,9 @@ from mcptest.model.show import show
 
 DEEPEST = 100
 MOST_NODES = 100_000
+"""What the aliases of a file may stand for."""
+MOST_WRITTEN = 1_000_000
+"""Values that are written out: some 50,000 tests."""
 LARGEST_FILE = 16 * MEBIBYTE
 TAGS = "tag:yaml.org,2002:"
 _QUOTE_BRACES = "a text that starts with {{ needs quotes"
@@ -169,6 +172,8 @@ class _Builder:
         self.anchors: dict[str, _Anchored | None] = {}
         """None while the anchored collection is still open."""
         self.count = 0
+        """Values, with those that aliases stand for."""
+        self.from_aliases = 0
         self.root: Node | None = None
 
     def build(self, parser: Any) -> Node | None:
@@ -196,15 +201,14 @@ class _Builder:
         if self.root is not None:
             raise _at(event, "a second document", hint="one file holds one document")
 
-    def _counted(self, event: _Event, nodes: int = 1) -> None:
-        self.count += nodes
-        if self.count > MOST_NODES:
-            raise _at(event, f"the file stands for more than {MOST_NODES:,} values")
+    def _counted(self, event: _Event) -> None:
+        self.count += 1
+        if self.count - self.from_aliases > MOST_WRITTEN:
+            hint = "split it into several files"
+            raise _at(event, f"the file holds more than {MOST_WRITTEN:,} values", hint=hint)
 
     def _scalar(self, event: _Event) -> None:
-        self.count += 1
-        if self.count > MOST_NODES:
-            self._counted(event, 0)
+        self._counted(event)
         start, end = event.start_mark, event.end_mark
         line, column = start.line, start.column
         plain, quoted = event.implicit
@@ -263,7 +267,10 @@ class _Builder:
             raise _at(event, f"*{show(name, 60)} stands inside of what it names")
         if len(self.open) + anchored.height > DEEPEST:
             raise _at(event, f"nested more than {DEEPEST} deep")
-        self._counted(event, anchored.size)
+        self.count += anchored.size
+        self.from_aliases += anchored.size
+        if self.from_aliases > MOST_NODES:
+            raise _at(event, f"the aliases of the file stand for more than {MOST_NODES:,} values")
         self._place(anchored.node, anchored.height)
 
     def _place(self, node: Node, height: int) -> None:
