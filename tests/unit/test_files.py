@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.model.errors import UsageError
-from mcptest.transport.files import is_special, replace_file
+from mcptest.transport.files import claim_folder, is_special, replace_file
 from mcptest.transport.recorder import Recorder
 
 
@@ -94,3 +96,30 @@ def test_links_that_lead_in_a_circle_are_told_and_left_alone(tmp_path: Path) -> 
             write()
     assert [each.name for each in tmp_path.iterdir()] == ["link"]
     assert link.is_symlink()
+
+
+CLAIMING = """
+import sys
+from pathlib import Path
+from mcptest.transport.files import claim_folder
+claim_folder(Path(sys.argv[1]))
+print("claimed", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_folder_for_captures_belongs_to_one_process_until_it_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "wire"
+    with subprocess.Popen(
+        [sys.executable, "-c", CLAIMING, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"claimed\n"
+        with pytest.raises(UsageError, match="another mcptest keeps its captures in") as caught:
+            claim_folder(folder)
+        assert "--capture" in caught.value.hint
+        other.kill()
+        other.wait()
+    claim_folder(folder)
+    claim_folder(folder)
+    assert list(folder.iterdir()) == []

@@ -114,10 +114,10 @@ def test_a_member_of_the_wrong_kind_is_an_error(tmp_path: Path, member: dict[str
 
 
 def test_a_folder_or_a_pipe_is_no_scorecard(tmp_path: Path) -> None:
-    assert "not a regular file" in str(refused(tmp_path))
+    assert "it is a folder, not a file" in str(refused(tmp_path))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "not a regular file" in str(refused(pipe))
+    assert "it is a pipe, not a file" in str(refused(pipe))
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:

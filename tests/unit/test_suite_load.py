@@ -142,7 +142,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     put(tmp_path, a=GOOD)
     os.mkfifo(tmp_path / "b.yaml")
 
-    assert refused(tmp_path) == ["can't be read: not a regular file"]
+    assert refused(tmp_path) == ["can't be read: it is a pipe, not a file"]
 
 
 def test_the_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
@@ -226,3 +226,10 @@ def test_the_environment_of_a_server_that_is_replaced_is_still_used(tmp_path: Pa
     put(tmp_path, a=GOOD.replace("command: s", "command: s, env: {A: '{{fixture}}'}"))
     with pytest.raises(SuiteError, match="fixture"):
         load_suites([str(tmp_path)], server_given=True)
+
+
+def test_one_file_may_hold_many_tests(tmp_path: Path) -> None:
+    row = "  - {name: t%d, assert: {tool: add, args: {a: %d, b: 2}, expect: {not_error: true}}}"
+    rows = "\n".join(row % (n, n) for n in range(7_000))
+    (tmp_path / "s.yaml").write_text(f"server: {{command: x}}\ntests:\n{rows}\n")
+    assert len(load_suites([str(tmp_path)]).suite.tests) == 7_000

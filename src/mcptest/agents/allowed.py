@@ -14,6 +14,7 @@ import msgspec
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
 from mcptest.run.naming import DEFAULT_CONFIG, ServerWords, target_of
+from mcptest.transport.input_file import read_input
 from mcptest.transport.target import Target
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-[^}]*)?\}")
@@ -109,10 +110,11 @@ def _entry(name: str, config: Path | None) -> Mapping[str, Any] | None:
         path = Path(DEFAULT_CONFIG)
         if not path.is_file():
             return None
+    data = read_input(path, "the configuration")
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"can't read {path}: {error}") from None
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
     servers = document.get("mcpServers") if isinstance(document, dict) else None
     entry = servers.get(name) if isinstance(servers, dict) else None
     return entry if isinstance(entry, dict) else None

@@ -149,6 +149,11 @@ def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> Propert
     options += ["--timeout", arguments.timeout] if arguments.timeout != _TIMEOUT else []
     options += ["--database", str(arguments.database)] if arguments.database else []
     repeat = Masker(target.secrets).text(repeat_command(arguments, *options))
+    from mcptest.transport.files import claim_folder
+
+    captures = arguments.output or arguments.capture
+    if captures is not None:
+        claim_folder(captures)
     return PropertyOrder(
         target=target,
         revision=wanted_revision(arguments.spec_version),
@@ -158,7 +163,7 @@ def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> Propert
         max_time=duration(arguments.max_time, "--max-time"),
         allow_tools=tuple(arguments.allow_tool),
         database=None if arguments.no_database else arguments.database or FOLDER,
-        captures=arguments.output or arguments.capture,
+        captures=captures,
         timeout=duration(arguments.timeout, "--timeout"),
         startup=startup_of(arguments),
         strict=arguments.strict,

@@ -13,12 +13,15 @@ from mcptest.cli.options import FORMS, add_common_options, add_file_options
 from mcptest.cli.report_forms import add_html_option
 from mcptest.cli.unwritten import say_unwritten
 from mcptest.model.errors import ExitCode, UsageError
+from mcptest.model.limits import MEBIBYTE
 from mcptest.model.show import show
+from mcptest.transport.input_file import read_input
 
 if TYPE_CHECKING:
     from mcptest.model.results import RunReport
     from mcptest.report.stored import Stored
 
+LARGEST_REPORT = 256 * MEBIBYTE
 _FORMS = ("junit", "markdown", "json_file", "badge")
 
 
@@ -72,11 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _read(file: str) -> list[Stored]:
     from mcptest.report.stored_any import read_any
 
+    data = read_input(file, "the report", largest=LARGEST_REPORT)
     try:
-        return read_any(Path(file).read_bytes(), file)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"can't read {show(file, 300)}: {reason}") from None
+        return read_any(data, file)
+    except ValueError as error:
+        raise UsageError(f"can't read the report {show(file, 400)}: {error}") from None
 
 
 def _missing(stored: Sequence[Stored]) -> list[Stored]:

@@ -14,6 +14,7 @@ from mcptest.model.scorecard import SCORECARD_FORMAT, Scorecard, scorecard_of
 from mcptest.model.show import show
 from mcptest.report.results_json import as_json, decode
 from mcptest.transport.files import is_special, replace_file
+from mcptest.transport.input_file import read_bounded, unreadable
 
 LARGEST_SCORECARD = 16 * MEBIBYTE
 _T = TypeVar("_T")
@@ -75,18 +76,13 @@ def refuse_other_file(path: Path, named: str, what: str) -> None:
 
 def _bytes_of(path: Path, hint: str) -> bytes | None:
     try:
-        if not path.is_file():  # a pipe would never end
-            if not path.exists():
-                return None
-            raise UsageError(f"can't read {show(str(path), 400)}: not a regular file", hint=hint)
-        with path.open("rb") as file:
-            data = file.read(LARGEST_SCORECARD + 1)
+        data = read_bounded(path, LARGEST_SCORECARD, pipes=False)
+    except FileNotFoundError:
+        return None
     except OSError as error:
-        said = error.strerror or str(error)
-        raise UsageError(f"can't read {show(str(path), 400)}: {said}", hint=hint) from None
-    if len(data) > LARGEST_SCORECARD:
-        limit = LARGEST_SCORECARD // MEBIBYTE
-        raise UsageError(f"{show(str(path), 400)} is larger than {limit} MiB", hint=hint)
+        refused = unreadable(path, "", error)
+        refused.hint = hint
+        raise refused from None
     return data.removeprefix(b"\xef\xbb\xbf")
 
 

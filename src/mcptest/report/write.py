@@ -11,7 +11,8 @@ import msgspec
 
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.results import RunReport
-from mcptest.transport.files import replace_file
+from mcptest.transport.files import is_special, open_special, replace_file, write_whole
+from mcptest.transport.input_file import read_bounded, read_input
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,10 +75,7 @@ def stored_baseline(wanted: Wanted) -> Baseline | None:
     """The baseline to compare with. UsageError when it can't be read: nothing was run yet."""
     if wanted.baseline is None:
         return None
-    try:
-        data = wanted.baseline.read_bytes()
-    except OSError as error:
-        raise UsageError(f"can't read the baseline {wanted.baseline}: {error.strerror}") from None
+    data = read_input(wanted.baseline, "the baseline")
     from mcptest.report.baseline import read_baseline
 
     return read_baseline(data, str(wanted.baseline))
@@ -128,8 +126,14 @@ def append_to_step_summary(text: str) -> list[str]:
     if not path:
         return []
     try:
-        with open(path, "ab") as file:  # noqa: PTH123 - few runs have one
-            file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        descriptor = open_special(path) if is_special(path) else os.open(path, flags, 0o666)
+        try:
+            write_whole(descriptor, text.encode("utf-8", "backslashreplace") + b"\n")
+        finally:
+            os.close(descriptor)
+    except UsageError as error:
+        return [f"report not written: the step summary: {error.message}"]
     except OSError as error:
         return [f"report not written: the step summary {path}: {error.strerror}"]
     return []
@@ -148,6 +152,6 @@ def _earlier(path: Path) -> Baseline | None:
     from mcptest.report.baseline import read_baseline
 
     try:
-        return read_baseline(path.read_bytes(), str(path)) if path.is_file() else None
+        return read_baseline(read_bounded(path, pipes=False), str(path))
     except (OSError, UsageError):
         return None

@@ -17,6 +17,7 @@ from mcptest.suite.lanes import Lanes
 from mcptest.suite.model import Place
 from mcptest.suite.problems import Source, SuiteError
 from mcptest.suite.properties_block import PropertiesBlock
+from mcptest.transport.input_file import read_bounded
 
 _LISTED = "`mcptest compliance rules` lists them"
 
@@ -42,7 +43,7 @@ def _checked(lanes: Lanes, corpora: Path | None) -> Source:
 def _text_of(file: str) -> str:
     """For the line under a problem. It was read a moment ago; if it is gone, no line is shown."""
     try:
-        return Path(file).read_text(encoding="utf-8-sig", errors="replace")
+        return read_bounded(file, pipes=False).decode("utf-8-sig", errors="replace")
     except OSError:
         return ""
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mcptest.model.errors import UsageError
 from mcptest.model.show import show
+from mcptest.transport.input_file import read_input
 from mcptest.transport.target import DEMO, Target, Way
 
 if TYPE_CHECKING:
@@ -150,10 +151,9 @@ def _configured(name: str, words: ServerWords) -> Target | None:
 def _servers_in(path: Path) -> Mapping[str, Any]:
     import json
 
+    data = read_input(path, "the configuration")
     try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error.strerror}") from None
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}") from None
     servers = document.get("mcpServers") if isinstance(document, dict) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from mcptest.suite.fingerprint import Fingerprint
 from mcptest.suite.model import Place, Suite, Test
 from mcptest.suite.problems import Problem, Source, SuiteError
 from mcptest.suite.yaml_nodes import LARGEST_FILE, Scalar, YamlError, decode, read_nodes
+from mcptest.transport.input_file import read_bounded
 
 if TYPE_CHECKING:
     from mcptest.suite.lanes import Lanes
@@ -108,7 +108,7 @@ class _Collected:
 
     def file(self, path: str, given: Given) -> None:
         try:
-            data = _read(path)
+            data = read_bounded(path, LARGEST_FILE, pipes=False, cut=True)
         except OSError as error:
             reason = error.strerror or str(error)
             self.add([Problem(Place(path), f"can't be read: {reason}")])
@@ -142,21 +142,3 @@ class _Collected:
                 message = f"another test is named {show(test.name, 80)!r} too"
                 hint = f"it is at {show(str(earlier.place), 400)}"
                 self.add([Problem(test.place, message, hint, severity="warning")])
-
-
-def _read(path: str) -> bytes:
-    """A whole regular file; a pipe would never end, so it is not even opened to wait."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("not a regular file")
-        data = b""
-        while len(data) <= LARGEST_FILE:
-            more = os.read(descriptor, min(max(status.st_size, 65536), LARGEST_FILE) + 1)
-            if not more:
-                break
-            data += more
-        return data
-    finally:
-        os.close(descriptor)

@@ -7,13 +7,14 @@ from pathlib import Path
 from mcptest.suite.problems import Source
 from mcptest.suite.scalars import is_nothing
 from mcptest.suite.yaml_nodes import LARGEST_FILE, Node, Scalar, YamlError, decode, read_nodes
+from mcptest.transport.input_file import read_bounded
 
 
 def read_yaml(path: Path, shown_as: str = "") -> tuple[Node | None, Source]:
     """The document of a file, or None for one that is empty or can't be read: see the source."""
     name = shown_as or str(path)
     try:
-        data = _bytes_of(path)
+        data = read_bounded(path, LARGEST_FILE, pipes=False, cut=True)
     except OSError as error:
         source = Source(name)
         source.report(f"can't be read: {error.strerror or error}", 1, 1)
@@ -36,13 +37,6 @@ def read_yaml_bytes(data: bytes, name: str) -> tuple[Node | None, Source]:
     if isinstance(root, Scalar) and is_nothing(root):
         root = None
     return root, source
-
-
-def _bytes_of(path: Path) -> bytes:
-    if not path.is_file():  # a pipe would never end
-        raise OSError("no such file" if not path.exists() else "not a regular file")
-    with path.open("rb") as file:
-        return file.read(LARGEST_FILE + 1)
 
 
 def _told(source: Source, error: YamlError) -> Source:

@@ -6,6 +6,7 @@ public form through a memory map whose pages are given back as they are used up.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
@@ -17,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, cast
 
 import msgspec
 
@@ -25,6 +26,7 @@ from mcptest.model.capture import AnyRecord, Opened
 from mcptest.model.errors import UsageError
 from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE
 from mcptest.model.show import show
+from mcptest.transport.input_file import blocks_of, open_input, unreadable
 from mcptest.wire.capture_codec import decode_records
 from mcptest.wire.exchanges import EXPECTED, StoredSession, frames_of, stored_sessions
 from mcptest.wire.session_source import SessionSource
@@ -78,32 +80,28 @@ def open_capture(path: str, excerpt: Excerpt | None = None) -> Iterator[SessionS
             )
 
 
-def _opened(path: str) -> IO[bytes]:
+def _opened(path: str) -> BinaryIO:
     try:
-        file = Path("/dev/stdin" if path == "-" else path).open("rb")  # noqa: SIM115 - given out
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            with file:
-                return _copied_to_disk(file, path)
-        return file
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot read the capture {show(path)}: {reason}", hint=_HINT) from None
-    except ValueError:
-        raise UsageError(f"cannot read the capture {show(path)}: not a file name") from None
+        file = open_input("/dev/stdin" if path == "-" else path)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        with file:
+            return _copied_to_disk(file)
+    except (OSError, ValueError) as error:
+        refused = unreadable(path, "the capture", error)
+        refused.hint = refused.hint or _HINT
+        raise refused from None
 
 
-def _copied_to_disk(file: IO[bytes], path: str) -> IO[bytes]:
+def _copied_to_disk(file: BinaryIO) -> BinaryIO:
     """A pipe can't be mapped or read twice."""
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - given out
-    size = 0
-    while block := file.read(MEBIBYTE):
-        size += len(block)
-        if size > DEFAULT_LIMITS.capture_bytes:
-            copy.close()
-            raise UsageError(f"{show(path)}: more than {DEFAULT_LIMITS.capture_bytes} bytes")
-        copy.write(block)
-    copy.seek(0)
-    return copy
+    with contextlib.ExitStack() as closing:
+        copy = closing.enter_context(tempfile.TemporaryFile())
+        for block in blocks_of(file, DEFAULT_LIMITS.capture_bytes):
+            copy.write(block)
+        copy.seek(0)
+        closing.pop_all()
+    return cast("BinaryIO", copy)
 
 
 def _looks_full(beginning: bytes, file: IO[bytes]) -> bool:
@@ -119,7 +117,12 @@ def _looks_full(beginning: bytes, file: IO[bytes]) -> bool:
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Those that were there when it was opened: whoever is still writing may never end."""
+    left = os.fstat(file.fileno()).st_size
     for number, line in enumerate(iter(partial(file.readline, LINE_LIMIT), b""), start=1):
+        left -= len(line)
+        if left < 0:
+            return
         if len(line) >= LINE_LIMIT and not line.endswith(b"\n"):
             raise UsageError(f"{show(name)}:{number}: a line of more than {LINE_LIMIT} bytes")
         yield line

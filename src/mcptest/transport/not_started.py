@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.show import show
+from mcptest.transport.input_file import open_input
 
 
 def spawn_error(error: OSError | ValueError, program: str, path: str, cwd: str | None) -> PeerError:
@@ -73,7 +74,7 @@ def _locate(program: str, path: str, cwd: str | None) -> str | None:
 
 def _interpreter_of(script: str) -> str | None:
     try:
-        with Path(script).open("rb") as file:
+        with open_input(script, pipes=False) as file:
             first = file.read(256).split(b"\n", 1)[0]
     except OSError:
         return None

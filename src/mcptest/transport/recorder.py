@@ -29,7 +29,7 @@ from mcptest.model.capture import (
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.masking import Masker
-from mcptest.transport.files import is_special
+from mcptest.transport.files import is_special, open_special, write_whole
 from mcptest.wire.capture_codec import encode_records
 
 PARTIAL = ".partial"
@@ -74,7 +74,9 @@ class Recorder:
             self._place = path.resolve()
             self._partial = None if special else self._place.with_name(self._place.name + PARTIAL)
             self._file = (
-                _open(self._place) if self._partial is None else _open_alone(self._partial, path)
+                open_special(self._place)
+                if self._partial is None
+                else _open_alone(self._partial, path)
             )
         except OSError as error:
             raise UsageError(f"can't write the capture {path}: {error.strerror}") from None
@@ -118,12 +120,11 @@ class Recorder:
         if not self._gathered:
             return
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
-        pending = memoryview(b"".join(self._lines_that_fit(gathered)))
+        pending = b"".join(self._lines_that_fit(gathered))
         if self.error is not None:
             return
         try:
-            while pending:
-                pending = pending[os.write(self._file, pending) :]
+            write_whole(self._file, pending)
         except OSError as error:
             self.error = error
 
@@ -211,14 +212,11 @@ def was_interrupted(kind: type[BaseException] | None) -> bool:
     return kind is not None and not issubclass(kind, McptestError)
 
 
-def _open(path: Path, how: int = 0) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
-
-
 def _open_alone(partial: Path, path: Path) -> int:
     """Open a file for ourselves only. The lock ends with us, however we end."""
     while True:
-        file = _open(partial, os.O_NOFOLLOW)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(partial, flags, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), partial.stat()):
@@ -229,6 +227,7 @@ def _open_alone(partial: Path, path: Path) -> int:
         except BlockingIOError:
             os.close(file)
             raise UsageError(
-                f"another mcptest is writing the capture {path}", hint="choose another --out"
+                f"another mcptest is writing the capture {path}",
+                hint="wait until it has ended, or name another file",
             ) from None
         os.close(file)

@@ -10,16 +10,15 @@ import msgspec
 
 from mcptest.model.capture import Frame
 from mcptest.model.errors import UsageError
-from mcptest.model.limits import MEBIBYTE
 from mcptest.model.message import ABSENT, Kind
 from mcptest.model.show import show
 from mcptest.transport.capture_file import open_capture
+from mcptest.transport.input_file import LARGEST_INPUT, read_input, unreadable
 from mcptest.wire.envelope import decode
 from mcptest.wire.jsontext import read_json
 from mcptest.wire.session_source import SessionSource
 
 LISTS = ("tools", "prompts", "resources", "resourceTemplates")
-LARGEST = 256 * MEBIBYTE
 _HINT = (
     "it takes the answer to tools/list, an array of tools, or a capture "
     "(mcptest record --server S --out FILE)"
@@ -69,12 +68,11 @@ def _is_session(value: Any) -> bool:
 def _whole_value(path: Path) -> Any:
     """The file as one JSON value; ABSENT when it is something else, such as lines of a capture."""
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        if path.stat().st_size > LARGEST_INPUT:
+            return ABSENT  # a capture is streamed
     except OSError as error:
-        raise UsageError(f"can't read {show(str(path))}: {error.strerror or error}") from None
-    if len(data) > LARGEST:
-        return ABSENT  # a capture is streamed
+        raise unreadable(path, "", error) from None
+    data = read_input(path)
     value, _ = read_json(data.removeprefix(b"\xef\xbb\xbf"))
     return value
 

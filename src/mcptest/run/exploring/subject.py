@@ -25,6 +25,7 @@ from mcptest.peer.connection import Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
 from mcptest.run.call_failed import answered_twice
 from mcptest.run.exploring.outcome import Kind, Outcome, judged_error, judged_reply
+from mcptest.transport.files import claim_folder
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, reach_of
 
@@ -113,6 +114,8 @@ class Subject:
         self._startup = startup
         self._answers = answers or Answers()
         self._captures = captures
+        if captures is not None:
+            claim_folder(captures)
         self._should_stop = should_stop
         self._live: Client | None = None
         self._launched: Client | None = None

@@ -17,6 +17,7 @@ from mcptest.model.show import show
 
 # The one place that knows what an entry means: `--mcp-config` and a fleet must agree.
 from mcptest.run.naming import ServerWords, configured_target
+from mcptest.transport.input_file import read_input
 from mcptest.transport.target import Target
 
 _LARGEST = 16 * 1024 * 1024
@@ -106,14 +107,7 @@ def _is_of_vs_code(document: Any) -> bool:
 
 
 def _read(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"can't read {path}: {reason}") from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"{path} is larger than {_LARGEST >> 20} MB: no client configuration is")
+    data = read_input(path, "the configuration", largest=_LARGEST)
     try:
         return json.loads(data, object_pairs_hook=_without_twins)
     except json.JSONDecodeError as error:

@@ -15,6 +15,7 @@ import msgspec
 from mcptest.model.errors import UsageError
 from mcptest.run.properties.playing import AnyStep, Steps
 from mcptest.transport.files import replace_file
+from mcptest.transport.input_file import read_input
 from mcptest.transport.target import Target
 
 FORMAT = "mcptest.example/1"
@@ -95,14 +96,7 @@ class Examples:
 
 def read_example(path: Path) -> Example:
     """Raises UsageError for anything that is no example."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise UsageError(f"can't read the example {path}: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"{path} is too large for an example")
-    return example_of(data, str(path))
+    return example_of(read_input(path, "the example", largest=_LARGEST), str(path))
 
 
 def example_of(data: bytes | dict[str, Any], where: str) -> Example:
