@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,12 +230,12 @@ class Told:
 def test_only_workers_of_our_version_work_where_there_are_others() -> None:
     from mcptest import __version__
 
-    assert _fitting_workers(Told(a=__version__, b=__version__), "x") is None
-    assert _fitting_workers(Told(a=__version__, b="0.0.1", c=ImportError()), "x") == ["a"]
+    assert _fitting_workers(Told(a=__version__, b=__version__), "x", Stop()) is None
+    assert _fitting_workers(Told(a=__version__, b="0.0.1", c=ImportError()), "x", Stop()) == ["a"]
     with pytest.raises(UsageError, match=r"the 2 there have: 0\.0\.1, none"):
-        _fitting_workers(Told(b="0.0.1", c=ImportError()), "x")
+        _fitting_workers(Told(b="0.0.1", c=ImportError()), "x", Stop())
     with pytest.raises(PeerError, match="has no worker that answers"):
-        _fitting_workers(Told(), "x")
+        _fitting_workers(Told(), "x", Stop())
 
 
 def test_a_worker_of_another_version_says_so_in_the_row() -> None:
@@ -260,6 +262,63 @@ def test_errors_of_a_cluster_are_told_in_our_words() -> None:
     late.__cause__ = asyncio.CancelledError()
     assert _first_line(late) == "Timed out trying to connect after 10 s"
     assert _first_line(TimeoutError()) == "TimeoutError"
+
+
+@contextlib.contextmanager
+def listener(says: bytes) -> Iterator[tuple[str, threading.Event]]:
+    """Somebody who is no scheduler: says one thing to whoever comes, and then nothing."""
+    came = threading.Event()
+    guests: list[socket.socket] = []
+
+    def welcome() -> None:
+        with contextlib.suppress(OSError):  # it was closed
+            while True:
+                guest, _ = server.accept()
+                guests.append(guest)
+                guest.sendall(says)
+                came.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=welcome, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}", came
+        server.shutdown(socket.SHUT_RDWR)
+    for guest in guests:
+        guest.close()
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        (b"", "does not answer: nothing came within"),
+        (b"\xff" * 64, "is no Dask scheduler"),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "is no Dask scheduler"),
+    ],
+    ids=["silent", "garbage", "http"],
+)
+def test_somebody_else_at_the_address_of_the_scheduler_is_three(
+    says: bytes,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if not says:
+        monkeypatch.setattr(cluster_module, "_REACHING", 0.3)
+        monkeypatch.setattr(cluster_module, "_CLOSING", 0.2)
+    config = write_config(tmp_path, {"gone": GONE})
+    with listener(says) as (address, _):
+        assert run_command(["fleet", str(config), "--scheduler", address]) == 3
+    said = capsys.readouterr().err
+    assert address in said
+    assert told in said
+
+
+def test_waiting_for_a_silent_scheduler_ends_with_a_signal(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"gone": GONE})
+    with listener(b"") as (address, came), fleet(config, address) as process:
+        assert came.wait(BOUND)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(BOUND) == 130
 
 
 def test_a_scheduler_that_is_not_there_is_three(

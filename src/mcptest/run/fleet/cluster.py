@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import threading
 import uuid
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -51,8 +52,8 @@ def judging_on_cluster(
         raise UsageError("--scheduler needs the package distributed", hint=_REMEDY) from None
     # What matters is said in our words; the rest would stand in the middle of the report.
     silenced = distributed.utils.silence_logging_cmgr(logging.CRITICAL + 1)
-    with silenced, _connected(distributed, address) as client:
-        workers = _fitting_workers(client, address)
+    with silenced, _connected(distributed, address, stop) as client:
+        workers = _fitting_workers(client, address, stop)
         work = _Work(client, orders, stop, workers, jobs or len(orders))
         stop.on_set = work.wake
         try:
@@ -72,23 +73,63 @@ def _check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _connected(distributed: Any, address: str) -> Iterator[Any]:
+def _connected(distributed: Any, address: str, stop: Stop) -> Iterator[Any]:
     """A client of the cluster."""
-    try:
-        client = distributed.Client(
+
+    def connect() -> Any:
+        return distributed.Client(
             address, timeout=_REACHING, set_as_default=False, name="mcptest-fleet"
         )
-    except (OSError, ValueError, RuntimeError) as error:  # also a name that can't be resolved
-        raise PeerError(
-            ErrorKind.CONNECTION_REFUSED,
-            f"the scheduler {show(address, 200)} can't be reached: {_first_line(error)}",
-            hint="is it running, and is this its address? `dask scheduler` prints it",
-        ) from None
+
+    client, error = _within(_REACHING + _CLOSING, stop, connect)
+    if error is not None:
+        raise _unreachable(address, error) from None
     try:
         yield client
     finally:
-        with contextlib.suppress(OSError, TimeoutError):  # a scheduler that is gone has no farewell
-            client.close(timeout=_CLOSING)
+        # a scheduler that is gone has no farewell
+        _within(2 * _CLOSING, Stop(), lambda: client.close(timeout=_CLOSING))
+
+
+def _unreachable(address: str, error: BaseException) -> PeerError:
+    """Whatever went wrong: on the other side there is no scheduler that could be used."""
+    kind, where = ErrorKind.CONNECTION_REFUSED, show(address, 200)
+    message = f"the scheduler {where} can't be reached: {_first_line(error)}"
+    if isinstance(error, TimeoutError):
+        kind, message = ErrorKind.TIMEOUT, f"the scheduler {where} does not answer: {error}"
+    elif not isinstance(error, OSError | ValueError | RuntimeError):
+        message = f"what answers at {where} is no Dask scheduler: its answer can't be read"
+    return PeerError(
+        kind, message, hint="is it running, and is this its address? `dask scheduler` prints it"
+    )
+
+
+def _within(
+    seconds: float, stop: Stop, action: Callable[[], Any]
+) -> tuple[Any, BaseException | None]:
+    """What an action gives, or how it failed. Dask waits for some answers without any limit.
+
+    KeyboardInterrupt when we are told to stop. The thread of an action without end ends with us.
+    """
+    done: queue.SimpleQueue[tuple[Any, BaseException | None] | None] = queue.SimpleQueue()
+
+    def act() -> None:
+        try:
+            done.put((action(), None))
+        except BaseException as error:  # noqa: BLE001 - whoever waits has to tell it
+            done.put((None, error))
+
+    before, stop.on_set = stop.on_set, lambda: done.put(None)
+    try:
+        threading.Thread(target=act, daemon=True).start()
+        found = None if stop.is_set() else done.get(timeout=seconds)
+    except queue.Empty:
+        return None, TimeoutError(f"nothing came within {seconds:g} s")
+    finally:
+        stop.on_set = before
+    if found is None:
+        raise KeyboardInterrupt
+    return found
 
 
 def _first_line(error: BaseException) -> str:
@@ -103,12 +144,12 @@ def _first_line(error: BaseException) -> str:
 # -- who may work ------------------------------------------------------------------------------
 
 
-def _fitting_workers(client: Any, address: str) -> list[str] | None:
+def _fitting_workers(client: Any, address: str, stop: Stop) -> list[str] | None:
     """Addresses of workers that have this version of mcptest; None when all of them have it.
 
     Verdicts of two versions can't stand in one report.
     """
-    versions = _versions(client, address)
+    versions = _versions(client, address, stop)
     fitting = [worker for worker, version in versions.items() if version == __version__]
     if len(fitting) == len(versions):
         return None
@@ -122,14 +163,16 @@ def _fitting_workers(client: Any, address: str) -> list[str] | None:
     )
 
 
-def _versions(client: Any, address: str) -> dict[str, str]:
+def _versions(client: Any, address: str, stop: Stop) -> dict[str, str]:
     """By the address of the worker; empty for one that has no mcptest."""
     from importlib.metadata import version
 
-    try:
+    def ask() -> Any:
         client.wait_for_workers(1, timeout=_REACHING)
-        told = client.run(version, "mcptest", on_error="return")
-    except (OSError, TimeoutError) as error:
+        return client.run(version, "mcptest", on_error="return")
+
+    told, error = _within(2 * _REACHING, stop, ask)
+    if error is not None:
         raise PeerError(
             ErrorKind.TIMEOUT,
             f"the cluster of {show(address, 200)} has no worker that answers: {_first_line(error)}",
@@ -179,8 +222,7 @@ class _Work:
             yield from self._left_over()
         finally:
             for future in self._under_way.values():
-                with contextlib.suppress(OSError, TimeoutError):  # nobody is there to be told
-                    future.cancel()
+                _within(_CLOSING, Stop(), future.cancel)  # perhaps nobody is there to be told
 
     def _fill(self) -> None:
         while self._todo and len(self._under_way) < self._most:
@@ -217,11 +259,10 @@ class _Work:
         return self._lonely.expired
 
     def _has_workers(self) -> bool:
-        try:
-            present = self._client.nthreads()
-        except (OSError, TimeoutError):
-            return False
-        return any(self._workers is None or one in self._workers for one in present)
+        present, error = _within(_REACHING, Stop(), self._client.nthreads)
+        return error is None and any(
+            self._workers is None or one in self._workers for one in present
+        )
 
     def _left_over(self) -> Iterator[tuple[int, Found]]:
         """Orders that nobody carried out: because we were told to stop, or nobody is there."""
