@@ -31,7 +31,23 @@ def main() -> int:
     finally:
         gc.freeze()  # the interpreter need not look for garbage once more before it ends
     leave_on_signals(code)
+    if code == _INTERRUPTED:
+        _leave_interrupted()
     return code
+
+
+def _leave_interrupted() -> None:
+    """Without the interpreter's own way out.
+
+    An interrupt that came while a text was executed, as for a dataclass, makes it end itself with
+    SIGINT at last, though the interrupt was caught; and it would wait for threads.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # closed, full, or not there
+            continue
+    os._exit(_INTERRUPTED)
 
 
 def _tell_version() -> int:

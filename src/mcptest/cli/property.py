@@ -75,11 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _try_and_tell(arguments: argparse.Namespace, target: Target) -> int:
     from mcptest.model.masking import Masker
+    from mcptest.peer.connection import Stopped
     from mcptest.run.interrupt import stopping_on_signals
 
     try:
         with stopping_on_signals() as stop:
             report = _tried(arguments, target, stop)
+    except Stopped:
+        raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
     except McptestError as error:
         raise error.masked(Masker(target.secrets).cut_text) from None
     saved = _save(arguments, target, report)

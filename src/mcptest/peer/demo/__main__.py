@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 from mcptest.peer.demo.options import BadOption, Options, parse_options
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
+    for number in (signal.SIGTERM, signal.SIGINT):  # as the loop does later on, without a traceback
+        signal.signal(number, lambda received, frame: os._exit(0))
     try:
         options = parse_options(sys.argv[1:])
     except BadOption as problem:

@@ -1,0 +1,26 @@
+"""Signals at random moments, a sample: see `random_signals` for more of them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.e2e.random_signals import EARLIEST, WORDS, fire_all, kill, shots
+
+SAMPLE = 60
+SEED = 20_261
+
+
+def test_a_signal_at_any_moment_ends_every_command_in_order() -> None:
+    fired = fire_all(list(shots(SAMPLE, SEED)))
+    assert {shot.name for shot in fired} == set(WORDS)
+    assert sum(shot.was_ours for shot in fired) > SAMPLE / 2, "most came after our first line"
+    assert [str(shot) for shot in fired if shot.problems] == []
+
+
+@pytest.mark.parametrize("name", ["run, fresh", "snapshot", "record", "lint"])
+def test_after_a_kill_the_next_run_starts_clean(name: str) -> None:
+    dice = random.Random(name)
+    for _ in range(2):
+        assert kill(name, dice.uniform(EARLIEST, 2.0)) == []
