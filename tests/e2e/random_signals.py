@@ -192,7 +192,8 @@ def problems_of(shot: Shot, folder: Path, out: str, err: str) -> Iterator[str]:
             yield f"it was interrupted, and says {shot.code}"
     if shot.code == 130 and "--json-file" in WORDS[shot.name] and WORDS[shot.name][0] == "run":
         yield from lost_results(folder / "home")
-    if shot.was_ours and ("Traceback" in out + err or "Exception ignored" in err):
+    is_servers = shot.name in ENDS_AS_ITS_SERVER and "mcptest" not in err
+    if shot.was_ours and "Traceback" in out + err and not is_servers:
         yield f"a traceback: {err[-1500:]!r}"
     if "internal error" in err:
         yield f"a defect: {err[-500:]!r}"

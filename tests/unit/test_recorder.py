@@ -255,3 +255,10 @@ def test_large_messages_are_not_held_back(tmp_path: Path) -> None:
         recorder(HELLO)
         recorder(Frame(sender="server", raw=b'{"data":"%b"}' % (b"x" * 2_000_000)))
         assert path.with_name(path.name + ".partial").stat().st_size > 2_000_000
+
+
+def test_a_recorder_that_nobody_holds_any_more_leaves_nothing_half_written(tmp_path: Path) -> None:
+    Recorder(tmp_path / "idle.jsonl")
+    assert list(tmp_path.iterdir()) == []
+    Recorder(tmp_path / "capture.jsonl")(HELLO)
+    assert lines_of(tmp_path / "capture.jsonl")[-1]["interrupted"] is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -82,8 +83,9 @@ def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[
     )
     unreachable = None
     try:
-        for event in recording.events():
-            report.take(event)
+        with contextlib.closing(recording.events()) as events:  # also where an interrupt comes here
+            for event in events:
+                report.take(event)
     except PeerError as error:
         unreachable = error
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -49,7 +49,7 @@ class Recording:
         self._wishes = wishes
         self._recorder: Recorder | None = None
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Generator[Event, None, None]:
         """Drive the tour. Raises PeerError when the server can't be reached or is gone."""
         self._recorder = recorder_for(self._target, self._path, self._form)
         self._recorder.spare_older = True  # until the session has begun

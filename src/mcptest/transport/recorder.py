@@ -43,6 +43,8 @@ _EVIDENCE = frozenset({HttpRequest, Stderr, Exited})
 class Recorder:
     """A capture file being written. Owner-readable only: it holds what both sides said."""
 
+    _file = -1
+
     def __init__(
         self,
         path: Path,
@@ -181,6 +183,10 @@ class Recorder:
         except OSError as error:
             self.error = self.error or error
         self._file = -1
+
+    def __del__(self) -> None:
+        """An interrupt may come before whoever asked for us holds us in a `with`."""
+        self.close(interrupted=True)
 
     def _settle_in_place(self) -> None:
         if self._partial is None:
