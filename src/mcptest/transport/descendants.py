@@ -17,6 +17,7 @@ import msgspec
 
 from mcptest.model.deadline import Deadline
 from mcptest.transport.environment import MARKER
+from mcptest.transport.lifeline import lifeline
 
 live_servers: set[int] = set()
 """Process ids of the servers that are running now; their trees are not orphans."""
@@ -54,7 +55,7 @@ def tree_of(root: int) -> Iterator[int]:
     stack = [root]
     while stack:
         for child in _children_of(stack.pop()):
-            if child not in live_servers:
+            if child not in live_servers and child != lifeline.watcher:
                 yield child
                 stack.append(child)
 
@@ -127,7 +128,7 @@ def end_orphans(family: Family, deadline: Deadline, *, politely: bool) -> list[i
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         if living:
-            _wait_for_one(living, patience)
+            wait_for_one(living, patience)
         if patience.expired:
             if deadline.expired and number == signal.SIGKILL:
                 return living
@@ -189,7 +190,7 @@ def _was_adopted(process: Seen) -> bool:
     return process.session not in (os.getsid(0), process.pid)
 
 
-def _wait_for_one(pids: Iterable[int], deadline: Deadline) -> None:
+def wait_for_one(pids: Iterable[int], deadline: Deadline) -> None:
     """Wait until one of these processes is dead, or the deadline."""
     poll = select.poll()
     patience = deadline

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 
 from mcptest.transport.bare_signals import signal
-from mcptest.transport.environment import MARKER, server_environment
+from mcptest.transport.environment import MARKER, inherited_descriptors, server_environment
+from mcptest.transport.lifeline import lifeline
 from mcptest.transport.subreaper import become_subreaper
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
@@ -38,6 +39,7 @@ def spawn_early(command: Sequence[str], env: Mapping[str, str]) -> EarlyProcess 
         return None
     mark = os.urandom(16).hex()
     environment = server_environment(env, os.environ) | {MARKER: mark}
+    lifeline.expect(mark)
     pipes: list[int] = []
     try:
         for _ in range(3):
@@ -48,7 +50,11 @@ def spawn_early(command: Sequence[str], env: Mapping[str, str]) -> EarlyProcess 
     theirs, ours = (pipes[0:1] + pipes[3::2]), (pipes[1:2] + pipes[2::2])
     for end in theirs if pid is not None else pipes:
         os.close(end)
-    return None if pid is None else EarlyProcess(pid, mark, ours)
+    if pid is None:
+        lifeline.let_go(mark)
+        return None
+    lifeline.hold(pid, mark)
+    return EarlyProcess(pid, mark, ours)
 
 
 def _has_process_descriptors() -> bool:
@@ -69,7 +75,7 @@ def _spawn(command: Sequence[str], environment: Mapping[str, str], pipes: list[i
     actions: list[tuple[int, ...]] = [
         (os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)
     ]
-    actions += [(os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in _inherited()]
+    actions += [(os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in inherited_descriptors()]
     program = next(_candidates(command[0], environment), None)
     if program is None:
         return None
@@ -82,16 +88,6 @@ def _spawn(command: Sequence[str], environment: Mapping[str, str], pipes: list[i
         setsigdef=_RESTORED,
         setsigmask=[],  # whoever starts it may hold signals back; it is to hear all of them
     )
-
-
-def _inherited() -> Iterator[int]:
-    """Descriptors that whoever started us left open: they are not the server's business."""
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names, as plain strings
-        try:
-            if int(name) > 2 and os.get_inheritable(int(name)):
-                yield int(name)
-        except OSError:  # the one that the folder was read with
-            continue
 
 
 def _candidates(program: str, environment: Mapping[str, str]) -> Iterator[str]:

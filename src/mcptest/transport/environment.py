@@ -1,13 +1,16 @@
-"""What a server sees of our environment: all of it, or an allow-list; and what the caller names.
+"""What a server gets of ours: variables, all or an allow-list; and no descriptors.
 
-See docs/decisions/0019-environment.md. Imports nothing: the first server of a run waits for it.
+See docs/decisions/0019-environment.md. Imports next to nothing: the first server of a run waits
+for it.
 """
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # What a program needs to find its files, its language and its terminal; then the same on Windows.
 # fmt: off
@@ -38,3 +41,13 @@ def server_environment(
         if (key in NEEDED or key.startswith("LC_")) and not value.startswith("()")
     }
     return needed | dict(named)
+
+
+def inherited_descriptors() -> Iterator[int]:
+    """Descriptors that whoever started us left open: they are no business of what we start."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names, as plain strings
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                yield int(name)
+        except OSError:  # the one that the folder was read with
+            continue

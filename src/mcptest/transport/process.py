@@ -17,8 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest.model.deadline import Deadline
+from mcptest.model.errors import PeerError
 from mcptest.transport.descendants import Family, end_orphans, live_servers, look_at, tree_of
 from mcptest.transport.environment import MARKER, server_environment
+from mcptest.transport.lifeline import lifeline
 from mcptest.transport.subreaper import become_subreaper
 
 if TYPE_CHECKING:
@@ -75,7 +77,13 @@ class ServerProcess:
 
             mark = os.urandom(16).hex()
             environment = server_environment(env, os.environ, clean=clean_env) | {MARKER: mark}
-            self._popen = start(command, environment, cwd)
+            lifeline.expect(mark)
+            try:
+                self._popen = start(command, environment, cwd)
+            except PeerError:
+                lifeline.let_go(mark)
+                raise
+            lifeline.hold(self._popen.pid, mark)
         self.pid = self._popen.pid
         live_servers.add(self.pid)
         self.stdin, self.stdout, self.stderr = self._our_ends()
@@ -142,7 +150,11 @@ class ServerProcess:
         self._popen.stdout.close()
 
     def terminate(self) -> None:
-        self._signal_group(signal.SIGTERM)
+        self.pass_on(signal.SIGTERM)
+
+    def pass_on(self, number: signal.Signals) -> None:
+        """Send its group a signal that somebody may have meant for it."""
+        self._signal_group(number)
         # a stopped process would get the signal only when somebody else wakes it
         self._signal_group(signal.SIGCONT)
 
@@ -169,6 +181,8 @@ class ServerProcess:
             left = end_orphans(self._family, enough, politely=politely)
         else:
             self._signal_group(signal.SIGTERM if politely else signal.SIGKILL)
+        if self.status() is not None:  # else it is ended together with us
+            lifeline.let_go(self._family.mark, self.pid)
         self._reap(enough.remaining())
         if self.pidfd is not None:
             os.close(self.pidfd)

@@ -1,0 +1,134 @@
+"""A server of the handshake era that won't go, or is slow to say what it has to. Standard library.
+
+Run as `stubborn.py PIDS WORD…`: it writes the ids of its processes to the file PIDS and does what
+each word says.
+
+    deaf-to-eof, deaf-to-signals   stays, whatever it is told politely
+    leaves-with=N                  ends with this code when it gets SIGTERM, SIGINT or SIGHUP
+    grandchild                     starts a process in a session of its own, which is deaf
+    flood                          writes notifications without end, from the first call on
+    hangs                          never answers a call
+    half                           writes half of the answer to a call, and nothing more
+    half-and-exits                 the same, then exits with code 7
+    noise-and-half                 a line that is no message, then half of the answer
+    prompt                         `> ` without a newline instead of an answer
+    no-newline                     the whole answer to a call, without its newline
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+WORDS = sys.argv[2:]
+POLITE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+RESULTS: dict[str, Any] = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "stubborn", "version": "1"},
+    },
+    "ping": {},
+    "tools/list": {
+        "tools": [
+            {
+                "name": "look",
+                "inputSchema": {"type": "object"},
+                "annotations": {"readOnlyHint": True},
+            }
+        ]
+    },
+    "tools/call": {"content": [{"type": "text", "text": "seen " * 2000}]},
+}
+GRANDCHILD = """
+import signal
+for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
+print("ready", flush=True)
+while True: signal.pause()
+"""
+
+
+def write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def stand_still() -> None:
+    """Say that we do, then do nothing whatever happens on stdin."""
+    os.write(2, b"standing still\n")
+    threading.Event().wait()
+
+
+def leave(code: int) -> Any:
+    return lambda number, frame: os._exit(code)
+
+
+def answer_call(line: bytes) -> None:
+    half = line[: len(line) // 2]
+    if "flood" in WORDS:
+        os.write(2, b"standing still\n")
+        note = {"jsonrpc": "2.0", "method": "notifications/message"}
+        note["params"] = {"level": "info", "data": "x" * 200}  # type: ignore[assignment]
+        while True:
+            write(json.dumps(note).encode() + b"\n")
+    if "noise-and-half" in WORDS:
+        write(b"Loading the tools ...\n")
+    if {"half", "half-and-exits", "noise-and-half"} & set(WORDS):
+        write(half)
+    if "half-and-exits" in WORDS:
+        os._exit(7)
+    if "prompt" in WORDS:
+        write(b"> ")
+    if "no-newline" in WORDS:
+        write(line)
+    if {"half", "hangs", "noise-and-half", "prompt", "no-newline"} & set(WORDS):
+        stand_still()
+    write(line + b"\n")
+
+
+def main() -> None:
+    pids = [os.getpid()]
+    for word in WORDS:
+        if word == "deaf-to-signals" or word.startswith("leaves-with="):
+            code = word.partition("=")[2]
+            for number in POLITE:
+                signal.signal(number, leave(int(code)) if code else signal.SIG_IGN)
+    if "grandchild" in WORDS:
+        child = subprocess.Popen(
+            [sys.executable, "-c", GRANDCHILD],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        pids.append(child.pid)
+    with Path(sys.argv[1]).open("a") as file:
+        file.write(f"{' '.join(map(str, pids))}\n")
+    for text in sys.stdin:
+        request = json.loads(text)
+        if "id" not in request or "method" not in request:
+            continue
+        method = request["method"]
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        if method in RESULTS:
+            answer["result"] = RESULTS[method]
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        line = json.dumps(answer).encode()
+        if method == "tools/call":
+            answer_call(line)
+        else:
+            write(line + b"\n")
+    if "deaf-to-eof" in WORDS:
+        stand_still()
+
+
+main()
