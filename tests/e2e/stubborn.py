@@ -31,14 +31,16 @@ POLITE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 RESULTS: dict[str, Any] = {
     "initialize": {
         "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}},
+        "capabilities": {"tools": {}, "logging": {}},
         "serverInfo": {"name": "stubborn", "version": "1"},
     },
     "ping": {},
+    "logging/setLevel": {},
     "tools/list": {
         "tools": [
             {
                 "name": "look",
+                "description": "Looks, and says what it has seen.",
                 "inputSchema": {"type": "object"},
                 "annotations": {"readOnlyHint": True},
             }
@@ -131,4 +133,5 @@ def main() -> None:
         stand_still()
 
 
-main()
+if __name__ == "__main__":
+    main()

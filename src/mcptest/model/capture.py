@@ -95,8 +95,28 @@ class StreamEnd(Record, tag="stream-end", frozen=True, kw_only=True):
     complete: bool = True
 
 
+class Leftover(Record, tag="leftover", frozen=True, kw_only=True):
+    """What the server was still saying when the session was ended for it: kept, never judged.
+
+    Part of a message that we cut off, or what came after our SIGTERM: it was not left to the server
+    to say it whole.
+    """
+
+    text: str
+    """How it begins."""
+    size: int
+    """How many bytes it has in all."""
+    stream: int | None = None
+
+
 class Stderr(Record, tag="stderr", frozen=True, kw_only=True):
     text: str
+
+
+Step: TypeAlias = Literal["", "stdin-closed", "terminate", "kill"]
+"""How far the ending of a server process has gone from our side; "" while nobody has asked."""
+FORCED: frozenset[str] = frozenset({"terminate", "kill"})
+"""What comes after these was not left to the server."""
 
 
 class Exited(Record, tag="exit", frozen=True, kw_only=True):
@@ -105,7 +125,7 @@ class Exited(Record, tag="exit", frozen=True, kw_only=True):
     code: int | None = None
     signal: int | None = None
     after: str = ""
-    """What we had done by then: nothing (""), `stdin-closed`, `terminate` or `kill`."""
+    """The `Step` that we, or the client behind a proxy, had taken by then; "": by itself."""
 
 
 class Trouble(Record, tag="trouble", frozen=True, kw_only=True):
@@ -115,6 +135,8 @@ class Trouble(Record, tag="trouble", frozen=True, kw_only=True):
     detail: str
     stream: int | None = None
     excerpt: str = ""
+    sender: Sender = "server"
+    """Whose bytes it is about, where it is about bytes."""
 
 
 class Note(Record, tag="note", frozen=True, kw_only=True):
@@ -139,6 +161,7 @@ AnyRecord: TypeAlias = (
     | HttpResponse
     | SseEvent
     | StreamEnd
+    | Leftover
     | Stderr
     | Exited
     | Trouble

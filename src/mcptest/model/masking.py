@@ -24,6 +24,7 @@ from mcptest.model.capture import (
     Headers,
     HttpRequest,
     HttpResponse,
+    Leftover,
     Note,
     Opened,
     Sse,
@@ -138,6 +139,8 @@ class Masker:
             )
         if isinstance(record, Stderr | Note):
             return msgspec.structs.replace(record, text=self.text(record.text))
+        if isinstance(record, Leftover):
+            return msgspec.structs.replace(record, text=self.cut_text(record.text))
         if isinstance(record, Trouble):
             return msgspec.structs.replace(
                 record, detail=self.text(record.detail), excerpt=self.text(record.excerpt)

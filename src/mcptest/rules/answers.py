@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcptest.model.capture import FORCED
 from mcptest.model.message import ABSENT, Kind, json_type
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
@@ -169,8 +170,9 @@ def every_request_is_answered(check: Check) -> Watching:
 
     A request that is still open when later ones have been answered was forgotten. So was one that
     the server left behind by exiting, or that the client waited for in vain. Other requests at the
-    very end of a capture, and all open ones of a capture that was cut short, can't be judged. A
-    subscription stays open by design.
+    very end of a capture, and all open ones of a capture that was cut short, can't be judged; nor
+    can those whose answer was cut off when the server was ended by a signal or the connection was
+    closed on it. A subscription stays open by design.
     """
     while step := (yield):
         if step.request is not None:
@@ -198,10 +200,13 @@ def _was_dropped(request: Step, session: Session) -> bool:
 
 def _why_forgotten(request: Step, sender: str, session: Session) -> str:
     """What shows that no answer would have come; empty when nothing does."""
+    if request.place in session.cut_off:
+        return ""
     if sender == "client" and session.exited is not None and not session.exited.after:
         return ": the server exited by itself"
     if sender == "client" and session.gave_up is not None:
         return f": {session.gave_up.detail}"
-    if session.ends_whole and request.place < session.last_answered[sender]:
+    was_ended = session.exited is not None and session.exited.after in FORCED
+    if session.ends_whole and not was_ended and request.place < session.last_answered[sender]:
         return ", though later ones were answered"
     return ""

@@ -18,6 +18,7 @@ from mcptest.model.capture import (
     Frame,
     HttpRequest,
     HttpResponse,
+    Leftover,
     Opened,
     StreamEnd,
     TransportName,
@@ -54,7 +55,7 @@ class Mismatch(enum.Enum):
 class Stream:
     """One HTTP exchange, or one entry of a public capture."""
 
-    __slots__ = ("number", "posted", "request", "response")
+    __slots__ = ("number", "posted", "request", "response", "troubled")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -62,6 +63,8 @@ class Stream:
         self.response: HttpResponse | None = None
         self.posted: Step | None = None
         """The first message that the client sent on it."""
+        self.troubled = False
+        """Something went wrong on it, so that it was not simply we who closed it."""
 
     def carries_messages_of(self, sender: str) -> bool | None:
         """Whether a body of `sender` has to be a message; None where it may be one.
@@ -220,6 +223,8 @@ class Session:
         self.exited: Exited | None = None
         self.gave_up: Trouble | None = None
         """Set when the client waited for an answer as long as it was told to, and none came."""
+        self.cut_off: set[int] = set()
+        """The places of requests whose answers were not waited for, or were cut off by us."""
         self.crowded = False
         """So many requests waited at once that their arguments were not kept."""
         self.ends_whole = source.form == "exchanges"
@@ -350,13 +355,12 @@ class _Tracker:
         elif type(record) is Closed:
             session.closed = record
             session.ends_whole = not record.interrupted
+        elif type(record) is Leftover:
+            self.cut_off(record)
         elif type(record) is Exited:
             session.exited = record
         elif type(record) is Trouble:
-            if record.stream is not None:
-                step.stream = session.streams.get(record.stream)
-            if record.error in _GIVEN_UP:
-                session.gave_up = record
+            self.trouble(step, record)
         elif type(record) is Opened:
             return None
         return step
@@ -379,6 +383,26 @@ class _Tracker:
                 self.learn_from_refusal()
         elif not end.complete and request.stateless:
             request.cancelled = step
+        elif not end.complete and not stream.troubled:
+            self.session.cut_off.add(request.place)
+
+    def trouble(self, step: Step, trouble: Trouble) -> None:
+        if trouble.stream is not None:
+            step.stream = self.session.streams.get(trouble.stream)
+            if step.stream is not None:
+                step.stream.troubled = True
+        if trouble.error in _GIVEN_UP:
+            self.session.gave_up = trouble
+
+    def cut_off(self, leftover: Leftover) -> None:
+        """Part of a message had come when we ended it: nobody knows which request it answers."""
+        session = self.session
+        stream = session.streams.get(leftover.stream) if leftover.stream is not None else None
+        posted = stream.posted if stream is not None else None
+        waiting = session.in_flight["client"].waiting.values()
+        session.cut_off.update(
+            request.place for request in waiting if posted is None or request is posted
+        )
 
     def step(
         self,

@@ -84,11 +84,13 @@ def messages_end_with_a_newline(check: Check) -> Watching:
     """Messages are delimited by newlines, the last one too.
 
     A client that reads lines never sees a message whose newline does not come: for it the server is
-    silent. A server that ends, or is ended, in the middle of a line has lost what it meant to say.
+    silent. A server that ends in the middle of a line has lost what it meant to say. A line that is
+    cut because the server was told to end is not judged.
     """
     while step := (yield):
         if type(step.record) is Trouble:
-            if step.record.error == ErrorKind.TRUNCATED.value:
+            cut = step.record.error == ErrorKind.TRUNCATED.value
+            if cut and step.record.sender == "server":
                 check.violated(step, step.record.detail, expected="a newline after each message")
         elif step.sender == "server":
             check.saw(step)

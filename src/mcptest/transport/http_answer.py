@@ -22,6 +22,7 @@ from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import Limits
 from mcptest.model.show import show
 from mcptest.transport.base import Clock, Sink
+from mcptest.transport.leftover import leftover
 from mcptest.wire.content_coding import Unpacker
 from mcptest.wire.fault import EXCERPT, WireError
 from mcptest.wire.http1 import Head
@@ -45,7 +46,7 @@ class _BodyReader(Protocol):
 
     def finish(self) -> None: ...
 
-    def lost(self) -> str: ...
+    def unfinished(self) -> bytes: ...
 
 
 class Answer:
@@ -133,6 +134,9 @@ class Answer:
     def cut(self, why: str) -> None:
         """We hang up ourselves."""
         self.note(why)
+        rest = self._body.unfinished() if self._body is not None else b""
+        if rest:
+            self._say(leftover(rest, self._clock(), stream=self._stream))
         self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
 
     def begin_again(self) -> None:
@@ -141,8 +145,9 @@ class Answer:
 
     def fail(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
         """The response can't be read on; nothing more comes on this stream."""
-        if self.is_events and self._body is not None:
-            detail += self._body.lost()
+        rest = self._body.unfinished() if self._body is not None and self.is_events else b""
+        if rest:
+            detail += f"; {len(rest)} bytes of an unfinished event: {show(rest, 80)!r}"
         self.trouble(kind, detail, excerpt)
         self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
 
@@ -243,8 +248,8 @@ class _Json:
             pieces, self._pieces = self._pieces, []
             self._answer.message(pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
-    def lost(self) -> str:
-        return ""
+    def unfinished(self) -> bytes:
+        return b"".join(self._pieces)
 
 
 class _Text:
@@ -267,8 +272,8 @@ class _Text:
     def finish(self) -> None:
         self._tell(show(self._start, EXCERPT))
 
-    def lost(self) -> str:
-        return ""
+    def unfinished(self) -> bytes:
+        return b""  # no message would have come of it
 
 
 class _Events:
@@ -308,8 +313,5 @@ class _Events:
                 show(unfinished, EXCERPT),
             )
 
-    def lost(self) -> str:
-        unfinished = self._decoder.finish()
-        if unfinished is None:
-            return ""
-        return f"; {len(unfinished)} bytes of an unfinished event: {show(unfinished, 80)!r}"
+    def unfinished(self) -> bytes:
+        return self._decoder.finish() or b""

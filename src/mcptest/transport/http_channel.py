@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mcptest.model.capture import AnyRecord, Frame, HttpRequest, Note, SseEvent
+from mcptest.model.capture import AnyRecord, Frame, HttpRequest, Leftover, Note, SseEvent
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import Limits
@@ -101,7 +101,7 @@ class HttpChannel:
             self._waiting_bytes += len(record.raw)
         elif isinstance(record, SseEvent):
             self._waiting_bytes += len(record.data)
-        elif isinstance(record, HttpRequest | Note):
+        elif isinstance(record, HttpRequest | Leftover | Note):
             return  # ours; only what came from the peer is handed out
         self._waiting_bytes += _RECORD_OVERHEAD
         self._waiting.append(record)

@@ -18,12 +18,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from mcptest.model.capture import AnyRecord, Exited, Frame, TransportName, Trouble
+from mcptest.model.capture import (
+    FORCED,
+    AnyRecord,
+    Exited,
+    Frame,
+    Step,
+    TransportName,
+    Trouble,
+)
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.show import show
 from mcptest.transport.base import NO_HEADERS, Clock, Sink
+from mcptest.transport.leftover import LateOutput, last_line
 from mcptest.transport.process import REAP_SECONDS, ExitStatus, ServerProcess
 from mcptest.transport.stderr import StderrLog
 from mcptest.wire.lines import LineReader, LineTooLong
@@ -95,7 +104,8 @@ class Stdio:
         self._status: ExitStatus | None = None
         self._gone = False
         self._closed = False
-        self._step = ""
+        self._step: Step = ""
+        self._late = LateOutput()
 
     @property
     def peer(self) -> str:
@@ -307,6 +317,9 @@ class Stdio:
         if not chunk:
             self._end_stdout()
             return
+        if self._step in FORCED:
+            self._late.add(chunk)
+            return
         t = self._clock()
         sink = self._sink
         keep = self._inbox.append
@@ -336,11 +349,15 @@ class Stdio:
         if not self._paused:
             self._poll.unregister(self._stdout)
         self._stdout = None
+        self._settle_last_line()
+        for record in self._late.records(self._clock()):
+            self._keep(record)
+
+    def _settle_last_line(self) -> None:
         rest = self._lines.finish()
-        if rest:
-            self._keep(Frame(t=self._clock(), sender="server", raw=rest))
-            detail = f"stdout ended in the middle of a line, after {len(rest)} bytes"
-            self._keep(self._trouble(ErrorKind.TRUNCATED, detail, rest))
+        detail = f"stdout ended in the middle of a line, after {len(rest)} bytes"
+        for record in last_line(rest, self._step, self._clock(), detail):
+            self._keep(record)
 
     def _read_stderr(self, descriptor: int) -> None:
         try:
@@ -425,14 +442,17 @@ class Stdio:
         if self._paused:
             self._resume()
         kill_by = max(deadline, Deadline.after(REAP_SECONDS), key=lambda each: each.at)
-        for step, act in (
+        steps: tuple[tuple[Step, Callable[[], None]], ...] = (
             ("stdin-closed", process.hang_up),
             ("terminate", process.terminate),
             ("kill", process.kill),
-        ):
+        )
+        for step, act in steps:
             if self._gone:
                 return
             self._step = step
+            if step in FORCED:
+                self._settle_last_line()
             act()
             # a process that is stopped can't see the end of its stdin
             share = 0.0 if step == "stdin-closed" and process.is_stopped else 0.5

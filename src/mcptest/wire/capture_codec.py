@@ -22,6 +22,7 @@ from mcptest.model.capture import (
     Frame,
     HttpRequest,
     HttpResponse,
+    Leftover,
     Note,
     Opened,
     Record,
@@ -61,6 +62,7 @@ Line: TypeAlias = (
     | HttpResponse
     | SseEvent
     | StreamEnd
+    | Leftover
     | Stderr
     | Exited
     | Trouble

@@ -7,6 +7,7 @@ does not see (nesting, duplicate keys), is read again with the standard library 
 from __future__ import annotations
 
 import codecs
+import enum
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ if TYPE_CHECKING:  # only text with a fault takes it
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+# Where msgspec stopped reading. Text that only ends too early has no such place, or its end.
+_MALFORMED_AT = r"\(byte (\d+)\)"
 
 # Strings are consumed whole (possessively, so an unterminated one stays linear), so only
 # structural brackets are counted. Compiled when there is text with enough of them.
@@ -40,6 +44,31 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
         except (ValueError, RecursionError):
             pass  # explained below
     return _explain(raw, depth)
+
+
+class Beginning(enum.Enum):
+    """What bytes are that may have been cut off somewhere."""
+
+    WHOLE = "a whole object or array"
+    OF_A_MESSAGE = "the beginning of one"
+    OF_NOTHING = "neither, however they would go on"
+
+
+def beginning_of(raw: bytes) -> Beginning:
+    """Whether `raw` is JSON of a message, could have become that, or never could."""
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        return Beginning.OF_NOTHING
+    if is_deeper(raw, DEFAULT_LIMITS.depth):
+        return Beginning.OF_A_MESSAGE  # nobody parses it
+    try:
+        _decode(raw)
+    except UnicodeDecodeError:
+        return Beginning.OF_NOTHING
+    except ValueError as error:
+        at = re.search(_MALFORMED_AT, str(error))
+        ends_there = at is None or int(at[1]) >= len(raw)
+        return Beginning.OF_A_MESSAGE if ends_there else Beginning.OF_NOTHING
+    return Beginning.WHOLE
 
 
 def write_json(value: Any) -> bytes:

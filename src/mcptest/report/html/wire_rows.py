@@ -21,6 +21,7 @@ from mcptest.model.capture import (
     Frame,
     HttpRequest,
     HttpResponse,
+    Leftover,
     Note,
     Opened,
     SseEvent,
@@ -226,6 +227,8 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
         return "sse", SERVER, f"event {record.sse.event or ''} {said}"
     if isinstance(record, StreamEnd):
         return "stream-end", SERVER, "stream ended" if record.complete else "stream cut off"
+    if isinstance(record, Leftover):
+        return "note", SERVER, f"cut off by us, {record.size} bytes: {record.text}"
     if isinstance(record, Stderr):
         return "stderr", SERVER, record.text
     if isinstance(record, Exited):

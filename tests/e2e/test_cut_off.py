@@ -1,0 +1,172 @@
+"""What we cut off ourselves is no evidence against a server; what it did before that still is."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.driving import mcptest, records_of
+from tests.e2e.stubborn import RESULTS
+from tests.e2e.stubborn_servers import Stubborn
+
+BLAMES = ("STDIO-001", "STDIO-003", "MSG-001", "MSG-002", "MSG-009", "banner", "by itself")
+PACE = ("--timeout", "2s", "--startup-timeout", "30s")
+"""A slow machine is no reason to give up before the call."""
+SUITE = """
+server: {command: %r, args: [%s]}
+tests:
+  - name: it looks
+    assert: {tool: look, expect: {not_error: true}}
+"""
+
+
+def recorded(folder: Path, *words: str) -> Path:
+    """A session in which the answer to the last call is not waited for long enough."""
+    out = folder / "seen.jsonl"
+    server = Stubborn(folder, *words)
+    asked = ("record", "--out", str(out), "--call", "look", *PACE)
+    assert mcptest(*asked, "--", *server.command).code == 1
+    return out
+
+
+def failed_rules(capture: Path) -> set[str]:
+    done = mcptest("compliance", "invariants", "--capture", str(capture), "--format", "json")
+    sessions = json.loads(done.out)["sessions"]
+    verdicts = [each for session in sessions for each in session["verdicts"]]
+    return {each["rule"] for each in verdicts if each["outcome"] == "fail"}
+
+
+@pytest.mark.parametrize("ends_by", ["the end of its input", "SIGTERM", "SIGKILL"])
+def test_half_an_answer_that_we_cut_breaks_no_rule(tmp_path: Path, ends_by: str) -> None:
+    deaf = {"SIGTERM": ("deaf-to-eof",), "SIGKILL": ("deaf-to-eof", "deaf-to-signals")}
+    capture = recorded(tmp_path, "half", *deaf.get(ends_by, ()))
+    assert failed_rules(capture) == set()
+    cut_off = next(each for each in records_of(capture) if each["kind"] == "leftover")
+    assert cut_off["text"].startswith('{"jsonrpc": "2.0", "id"')
+
+
+@pytest.mark.parametrize(
+    ("words", "rules"),
+    [
+        (("half-and-exits",), {"MSG-002", "STDIO-003", "MSG-009"}),
+        (("noise-and-half",), {"STDIO-001"}),
+        (("prompt",), {"STDIO-001"}),
+        (("no-newline",), {"STDIO-003"}),
+    ],
+)
+def test_what_a_server_did_before_we_gave_up_is_told(
+    tmp_path: Path, words: tuple[str, ...], rules: set[str]
+) -> None:
+    assert rules <= failed_rules(recorded(tmp_path, *words))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("audit",),
+        ("fuzz", "--runs", "2"),
+        ("compliance", "run"),
+        ("doctor", "--to", "2025-11-25"),
+        ("property", "--examples", "3", "--max-time", "15s"),
+        ("conformance", "server"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_command_blames_a_server_for_what_it_cut_off(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    server = Stubborn(tmp_path, "half", "deaf-to-eof")
+    done = mcptest(*command, *PACE, "--no-color", "--", *server.command)
+    assert server.processes, done.said
+    failing = [line for line in done.said.splitlines() if "✗" in line or "FAIL" in line]
+    assert not [line for line in failing if any(blame in line for blame in BLAMES)], done.said
+
+
+def test_a_run_blames_a_slow_server_for_being_slow_only(tmp_path: Path) -> None:
+    server = Stubborn(tmp_path, "half", "deaf-to-eof")
+    program, *arguments = server.command
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(SUITE % (program, ", ".join(map(repr, arguments))))
+    done = mcptest("run", str(suite), "--timeout", "5s", "--capture", str(tmp_path / "kept"))
+    assert done.code == 1
+    assert "no answer to tools/call within 5 s" in done.said
+    assert not any(blame in done.said for blame in BLAMES)
+    captures = list((tmp_path / "kept").glob("**/*.jsonl"))
+    assert captures
+    assert set().union(*map(failed_rules, captures)) == set()
+
+
+# -- over HTTP -----------------------------------------------------------------------------
+
+
+class _Slow(http.server.BaseHTTPRequestHandler):
+    """Answers a call with the first half of a body, then waits until it is let go."""
+
+    protocol_version = "HTTP/1.1"
+    let_go: threading.Event
+    as_events: bool
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "id" not in request:
+            self._reply(202, b"", "text/plain")
+            return
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        if request["method"] in RESULTS:
+            answer["result"] = RESULTS[request["method"]]
+        else:
+            answer["error"] = {"code": -32601, "message": "Method not found"}
+        body = json.dumps(answer).encode()
+        self._reply(200, body, "application/json", half=request["method"] == "tools/call")
+
+    def _reply(self, status: int, body: bytes, kind: str, *, half: bool = False) -> None:
+        if half and self.as_events:
+            kind, body = "text/event-stream", b"data: " + body + b"\n\n"
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if half else body)
+        if half:
+            self.wfile.flush()
+            self.let_go.wait()
+
+    def do_GET(self) -> None:
+        self._reply(405, b"", "text/plain")
+
+    def do_DELETE(self) -> None:
+        self._reply(405, b"", "text/plain")
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(params=["body", "event"])
+def slow_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    class Handler(_Slow):
+        let_go = threading.Event()
+        as_events = request.param == "event"
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        Handler.let_go.set()
+        server.shutdown()
+        thread.join()
+
+
+def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, slow_url: str) -> None:
+    out = tmp_path / "seen.jsonl"
+    asked = ("record", "--out", str(out), "--call", "look", *PACE)
+    assert mcptest(*asked, "--server", slow_url).code == 1
+    assert failed_rules(out) == set()
+    cut_off = [each for each in records_of(out) if each["kind"] == "leftover"]
+    assert [each["stream"] for each in cut_off]
