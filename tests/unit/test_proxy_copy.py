@@ -106,7 +106,7 @@ def test_any_bytes_cut_anywhere_are_the_same_messages(
     records = [
         record for a, b in itertools.pairwise(places) for record in copy.take(data[a:b], 1.0)
     ]
-    records += copy.finish(b"", 2.0)
+    records += copy.finish("", 2.0)
     frames = [record.raw for record in records if isinstance(record, Frame)]
     *whole, rest = data.split(b"\n")
     # Blank lines are no messages; what is left at the end is kept as it is.

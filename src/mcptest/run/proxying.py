@@ -89,7 +89,8 @@ def _on_stdio(
         patience=_deadline(passage),
     )
     ending = proxy.run()
-    return Passed(ending.code, f"the server {ending.status}", ending.timed_out)
+    how = f"the server {ending.status}{ending.why and f' {ending.why}'}"
+    return Passed(ending.code, how, ending.timed_out)
 
 
 def _on_loopback(

@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from mcptest.model.capture import AnyRecord, Frame, Sender, Trouble
+from mcptest.model.capture import AnyRecord, Frame, Sender, Step, Trouble
 from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.show import show
 from mcptest.transport.base import Sink
+from mcptest.transport.leftover import LateOutput, last_line
 from mcptest.wire.lines import LineReader, LineTooLong
 
 HELD_BYTES = 32 * 1024 * 1024
@@ -106,6 +107,7 @@ class LineCopy:
     def __init__(self, sender: Sender, limits: Limits = DEFAULT_LIMITS) -> None:
         self._sender: Sender = sender
         self._reader = LineReader(limits.message_bytes)
+        self._late = LateOutput()
 
     def take(self, chunk: bytes, t: float) -> Sequence[AnyRecord]:
         sender = self._sender
@@ -114,18 +116,33 @@ class LineCopy:
             for line in self._reader.feed(chunk)
         ]
 
-    def finish(self, chunk: bytes, t: float) -> Sequence[AnyRecord]:
+    def take_late(self, chunk: bytes, t: float) -> Sequence[AnyRecord]:
+        """What a server says after it was told to end by a signal."""
+        records = self._last_line("terminate", t)
+        self._late.add(chunk)
+        return records
+
+    def finish(self, step: Step, t: float) -> Sequence[AnyRecord]:
+        """No more comes; `step` is what had been done by then to end the server."""
+        return [*self._last_line(step, t), *self._late.records(t)]
+
+    def _last_line(self, step: Step, t: float) -> Sequence[AnyRecord]:
         rest = self._reader.finish()
+        detail = f"the last line has no newline, from the {self._sender}"
+        if self._sender == "server":
+            return list(last_line(rest, step, t, detail))
         if not rest:
             return ()
-        what = "the last line has no newline"
-        trouble = self._trouble(ErrorKind.TRUNCATED, what, rest, t)
-        return (Frame(t=t, sender=self._sender, raw=rest), trouble)
+        return (
+            Frame(t=t, sender="client", raw=rest),
+            self._trouble(ErrorKind.TRUNCATED, detail, rest, t),
+        )
 
     def _too_long(self, line: LineTooLong, t: float) -> Trouble:
-        what = f"a line of over {line.size} bytes"
+        what = f"a line of over {line.size} bytes, from the {self._sender}"
         return self._trouble(ErrorKind.LINE_TOO_LONG, what, line.head, t)
 
-    def _trouble(self, kind: ErrorKind, what: str, head: bytes, t: float) -> Trouble:
-        detail = f"{what}, from the {self._sender}"
-        return Trouble(t=t, error=kind.value, detail=detail, excerpt=show(head))
+    def _trouble(self, kind: ErrorKind, detail: str, head: bytes, t: float) -> Trouble:
+        return Trouble(
+            t=t, error=kind.value, detail=detail, excerpt=show(head), sender=self._sender
+        )
