@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import http.server
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.driving import mcptest, records_of
+from tests.e2e.driving import BOUND, mcptest, records_of, wait_until
 from tests.e2e.stubborn import RESULTS
 from tests.e2e.stubborn_servers import Stubborn
 
@@ -170,3 +175,89 @@ def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, slow_
     assert failed_rules(out) == set()
     cut_off = [each for each in records_of(out) if each["kind"] == "leftover"]
     assert [each["stream"] for each in cut_off]
+
+
+TRAJECTORY = """
+tests:
+  - name: nothing is reset
+    trajectory:
+      - { type: absence, tools: [reset] }
+"""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2025-11-25",
+}
+HANDSHAKE: tuple[dict[str, Any], ...] = (
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+)
+CALL = {"id": 2, "method": "tools/call", "params": {"name": "look", "arguments": {}}}
+
+
+@pytest.fixture(params=["record", "intercept"])
+def proxy(
+    request: pytest.FixtureRequest, tmp_path: Path, slow_url: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """In front of the slow server; the port is in the file `port`, the capture `seen.jsonl`."""
+    (tmp_path / "calls.yaml").write_text(TRAJECTORY)
+    words = {
+        "record": ["record", "--proxy", "--out", "seen.jsonl"],
+        "intercept": ["intercept", "--trajectory", "calls.yaml", "--capture", "seen.jsonl"],
+    }[request.param]
+    command = [sys.executable, "-m", "mcptest", *words, "--server", slow_url, "--port-file", "port"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith(b"listening on ")
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@contextlib.contextmanager
+def half_answered(folder: Path) -> Iterator[None]:
+    """A client that has half of the answer to a call, up to the end of the block."""
+    port = int((folder / "port").read_text())
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=BOUND)
+    with contextlib.closing(client):
+        for message in (*HANDSHAKE, CALL):
+            client.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}), HEADERS)
+            response = client.getresponse()
+            if message is not CALL:
+                response.read()
+        assert b"seen" in response.read1()
+        yield
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_proxy_that_is_told_to_end_in_a_call_blames_nobody(
+    tmp_path: Path, proxy: subprocess.Popen[bytes], number: signal.Signals
+) -> None:
+    with half_answered(tmp_path):
+        proxy.send_signal(number)
+        _, told = proxy.communicate(timeout=BOUND)
+    assert proxy.returncode == 0, told
+    assert records_of(tmp_path / "seen.jsonl")[-1]["kind"] == "end"
+    assert failed_rules(tmp_path / "seen.jsonl") == set()
+
+
+def test_a_client_that_leaves_in_a_call_blames_nobody(
+    tmp_path: Path, proxy: subprocess.Popen[bytes]
+) -> None:
+    with half_answered(tmp_path):
+        pass
+    partial = tmp_path / "seen.jsonl.partial"
+    wait_until(lambda: b'"leftover"' in partial.read_bytes(), "the end of the exchange")
+    proxy.send_signal(signal.SIGTERM)
+    _, told = proxy.communicate(timeout=BOUND)
+    assert proxy.returncode == 0, told
+    assert failed_rules(tmp_path / "seen.jsonl") == set()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.capture import AnyRecord, Exited, Frame, Note, Stderr, Trouble
+from mcptest.model.capture import AnyRecord, Exited, Frame, Leftover, Note, Stderr, Trouble
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.transport.stdio import Stdio
@@ -58,6 +58,9 @@ class Witness:
 
     def troubles(self) -> list[Trouble]:
         return [record for record in self.others if isinstance(record, Trouble)]
+
+    def cut_off(self) -> list[str]:
+        return [record.text for record in self.others if isinstance(record, Leftover)]
 
     def exits(self) -> list[Exited]:
         return [record for record in self.others if isinstance(record, Exited)]
@@ -138,6 +141,7 @@ def test_a_rogue_is_seen_for_what_it_is_and_leaves_nothing(case: Case, pids: Pat
 def check_records(case: Case, seen: Witness, message: str) -> None:
     said = [message, *(trouble.detail for trouble in seen.troubles())]
     assert any(case.phrase in text for text in said), said
+    assert not case.cut_off or seen.cut_off() == [case.cut_off]
     assert [frame for frame in case.frames if frame not in seen.distinct] == []
     assert seen.frames >= case.count
     if case.trouble:

@@ -26,7 +26,8 @@ def test_a_message_may_be_cut_anywhere(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"Loading ...", b"> ", b'{"a":nope, "b', b'{"a":NaN, "b', b"{a:", b'{"a":"\xff","b', b"12"]
+    "raw",
+    [b"Loading ...", b"> ", b'{"a":nope, "b', b'{"a":NaN, "b', b"{a:", b'{"a":"\xff","b', b"12"],
 )
 def test_what_no_message_begins_with_is_none_however_it_goes_on(raw: bytes) -> None:
     assert beginning_of(raw) is Beginning.OF_NOTHING
