@@ -54,7 +54,7 @@ def input_for(tool: Mapping[str, Any], ground: Ground | None = None) -> Input:
         return Input({}, reason)
     if ground is not None:
         placed = _on_ground(value, schema, str(tool.get("name")), ground)
-        value = placed if compiled.misfit(placed) is None else value
+        value = placed if compiled.fits(placed) else value
     return Input(value)
 
 
@@ -137,11 +137,11 @@ def structured_misfit(tool: Mapping[str, Any], result: Mapping[str, Any]) -> str
         return ""
     try:
         compiled = CompiledSchema(schema)
+        if "structuredContent" not in result:
+            return NO_STRUCTURED_CONTENT
+        misfit = compiled.misfit(result["structuredContent"])
     except SchemaError as error:
         return f"its output schema can't be used: {error}"
-    if "structuredContent" not in result:
-        return NO_STRUCTURED_CONTENT
-    misfit = compiled.misfit(result["structuredContent"])
     if misfit is None:
         return ""
     where = f" at {misfit.pointer}" if misfit.pointer else ""

@@ -21,6 +21,8 @@ _ORDINARY: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _REPEATS: Final = 4
 """How far beyond its least number a repetition goes."""
 _LONGEST: Final = 10_000
+_LONGEST_PATTERN: Final = 20_000
+_MOST_STEPS: Final = 50_000
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": "0123456789",
     "CATEGORY_SPACE": " \t",
@@ -49,6 +51,8 @@ def text_matching(pattern: str, choices: Choices) -> str:
 @functools.lru_cache(maxsize=256)
 def parsed(pattern: str) -> Any:
     """The expression as the standard library reads it. Raises PatternError."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise PatternError("is too long")
     try:
         return _parser.parse(_in_our_dialect(pattern))
     except (re.error, RecursionError, OverflowError) as error:
@@ -70,9 +74,14 @@ class _Walk:
         self._choices = choices
         self.text: list[str] = []
         self._groups: dict[int, str] = {}
+        self._steps = 0
 
     def sequence(self, nodes: Any) -> None:
+        self._steps += 1  # what is repeated may be empty
+        if self._steps > _MOST_STEPS:
+            raise _TooLong
         for operation, argument in nodes:
+            self._steps += 1
             self._node(str(operation), argument)
             if len(self.text) > _LONGEST:
                 raise _TooLong

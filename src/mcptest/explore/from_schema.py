@@ -13,7 +13,14 @@ from typing import Any, Final
 from mcptest.explore.choices import Choices, Plainest, Seeded
 from mcptest.explore.from_pattern import PatternError, text_matching
 from mcptest.explore.scalars import count, number_for, text_for
-from mcptest.explore.schema_merge import Contradiction, Settler, merged, types_of
+from mcptest.explore.schema_merge import (
+    Contradiction,
+    Effort,
+    Settler,
+    TooLarge,
+    merged,
+    types_of,
+)
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 
@@ -27,10 +34,6 @@ _ROOM: Final = 3
 _SCALARS: Final = ("string", "integer", "boolean", "number", "null")
 
 
-class TooLarge(Exception):  # noqa: N818 - it is a fact about a schema, not a failure
-    """The schema asks for more than an input of a test holds."""
-
-
 def fitting_value(schema: Any, choices: Choices | None = None, *, name: str = "") -> Any:
     """A value that fits, or ABSENT when none was found. Without choices: the plainest one."""
     try:
@@ -41,15 +44,14 @@ def fitting_value(schema: Any, choices: Choices | None = None, *, name: str = ""
     for attempt in _attempts(choices):
         try:
             value = attempt(schema, name)
+            if compiled.fits(value):
+                return value
         except (Contradiction, RecursionError):
             continue
         except TooLarge:
             patience -= 1
             if not patience:
                 break
-            continue
-        if compiled.misfit(value) is None:
-            return value
     return ABSENT
 
 
@@ -79,7 +81,7 @@ class _Maker:
     def __init__(self, root: Any, choices: Choices, hints: bool) -> None:
         self._choices = choices
         self._hints = hints
-        self._settler = Settler(root, choices)
+        self._settler = Settler(root, choices, Effort())
         self._made = 0
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
@@ -175,7 +177,7 @@ class _Maker:
         self, made: dict[str, Any], plain: Mapping[str, Any], least: int, depth: int
     ) -> None:
         """Members that nobody named, as many as there must be."""
-        for number in range(least * 4):
+        for number in range(min(least, _MOST_VALUES) * 4):
             if len(made) >= least:
                 return
             name = self._new_name(plain, number)
@@ -273,7 +275,7 @@ def _matcher(pattern: str) -> CompiledSchema | None:
 
 def _found(pattern: str, name: str) -> bool:
     matcher = _matcher(pattern)
-    return matcher is not None and matcher.misfit(name) is None
+    return matcher is not None and matcher.fits(name)
 
 
 def _forbidden(plain: Mapping[str, Any]) -> list[Any]:

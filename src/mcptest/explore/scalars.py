@@ -44,6 +44,8 @@ _ALPHABETS: Final = (
 _LONGEST_TEXT: Final = 10_000
 _USUAL_LENGTH: Final = 12
 _FAR: Final = 10**6
+_LARGEST_BITS: Final = 1_000
+"""A larger number is none that a float could stand for."""
 _ATTEMPTS: Final = 12
 
 
@@ -166,9 +168,9 @@ def edge(schema: Mapping[str, Any], within: str, beyond: str) -> tuple[int | flo
 
 def finite(value: Any) -> int | float | None:
     """A bound as a schema names it, when it is a number."""
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
-        return value
-    return None
+    if type(value) is int:
+        return value if value.bit_length() < _LARGEST_BITS else None
+    return value if type(value) is float and math.isfinite(value) else None
 
 
 def count(value: Any, otherwise: int) -> int:

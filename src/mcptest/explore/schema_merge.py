@@ -23,6 +23,7 @@ _SHALLOW: Final = 6
 """From here on the way that refers least to other schemas is taken, so that there is an end."""
 _LARGER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _SMALLER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LARGEST_BITS: Final = 1_000
 _JSON_TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
@@ -30,23 +31,45 @@ class Contradiction(Exception):  # noqa: N818 - it is a fact about a schema, not
     """No value fits both parts."""
 
 
+class TooLarge(Exception):  # noqa: N818 - it is a fact about a schema, not a failure
+    """The schema asks for more than an input of a test holds, or for too long a search."""
+
+
+class Effort:
+    """How much is done to find values for one schema before it is given up."""
+
+    def __init__(self, steps: int = 200_000) -> None:
+        self._left = steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Raises TooLarge when nothing is left."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooLarge
+
+
 class Settler:
     """Settles the schemas of one document."""
 
-    def __init__(self, root: Any, choices: Choices) -> None:
+    def __init__(self, root: Any, choices: Choices, effort: Effort) -> None:
         self._root = root
         self._choices = choices
+        self._effort = effort
+        self._referring: dict[int, int] = {}
 
     def settle(self, schema: Any, depth: int) -> Schema:
-        """The schema with every choice taken. Raises Contradiction when nothing fits it."""
+        """The schema with every choice taken. Raises Contradiction when nothing fits it, and
+        TooLarge when that takes too long to tell."""
         if schema is False:
             raise Contradiction
         if not isinstance(schema, Mapping):
             return {}
         if not _COMBINING & schema.keys():
             return schema
+        self._effort.spend(1 + len(schema))
         settled: Schema = {key: value for key, value in schema.items() if key not in _COMBINING}
         for part in self._parts(schema, depth):
+            self._effort.spend(_size(part))
             settled = merged(settled, part)
         for keyword in ("anyOf", "oneOf"):
             options = schema.get(keyword)
@@ -65,7 +88,7 @@ class Settler:
     def _with_one_of(self, settled: Schema, options: list[Any], depth: int) -> Schema:
         order = list(options)
         if depth > _SHALLOW:
-            order.sort(key=lambda option: str(option).count("$ref"))
+            order.sort(key=self._references_in)
         else:
             at = self._choices.index(len(order))
             order = [order[at], *order[:at], *order[at + 1 :]]
@@ -75,6 +98,12 @@ class Settler:
             except Contradiction:
                 continue
         raise Contradiction
+
+    def _references_in(self, option: Any) -> int:
+        found = self._referring.get(id(option))
+        if found is None:
+            found = self._referring[id(option)] = str(option).count("$ref")
+        return found
 
     def _with_condition(self, settled: Schema, schema: Schema, depth: int) -> Schema:
         ways: list[Callable[[], Schema]] = [
@@ -134,6 +163,11 @@ def _anchored(anchor: str, root: Any) -> Any:
     return True
 
 
+def _size(schema: Schema) -> int:
+    tables = (schema.get(keyword) for keyword in ("properties", "required", "enum"))
+    return 1 + sum(len(one) for one in tables if isinstance(one, list | Mapping))
+
+
 def merged(left: Schema, right: Schema) -> Schema:
     """A schema that asks for both. Raises Contradiction where that is plainly impossible."""
     if not left or not right:
@@ -180,10 +214,18 @@ def _types(left: Any, right: Any) -> list[str]:
 def _common(left: Any, right: Any) -> Any:
     if not isinstance(left, list) or not isinstance(right, list):
         return right
-    found = [one for one in left if one in right]
+    known = {_key(one) for one in right}
+    found = [one for one in left if _key(one) in known]
     if not found:
         raise Contradiction
     return found
+
+
+def _key(value: Any) -> str:
+    """The same for values that JSON holds to be equal, as far as a list needs it."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return repr(value)
 
 
 def _same(left: Any, right: Any) -> Any:
@@ -193,7 +235,8 @@ def _same(left: Any, right: Any) -> Any:
 def _union(left: Any, right: Any) -> Any:
     if not isinstance(left, list) or not isinstance(right, list):
         return right
-    return [*left, *(one for one in right if one not in left)]
+    known = {_key(one) for one in left}
+    return [*left, *(one for one in right if _key(one) not in known)]
 
 
 def _members(left: Any, right: Any) -> Any:
@@ -220,7 +263,8 @@ def _positions(left: Any, right: Any) -> Any:
 
 def _multiple(left: Any, right: Any) -> Any:
     if type(left) is int and type(right) is int and left and right:
-        return math.lcm(left, right)
+        both = math.lcm(left, right)
+        return both if both.bit_length() < _LARGEST_BITS else right
     return right
 
 

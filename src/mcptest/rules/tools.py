@@ -15,7 +15,7 @@ from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
 from mcptest.rules.session import Step
-from mcptest.schema.json_schema import CompiledSchema, SchemaDepthError, SchemaError
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _SINCE_NOVEMBER_2025 = Window(since=Revision.V2025_11_25)
 _CACHED_SCHEMAS = 2_000
@@ -93,7 +93,11 @@ def structured_content_matches(check: Check) -> Watching:
                 pointer="/result",
             )
             continue
-        misfit = compiled.misfit(result["structuredContent"])
+        try:
+            misfit = compiled.misfit(result["structuredContent"])
+        except SchemaLimitError as error:
+            check.inconclusive(f"the structuredContent of {name!r} can't be checked: {error}")
+            continue
         if misfit is not None:
             check.violated(
                 step,
@@ -153,8 +157,10 @@ def tool_schemas_are_valid(check: Check) -> Watching:
                 if schema is ABSENT:
                     continue
                 compiled = cache.compiled(schema)
-                if isinstance(compiled, SchemaDepthError):
-                    check.inconclusive("a schema nests too deeply to be checked")
+                if isinstance(compiled, SchemaLimitError):
+                    check.inconclusive(
+                        f"the {member} of {tool.get('name')!r} can't be checked: {compiled}"
+                    )
                     continue
                 check.saw(step)
                 if isinstance(compiled, SchemaError):

@@ -50,9 +50,7 @@ def fits(tool: Mapping[str, Any]) -> bool:
     """Whether our guess is an input that the tool's own schema accepts."""
     schema = tool.get("inputSchema")
     try:
-        return (
-            isinstance(schema, dict) and CompiledSchema(schema).misfit(arguments_for(tool)) is None
-        )
+        return isinstance(schema, dict) and CompiledSchema(schema).fits(arguments_for(tool))
     except SchemaError:
         return False  # whether the schema is at fault is for the items to say
 

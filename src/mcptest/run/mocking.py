@@ -14,7 +14,7 @@ from mcptest.peer.demo.protocol import Refusal
 from mcptest.peer.demo.resources import Resource
 from mcptest.peer.demo.tools import Tool
 from mcptest.peer.demo.world import World
-from mcptest.schema.json_schema import CompiledSchema
+from mcptest.schema.json_schema import CompiledSchema, SchemaLimitError
 from mcptest.suite.json_equality import json_equal
 from mcptest.suite.mock_server import MockAnswer, MockPrompt, MockResource, MockServer, MockTool
 from mcptest.suite.templates import fill
@@ -48,7 +48,10 @@ def _tool(mock: MockTool) -> Tool:
     schema = CompiledSchema(mock.input)
 
     def problem(arguments: dict[str, Any]) -> str | None:
-        misfit = schema.misfit(arguments)
+        try:
+            misfit = schema.misfit(arguments)
+        except SchemaLimitError as error:
+            return f"arguments: {error}"
         return None if misfit is None else f"arguments{misfit.pointer}: {misfit.reason}"
 
     return Tool(

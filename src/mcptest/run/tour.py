@@ -175,7 +175,7 @@ def _safe_call(tools: list[Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
 
 def _fits(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     try:
-        return CompiledSchema(schema).misfit(arguments) is None
+        return CompiledSchema(schema).fits(arguments)
     except SchemaError:
         return False  # whether the schema is at fault is for the rules to say
 

@@ -1,7 +1,7 @@
 """JSON Schema of tools: is the schema itself valid, and does a value fit it?
 
-Nothing is ever fetched: a reference to another document is an error of the schema. What a
-regular expression may cost is bounded.
+Nothing is ever fetched: a reference to another document is an error of the schema. What it costs to
+check a schema or a value is counted before (`cost`), because nothing interrupts the validator.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 import msgspec
 
 from mcptest.model.show import show
+from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
+
+__all__ = ["DIALECTS", "CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "dialect_of"]
 
 DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": 202012,
@@ -19,15 +22,7 @@ DIALECTS = {
     "http://json-schema.org/draft-06/schema": 6,
     "http://json-schema.org/draft-04/schema": 4,
 }
-_BACKTRACKS = 1_000_000
-
-
-class SchemaError(Exception):
-    """The schema can't be used; the text says why."""
-
-
-class SchemaDepthError(SchemaError):
-    """The schema may be valid, but nests deeper than the validator goes."""
+_GAVE_UP = "Error executing regex"
 
 
 class Misfit(msgspec.Struct, frozen=True):
@@ -40,19 +35,48 @@ class Misfit(msgspec.Struct, frozen=True):
 class CompiledSchema:
     """A schema that is ready to be used many times."""
 
-    __slots__ = ("_validator",)
+    __slots__ = ("_cost", "_validator")
 
     def __init__(self, schema: Any) -> None:
-        """Raises SchemaError when the schema is not valid in its dialect."""
+        """Raises SchemaError when the schema is not valid in its dialect, or costs too much."""
+        if not isinstance(schema, dict | bool):
+            raise SchemaError("a schema is an object or a boolean")
+        self._cost = Cost(schema)
         self._validator = _compile(schema)
 
     def misfit(self, value: Any) -> Misfit | None:
-        """The first reason why `value` does not fit, or None."""
+        """The first reason why `value` does not fit, or None. Raises SchemaLimitError when it
+        costs too much to say."""
+        self._cost.allow(value)
         if self._validator.is_valid(value):
             return None  # much cheaper than looking for errors
-        error = next(iter(self._validator.iter_errors(value)))
+        if not self._cost.is_explainable(value):
+            if self._cost.backtracks:  # it may have given up, which is no answer
+                raise SchemaLimitError("checking this value takes too many steps")
+            return Misfit("it does not fit; there are too many alternatives to say why", "")
+        error = self._first_error(value)
+        message = str(error.message)
+        if message.startswith(_GAVE_UP):
+            raise SchemaLimitError("matching one of its patterns takes too many steps")
         pointer = "".join(f"/{part}" for part in error.instance_path)
-        return Misfit(show(error.message, 300), show(pointer, 200))
+        return Misfit(show(message, 300), show(pointer, 200))
+
+    def fits(self, value: Any) -> bool:
+        """Whether `value` is known to fit; one that costs too much to check is not."""
+        try:
+            self._cost.allow(value)
+        except SchemaLimitError:
+            return False
+        return bool(self._validator.is_valid(value))
+
+    def _first_error(self, value: Any) -> Any:
+        import jsonschema_rs as rs
+
+        try:
+            self._validator.validate(value)
+        except rs.ValidationError as error:
+            return error
+        raise AssertionError("the validator found the value both valid and not")
 
 
 def dialect_of(schema: Any) -> int:
@@ -76,19 +100,17 @@ def _compile(schema: Any) -> Any:
         6: rs.Draft6Validator,
         4: rs.Draft4Validator,
     }
-    if not isinstance(schema, dict | bool):
-        raise SchemaError("a schema is an object or a boolean")
     try:
         return validators[dialect_of(schema)](
             schema,
             retriever=_refuse,
-            pattern_options=rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS),
+            pattern_options=rs.FancyRegexOptions(backtrack_limit=BACKTRACKS),
         )
     except SchemaError:
         raise
     except (ValueError, rs.ValidationError, rs.ReferencingError, RecursionError) as error:
         text = _first_line(error)
-        raise (SchemaDepthError if "ecursion limit" in text else SchemaError)(text) from None
+        raise (SchemaLimitError if "ecursion limit" in text else SchemaError)(text) from None
 
 
 def _refuse(uri: str) -> Any:

@@ -9,9 +9,9 @@ import msgspec
 
 from mcptest.explore.choices import Plainest
 from mcptest.explore.from_schema import fitting_value
-from mcptest.explore.schema_merge import Contradiction, Settler, types_of
+from mcptest.explore.schema_merge import Contradiction, Effort, Settler, TooLarge, types_of
 from mcptest.model.message import ABSENT, json_type
-from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _DEEPEST: Final = 8
 _MOST_MEMBERS: Final = 200
@@ -38,9 +38,12 @@ class Form(msgspec.Struct, frozen=True):
     base: Mapping[str, Any] | None
     """The plainest valid input; None when none was found."""
     members: tuple[Member, ...] = ()
+    unusable: str = ""
+    """Why nothing can be said of any input."""
 
     def misfit(self, arguments: Any) -> str | None:
-        """Why the schema does not accept it; None when it does."""
+        """Why the schema does not accept it; None when it does. Raises SchemaLimitError when it
+        costs too much to say."""
         if self.compiled is None:
             return None
         found = self.compiled.misfit({} if arguments is ABSENT else arguments)
@@ -53,32 +56,35 @@ def form_of(tool: Mapping[str, Any]) -> Form:
     schema = tool.get("inputSchema")
     try:
         compiled = CompiledSchema(schema)
-    except SchemaError:
-        return Form(schema, None, None, tuple(_members(schema)))
+    except SchemaLimitError as error:
+        return Form(schema, None, None, unusable=str(error))
+    except SchemaError as error:
+        return Form(schema, None, None, tuple(_members(schema)), str(error))
     value = fitting_value(schema)
     base = value if isinstance(value, dict) else None
     return Form(schema, compiled, base, tuple(_members(schema)))
 
 
 def _members(schema: Any) -> Iterator[Member]:
-    root = _settled(schema, schema)
+    effort = Effort()
+    root = _settled(schema, schema, effort)
     properties, required = root.get("properties"), root.get("required")
     names = list(properties) if isinstance(properties, Mapping) else []
     listed = [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
     for name in [*names, *(one for one in listed if one not in names)][:_MOST_MEMBERS]:
         part = properties.get(name, {}) if isinstance(properties, Mapping) else {}
-        kinds = tuple(dict.fromkeys(_kinds(part, schema, 0))) or ("string",)
-        yield Member(name, kinds, _settled(part, schema), name in listed)
+        kinds = tuple(dict.fromkeys(_kinds(part, schema, effort, 0))) or ("string",)
+        yield Member(name, kinds, _settled(part, schema, effort), name in listed)
 
 
-def _settled(part: Any, root: Any) -> Mapping[str, Any]:
+def _settled(part: Any, root: Any, effort: Effort) -> Mapping[str, Any]:
     try:
-        return Settler(root, Plainest()).settle(part, 0)
-    except (Contradiction, RecursionError):
+        return Settler(root, Plainest(), effort).settle(part, 0)
+    except (Contradiction, RecursionError, TooLarge):
         return {}
 
 
-def _kinds(part: Any, root: Any, depth: int) -> Iterator[str]:
+def _kinds(part: Any, root: Any, effort: Effort, depth: int) -> Iterator[str]:
     """The types that a schema speaks of, over all its alternatives."""
     if not isinstance(part, Mapping) or depth > _DEEPEST:
         return
@@ -90,9 +96,9 @@ def _kinds(part: Any, root: Any, depth: int) -> Iterator[str]:
             yield kind
     for keyword in ("anyOf", "oneOf"):
         for option in _list(part, keyword):
-            yield from _kinds(option, root, depth + 1)
+            yield from _kinds(option, root, effort, depth + 1)
     if not named and not _list(part, "anyOf") and not _list(part, "oneOf"):
-        plain = _settled(part, root)
+        plain = _settled(part, root, effort)
         if plain is not part:
             yield from (one for one in types_of(plain.get("type")) if one in KINDS)
 

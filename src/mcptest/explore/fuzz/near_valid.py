@@ -15,6 +15,7 @@ from mcptest.explore.fuzz import edges, values
 from mcptest.explore.fuzz.case import Case, Category
 from mcptest.explore.fuzz.members import Form, Member
 from mcptest.model.message import ABSENT
+from mcptest.schema.json_schema import SchemaLimitError
 
 UNKNOWN: Final = "mcptest_unknown"
 _OF_KIND: Final = {
@@ -42,13 +43,19 @@ def near_valid_cases(form: Form, *, writes: bool = False) -> Iterator[Case]:
 
 def judged(form: Form, category: Category, label: str, arguments: Any, member: str = "") -> Case:
     """The case with what validation says of it."""
-    misfit = form.misfit(arguments)
+    valid: bool | None = None
+    try:
+        misfit = form.misfit(arguments) or ""
+        if form.compiled is not None:
+            valid = not misfit
+    except SchemaLimitError:
+        misfit = ""
     return Case(
         category=category,
         label=label,
         arguments=arguments,
-        valid=None if form.compiled is None else misfit is None,
-        misfit=misfit or "",
+        valid=valid,
+        misfit=misfit,
         member=member,
     )
 

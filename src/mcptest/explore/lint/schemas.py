@@ -16,7 +16,7 @@ from mcptest.explore.lint.surface import (
     object_of,
     required_of,
 )
-from mcptest.schema.json_schema import CompiledSchema, SchemaDepthError, SchemaError
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _MANY_CHOICES = 50
 _TYPE_ONLY = frozenset({"type", "title", "description", "default", "examples"})
@@ -88,7 +88,7 @@ def _invalid(tool: Tool, member: str) -> Iterator[Remark]:
 def why_invalid(schema: Any) -> str:
     try:
         CompiledSchema(schema)
-    except SchemaDepthError:
+    except SchemaLimitError:
         return ""  # it may be valid; W114 speaks of its depth
     except SchemaError as error:
         return str(error)

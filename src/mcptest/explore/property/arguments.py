@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from mcptest.explore.fuzz.case import Case, can_be_sent
 from mcptest.explore.fuzz.members import Form, form_of
-from mcptest.explore.fuzz.near_valid import near_valid_cases
+from mcptest.explore.fuzz.near_valid import judged, near_valid_cases
 from mcptest.explore.property.translated import fitting_values
 
 _TYPED: Final = frozenset({"type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"})
@@ -63,6 +63,6 @@ def _spoilt(
         made = {name: value for name, value in around.items() if name != case.member}
         if case.member in case.arguments:
             made[case.member] = case.arguments[case.member]
-        if form.misfit(made) is not None:
+        if judged(form, case.category, case.label, made).valid is False:
             return made, case.label
     return dict(case.arguments), case.label

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from mcptest.explore.schema_merge import Contradiction, Schema, merged, resolved
+from mcptest.explore.schema_merge import Contradiction, Effort, Schema, merged, resolved
 
 _COMBINING: Final = frozenset(
     {"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else"}
@@ -31,8 +31,10 @@ class Way(NamedTuple):
     """Those that led to it."""
 
 
-def ways_of(schema: Any, root: Any, depth: int = 0) -> list[Way]:
-    """The ways, in the order of the schema; none when nothing fits it."""
+def ways_of(schema: Any, root: Any, effort: Effort, depth: int = 0) -> list[Way]:
+    """The ways, in the order of the schema; none when nothing fits it. Raises TooLarge when it
+    takes too long to tell."""
+    effort.spend()
     if schema is False or depth > _DEEPEST:
         return []
     if not isinstance(schema, Mapping):
@@ -41,16 +43,17 @@ def ways_of(schema: Any, root: Any, depth: int = 0) -> list[Way]:
         return [Way(schema)]
     found = [Way({key: value for key, value in schema.items() if key not in _COMBINING})]
     for reference, part in _parts(schema, root):
-        ways = ways_of(part, root, depth + 1)
+        ways = ways_of(part, root, effort, depth + 1)
         found = _each(found, [Way(plain, (*reference, *further)) for plain, further in ways])
     for keyword in ("anyOf", "oneOf"):
         options = schema.get(keyword)
         if isinstance(options, list) and options:
-            ways = [way for option in options for way in ways_of(option, root, depth + 1)]
+            ways = [way for option in options for way in ways_of(option, root, effort, depth + 1)]
+            effort.spend(len(ways))
             found = _each(found, ways)
     if "if" in schema:
-        found = _each(found, _conditional(schema, root, depth))
-    return _depending(found, root, depth)
+        found = _each(found, _conditional(schema, root, effort, depth))
+    return _depending(found, root, effort, depth)
 
 
 def needs_ways(schema: Schema) -> bool:
@@ -86,13 +89,13 @@ def _pairs(left: Iterable[Way], right: list[Way]) -> Iterator[Way]:
             yield Way(plain, one.references + other.references)
 
 
-def _conditional(schema: Schema, root: Any, depth: int) -> list[Way]:
-    holds = ways_of(schema["if"], root, depth + 1)
-    then = ways_of(schema.get("then", True), root, depth + 1)
-    return [*_each(holds, then), *ways_of(schema.get("else", True), root, depth + 1)]
+def _conditional(schema: Schema, root: Any, effort: Effort, depth: int) -> list[Way]:
+    holds = ways_of(schema["if"], root, effort, depth + 1)
+    then = ways_of(schema.get("then", True), root, effort, depth + 1)
+    return [*_each(holds, then), *ways_of(schema.get("else", True), root, effort, depth + 1)]
 
 
-def _depending(found: list[Way], root: Any, depth: int) -> list[Way]:
+def _depending(found: list[Way], root: Any, effort: Effort, depth: int) -> list[Way]:
     """A member whose presence asks for more is there with it, or is not there."""
     for keyword in _DEPENDING:
         names = dict.fromkeys(
@@ -103,12 +106,16 @@ def _depending(found: list[Way], root: Any, depth: int) -> list[Way]:
         )
         for name in names:
             found = [
-                each for way in found for each in _with_or_without(way, keyword, name, root, depth)
+                each
+                for way in found
+                for each in _with_or_without(way, keyword, name, root, effort, depth)
             ][:_MOST]
     return found
 
 
-def _with_or_without(way: Way, keyword: str, name: str, root: Any, depth: int) -> list[Way]:
+def _with_or_without(
+    way: Way, keyword: str, name: str, root: Any, effort: Effort, depth: int
+) -> list[Way]:
     table = _table(way.plain, keyword)
     if name not in table:
         return [way]
@@ -118,7 +125,7 @@ def _with_or_without(way: Way, keyword: str, name: str, root: Any, depth: int) -
         plain[keyword] = rest
     asked = Way({"required": [name]})
     present = _each(
-        _each([Way(plain, way.references)], [asked]), ways_of(table[name], root, depth + 1)
+        _each([Way(plain, way.references)], [asked]), ways_of(table[name], root, effort, depth + 1)
     )
     required = plain.get("required")
     if isinstance(required, list) and name in required:

@@ -21,7 +21,7 @@ from mcptest.explore.property.translated_array import arrays
 from mcptest.explore.property.translated_number import numbers
 from mcptest.explore.property.translated_object import objects
 from mcptest.explore.property.translated_text import texts
-from mcptest.explore.schema_merge import types_of
+from mcptest.explore.schema_merge import Effort, TooLarge, types_of
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 
@@ -81,7 +81,7 @@ def _known(spelled: bytes) -> SearchStrategy[Any]:
         return st.nothing()
     try:
         made = Translation(schema).of(schema)
-    except RecursionError:
+    except (RecursionError, TooLarge):
         made = st.nothing()
     plainest = fitting_value(schema)
     if made.is_empty:
@@ -100,7 +100,7 @@ def _fitting(
 ) -> Any:
     for _ in range(_TRIES):
         value = draw(made)
-        if compiled.misfit(value) is None:
+        if compiled.fits(value):
             return value
     if plainest is ABSENT:
         return draw(st.nothing())
@@ -112,6 +112,7 @@ class Translation:
 
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._effort = Effort()
         self._made: dict[tuple[bytes, int, bool], SearchStrategy[Any]] = {}
         self._path: list[str] = []
         """The references that led here."""
@@ -143,7 +144,7 @@ class Translation:
         return self._checked(made, schema)
 
     def _ways(self, schema: Mapping[str, Any]) -> list[Way]:
-        ways = ways_of(schema, self._root)
+        ways = ways_of(schema, self._root, self._effort)
         if self._tight and len(ways) > 1:  # the ways that lead to an end soonest
             ways.sort(key=lambda way: len(way.references) + str(way.plain).count("'$ref'"))
             return ways[: len(ways) // 2]
@@ -170,7 +171,7 @@ class Translation:
 
     def _given(self, values: list[Any], plain: Mapping[str, Any]) -> SearchStrategy[Any]:
         compiled = self._check(plain)
-        fitting = [one for one in values if compiled is None or compiled.misfit(one) is None]
+        fitting = [one for one in values if compiled is None or compiled.fits(one)]
         if any(isinstance(one, dict | list) for one in fitting):
             spelled = [_encode(one) for one in fitting]  # whoever gets one may change it
             return st.sampled_from(spelled).map(msgspec.json.decode)
@@ -206,7 +207,7 @@ class Translation:
         compiled = self._check(schema)
         if compiled is None:
             return made
-        return made.filter(lambda value: compiled.misfit(value) is None)
+        return made.filter(compiled.fits)
 
     def _check(self, schema: Mapping[str, Any]) -> CompiledSchema | None:
         """None when the part can't be looked at without the whole around it."""
@@ -215,6 +216,7 @@ class Translation:
             names = ("$defs", "definitions", "$schema")
             around = {name: self._root[name] for name in names if name in self._root}
         text = _encode({**around, **schema})
+        self._effort.spend(len(text) // 20)
         inside = (b'"#/$defs/', b'"#/definitions/')
         if text.count(b'"$ref"') != sum(text.count(one) for one in inside):
             return None

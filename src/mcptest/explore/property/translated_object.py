@@ -217,7 +217,7 @@ def _checker(schema: Any) -> Callable[[str], bool] | None:
         compiled = CompiledSchema(schema)
     except SchemaError:
         return None
-    return lambda name: compiled.misfit(name) is None
+    return compiled.fits
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -132,6 +132,8 @@ def _repeat(argument: Any) -> list[Any]:
     if len(inner) == 1 and isinstance(inner[0], _Run) and inner[0].least == inner[0].most == 1:
         return [_Run(inner[0].letters, least, highest)]
     if least == highest and all(isinstance(part, str) for part in inner):
+        if least * sum(map(len, inner)) > _LONGEST:
+            raise PatternError("asks for a text that is too long")
         return ["".join(inner) * least]
     each = _joined(inner)
     limit = least + _REPEATS if highest is None else min(highest, least + _REPEATS)

@@ -160,6 +160,6 @@ def usable_tool(tool: dict[str, Any], allowed: set[str]) -> UsableTool | None:
 
 def fits(schema: Mapping[str, Any], value: Any) -> bool:
     try:
-        return CompiledSchema(schema).misfit(value) is None
+        return CompiledSchema(schema).fits(value)
     except SchemaError:
         return False  # whether the schema is at fault is for the rules to say

@@ -1,0 +1,518 @@
+"""What it costs to check values against a JSON Schema, counted before anything is checked.
+
+The validator is native code that nothing interrupts, and 3 kB of references that each name the
+next one twice keep it busy for days. So the work is bounded by counting: the schema once, each
+value only where the schema alone does not settle it. A schema or value beyond the limit is
+refused, by every command and on every machine alike: no clock has a say.
+
+One step is the work of one keyword on one value, about a tenth of a microsecond. The validator
+remembers what a recursive reference gave for a value, but only while it answers yes or no: where
+it explains an error it follows every path, and so there are two bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mcptest.model.show import show
+from mcptest.schema.references import References
+
+MOST_STEPS: Final = 20_000_000
+_STEPS_PER_PART: Final = 20
+"""Allowed for each part of a value beyond that: what grows with the answer is no amplification."""
+_EXPLAINING: Final = 2_000_000
+_EXPLAINING_ALTERNATIVES: Final = 20_000
+"""Each alternative that does not fit becomes an error of its own, with a copy of the value."""
+_DEEPEST: Final = 400
+_COMPILING: Final = 150
+"""Steps to compile one part of a schema."""
+_SMALL: Final = 100
+"""Parts of a value of which the validator may make as many copies as it likes."""
+_COMPARING: Final = 100
+"""Steps to compare with one choice of an enum; texts and whole numbers are looked up instead."""
+_HASHED: Final = (str, int, bool, type(None))
+_CONTAINERS: Final = (dict, list)
+_HASHING: Final = 10
+_LARGEST_NUMBER: Final = 10**12
+
+_LISTED: Final = ("allOf", "anyOf", "oneOf")
+_SINGLE: Final = ("not", "if", "then", "else")
+_NAMED: Final = ("dependentSchemas", "dependencies")
+_REFERRING: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_IN_PLACE: Final = frozenset({*_LISTED, *_SINGLE, *_NAMED, *_REFERRING})
+_OF_MEMBERS: Final = ("additionalProperties", "unevaluatedProperties")
+_OF_ITEMS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+
+
+class SchemaError(Exception):
+    """The schema can't be used; the text says why."""
+
+
+class SchemaLimitError(SchemaError):
+    """The schema may be valid, but it costs more to check it, or a value, than we spend."""
+
+
+class Cost:
+    """What one schema costs. Raises SchemaLimitError when that is too much for any value."""
+
+    __slots__ = (
+        "_amplified",
+        "_closures",
+        "_parts",
+        "_recursive",
+        "_references",
+        "_root",
+        "_steps",
+    )
+
+    def __init__(self, schema: Any) -> None:
+        self._root = schema
+        self._parts = _parts_of(schema)
+        self._references = References(schema)
+        self._closures: dict[int, _Closure] = {}
+        self._recursive: set[int] = set()
+        self._steps = self._expanded() if self._parts.referring else self._parts.steps
+        self._amplified: int | None = None
+        if self._steps > MOST_STEPS:
+            raise SchemaLimitError(
+                f"checking a value against it takes {_number(self._steps)} steps, because its "
+                f"references multiply (the limit is {MOST_STEPS:,})"
+            )
+
+    def allow(self, value: Any) -> None:
+        """Raises SchemaLimitError when it costs too much to say whether the value fits."""
+        if not self._parts.measuring and _has_few_parts(value, MOST_STEPS // self._steps):
+            return
+        size = _Size(value)
+        limit = MOST_STEPS + _STEPS_PER_PART * size.parts
+        if self._parts.hashing and _HASHING * size.parts * size.depth > limit:
+            raise _too_much("telling whether the items of this value are unique", limit)
+        if min(self._steps, self._amplification()) * size.weight <= limit:
+            return
+        if self._counted(value, limit, remembering=True) > limit:
+            raise _too_much("checking this value", limit)
+
+    def is_explainable(self, value: Any) -> bool:
+        """Whether the validator can say why the value does not fit, at a bounded cost."""
+        if not self._parts.alternatives and not self._recursive:
+            return True
+        limit = _EXPLAINING
+        if self._parts.alternatives:
+            limit = _EXPLAINING_ALTERNATIVES
+            if not _has_few_parts(value, _SMALL):
+                limit = limit * _SMALL // _Size(value).parts
+        return self._counted(value, limit, remembering=False) <= limit
+
+    @property
+    def backtracks(self) -> bool:
+        """Whether one of its expressions may be given up on."""
+        return self._parts.backtracking
+
+    # -- the schema alone ------------------------------------------------------------------
+
+    def _expanded(self) -> int:
+        """Its steps with every reference written out; a recursive one counts once."""
+        known: dict[int, int] = {}
+        total = self._expand(self._root, known, {}, 0)
+        return total + sum(known[one] for one in self._recursive if one != id(self._root))
+
+    def _expand(
+        self, schema: Any, known: dict[int, int], open_: dict[int, None], depth: int
+    ) -> int:
+        if not isinstance(schema, dict):
+            return 1
+        key = id(schema)
+        if key in open_:
+            self._recursive.add(key)
+            return 1
+        found = known.get(key)
+        if found is None:
+            if depth > _DEEPEST:
+                raise SchemaLimitError(f"it nests or refers more than {_DEEPEST} levels deep")
+            open_[key] = None
+            found = _own(schema)
+            for part in (*self._in_place(schema), *_inner(schema)):
+                found += self._expand(part, known, open_, depth + 1)
+            del open_[key]
+            known[key] = found
+        return found
+
+    def _amplification(self) -> int:
+        """The most steps on one part of a value, however large the value is."""
+        if self._amplified is None:
+            known: dict[int, int] = {}
+            self._amplified = self._reach(self._root, known, {})
+            self._amplified += sum(known.get(one, 0) for one in self._recursive)
+        return self._amplified
+
+    def _reach(self, schema: Any, known: dict[int, int], open_: dict[int, None]) -> int:
+        if type(schema) is not dict or id(schema) in open_:
+            return 1
+        key = self._closure(schema)
+        if key not in known:
+            open_[key] = None
+            closure = self._closures[key]
+            inner = [part for one, _ in closure.holding for part in _inner(one)]
+            furthest = max((self._reach(one, known, open_) for one in inner), default=0)
+            del open_[key]
+            fan = sum(many * _overlap(one) for one, many in closure.holding)
+            known[key] = max(closure.fixed + closure.by_length, fan * furthest)
+        return known[key]
+
+    def _in_place(self, schema: dict[str, Any]) -> Iterator[Any]:
+        """The schemas that hold for the same value."""
+        if _IN_PLACE.isdisjoint(schema):
+            return
+        for keyword in _REFERRING:
+            if isinstance(schema.get(keyword), str):
+                yield from self._references.targets(schema, keyword)
+        for keyword in _LISTED:
+            yield from _listed(schema, keyword)
+        yield from (schema[keyword] for keyword in _SINGLE if keyword in schema)
+        for keyword in _NAMED:
+            yield from (one for one in _table(schema, keyword).values() if type(one) is dict)
+
+    # -- the schema on a value -------------------------------------------------------------
+
+    def _counted(self, value: Any, limit: int, *, remembering: bool) -> int:
+        """Steps on just this value, level by level; more than the limit is not counted on."""
+        total = 0
+        level: list[tuple[Any, Counter[int]]] = [(value, Counter({self._closure(self._root): 1}))]
+        while level:
+            deeper: list[tuple[Any, Counter[int]]] = []
+            for one, applied in level:
+                below: dict[Any, Counter[int]] = {}
+                for key, times in applied.items():
+                    closure = self._closures[key]
+                    again = 1 if remembering and key in self._recursive else times
+                    total += again * closure.steps_on(one)
+                    for schema, many in closure.holding:
+                        self._spread(schema, one, again * many, below)
+                    if total > limit:
+                        return total
+                deeper.extend((one[place], counts) for place, counts in below.items())
+            level = deeper
+        return total
+
+    def _spread(
+        self, schema: dict[str, Any], value: Any, times: int, below: dict[Any, Counter[int]]
+    ) -> None:
+        if type(value) is dict:
+            applied = ((name, part) for name in value for part in _for_member(schema, name))
+        elif type(value) is list:
+            applied = (
+                (place, part) for place in range(len(value)) for part in _for_item(schema, place)
+            )
+        else:
+            return
+        for place, part in applied:
+            if type(part) is dict:
+                below.setdefault(place, Counter())[self._closure(part)] += times
+
+    def _closure(self, schema: Any) -> int:
+        """The key of what holds for a value together with the schema."""
+        key = id(schema)
+        if key not in self._closures:
+            self._closures[key] = self._closed(schema, {}, {})
+        return key
+
+    def _closed(self, schema: Any, known: dict[int, _Closure], open_: dict[int, None]) -> _Closure:
+        key = id(schema)
+        found = known.get(key)
+        if found is None and (type(schema) is not dict or key in open_):
+            return _NOTHING
+        if found is None:
+            open_[key] = None
+            counts: Counter[int] = Counter()
+            schemas: dict[int, dict[str, Any]] = {}
+            fixed, by_length = _own(schema), _matching(schema)
+            if not _HOLDING.isdisjoint(schema):
+                counts[key], schemas[key] = 1, schema
+            for part in self._in_place(schema):
+                inner = self._closed(part, known, open_)
+                fixed, by_length = fixed + inner.fixed, by_length + inner.by_length
+                for other, many in inner.holding:
+                    counts[id(other)] += many
+                    schemas[id(other)] = other
+            del open_[key]
+            holding = tuple((schemas[one], many) for one, many in counts.items())
+            found = known[key] = _Closure(fixed, by_length, holding)
+        return found
+
+
+class _Closure(msgspec.Struct, frozen=True):
+    """A schema with all that holds in its place."""
+
+    fixed: int
+    by_length: int
+    """Steps for every few characters of a text."""
+    holding: tuple[tuple[dict[str, Any], int], ...]
+    """The schemas that speak of members or items, and how often each comes."""
+
+    def steps_on(self, value: Any) -> int:
+        if type(value) is str:
+            return self.fixed + self.by_length * (len(value) // 4)
+        if type(value) is dict:
+            return self.fixed + self.by_length * sum(1 + len(name) // 4 for name in value)
+        return self.fixed
+
+
+_NOTHING: Final = _Closure(1, 0, ())
+_HOLDING: Final = frozenset(
+    {"properties", "patternProperties", "propertyNames", "prefixItems", *_OF_MEMBERS, *_OF_ITEMS}
+)
+
+
+class _Size:
+    """How large a value is."""
+
+    __slots__ = ("depth", "parts", "weight")
+
+    def __init__(self, value: Any) -> None:
+        self.parts = self.depth = text = 0
+        level = [value]
+        while level:
+            self.depth += 1
+            self.parts += len(level)
+            deeper: list[Any] = []
+            for one in level:
+                if type(one) is str:
+                    text += len(one)
+                elif type(one) is dict:
+                    text += sum(map(len, one))
+                    deeper.extend(one.values())
+                elif type(one) is list:
+                    deeper.extend(one)
+            level = deeper
+        self.weight = self.parts + text // 4
+
+
+def _has_few_parts(value: Any, most: int) -> bool:
+    left, parts = [value], 0
+    while left:
+        one = left.pop()
+        parts += 1
+        if type(one) is dict:
+            left.extend(one.values())
+        elif type(one) is list:
+            left.extend(one)
+        if parts + len(left) > most:
+            return False
+    return True
+
+
+class _Parts(msgspec.Struct):
+    """What a schema is made of."""
+
+    steps: int = 1
+    """Of all parts together, each taken once."""
+    referring: bool = False
+    alternatives: bool = False
+    measuring: bool = False
+    """Whether the length of texts or arrays matters."""
+    hashing: bool = False
+    backtracking: bool = False
+
+
+_TELLING: Final = frozenset(
+    {*_REFERRING, "anyOf", "oneOf", "uniqueItems", "pattern", "patternProperties"}
+)
+
+
+def _parts_of(schema: Any) -> _Parts:
+    found = _Parts()
+    compiling, left = 0, [schema]
+    while left:
+        one = left.pop()
+        if type(one) is dict:
+            compiling += _COMPILING
+            found.steps += _own(one)
+            if not _TELLING.isdisjoint(one):
+                compiling += _note(one, found)
+            left.extend(part for part in one.values() if type(part) in _CONTAINERS)
+        elif type(one) is list:
+            compiling += 5 * len(one)
+            left.extend(part for part in one if type(part) in _CONTAINERS)
+        if compiling > MOST_STEPS:
+            raise SchemaLimitError("it has too many parts, or patterns that are too large, to use")
+    found.measuring = found.measuring or found.hashing
+    return found
+
+
+def _note(schema: dict[str, Any], found: _Parts) -> int:
+    """What a schema has that takes a closer look; the steps to compile its expressions."""
+    found.referring = found.referring or any(one in schema for one in _REFERRING)
+    found.alternatives = found.alternatives or "anyOf" in schema or "oneOf" in schema
+    found.hashing = found.hashing or schema.get("uniqueItems") is True
+    compiling = 0
+    for pattern in _patterns(schema):
+        costs = _pattern_costs(pattern)
+        compiling += costs.compiling
+        found.measuring = True
+        found.backtracking = found.backtracking or costs.backtracking
+    return compiling
+
+
+def _own(schema: dict[str, Any]) -> int:
+    """The steps that a schema takes by itself on one value."""
+    steps = 1 + len(schema)
+    if "properties" in schema:
+        steps += len(_table(schema, "properties"))
+    if "required" in schema:
+        steps += len(_listed(schema, "required"))
+    if "enum" in schema:
+        slow = sum(1 for one in _listed(schema, "enum") if type(one) not in _HASHED)
+        steps += _COMPARING * slow
+    if "pattern" in schema or "patternProperties" in schema:
+        steps += sum(_pattern_costs(one).matching for one in _patterns(schema))
+    return steps
+
+
+def _matching(schema: dict[str, Any]) -> int:
+    return sum(_pattern_costs(one).by_length for one in _patterns(schema))
+
+
+def _patterns(schema: dict[str, Any]) -> Iterator[str]:
+    if isinstance(pattern := schema.get("pattern"), str):
+        yield pattern
+    yield from _table(schema, "patternProperties")
+
+
+def _inner(schema: dict[str, Any]) -> Iterator[Any]:
+    """The schemas that hold for members and items."""
+    for keyword in ("properties", "patternProperties"):
+        yield from _table(schema, keyword).values()
+    yield from _listed(schema, "prefixItems")
+    for keyword in (*_OF_MEMBERS, *_OF_ITEMS, "propertyNames"):
+        one = schema.get(keyword)
+        if type(one) is list:
+            yield from one
+        elif type(one) is dict:
+            yield one
+
+
+def _overlap(schema: dict[str, Any]) -> int:
+    """How many inner schemas hold for one member or item at most."""
+    members = 1 + len(_table(schema, "patternProperties"))
+    members += ("unevaluatedProperties" in schema) + ("propertyNames" in schema)
+    return max(members, 1 + ("contains" in schema) + ("unevaluatedItems" in schema))
+
+
+def _for_member(schema: dict[str, Any], name: str) -> Iterator[Any]:
+    known = _table(schema, "properties")
+    if name in known:
+        yield known[name]
+    yield from _table(schema, "patternProperties").values()
+    if name not in known:
+        yield schema.get("additionalProperties")
+    yield schema.get("unevaluatedProperties")
+    yield schema.get("propertyNames")
+
+
+def _for_item(schema: dict[str, Any], place: int) -> Iterator[Any]:
+    items = schema.get("items")
+    positions = items if type(items) is list else _listed(schema, "prefixItems")
+    if place < len(positions):
+        yield positions[place]
+    else:
+        yield schema.get("additionalItems") if type(items) is list else items
+    yield schema.get("contains")
+    yield schema.get("unevaluatedItems")
+
+
+def _listed(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    found = schema.get(keyword)
+    return found if type(found) is list else []
+
+
+def _table(schema: Mapping[str, Any], keyword: str) -> dict[str, Any]:
+    found = schema.get(keyword)
+    return found if type(found) is dict else {}
+
+
+def _too_much(what: str, limit: int) -> SchemaLimitError:
+    return SchemaLimitError(f"{what} takes more than {limit:,} steps")
+
+
+def _number(steps: int) -> str:
+    return f"about {steps:,}" if steps < _LARGEST_NUMBER else f"more than {_LARGEST_NUMBER:,}"
+
+
+# -- regular expressions -------------------------------------------------------------------
+
+BACKTRACKS: Final = 100_000
+"""As often may one match go back, where an expression can't be matched in one pass."""
+_BACKTRACKING_STEPS: Final = 20_000
+_LONGEST_PATTERN: Final = 20_000
+_COUNT: Final = re.compile(r"\{(\d{1,6})(?:,(\d{0,6}))?\}")
+_CLASS: Final = re.compile(r"\\[wWdDsSpP]|\.|\[\^")
+_BACKTRACKING: Final = re.compile(r"\(\?<?[=!]|\(\?>|\\[1-9k]|[*+?}]\+")
+_CLASS_STEPS: Final = 400
+_CLASS_STEPS_BACKTRACKING: Final = 11_000
+_LONGEST_REPEAT: Final = 1_000_000
+
+
+class _PatternCosts(msgspec.Struct, frozen=True):
+    """Steps to compile an expression, to match it once, and for every few characters."""
+
+    compiling: int
+    matching: int
+    by_length: int
+    backtracking: bool
+
+
+@functools.lru_cache(maxsize=1_024)
+def _pattern_costs(pattern: str) -> _PatternCosts:
+    if len(pattern) > _LONGEST_PATTERN:
+        raise SchemaLimitError(f"the pattern {show(pattern, 60)!r} is too long to use")
+    backtracking = _BACKTRACKING.search(pattern) is not None
+    each = _CLASS_STEPS_BACKTRACKING if backtracking else _CLASS_STEPS
+    size, classes = _written_out(pattern)
+    compiling = 10 * size + each * classes
+    if compiling > MOST_STEPS:
+        raise SchemaLimitError(
+            f"the pattern {show(pattern, 60)!r} is too large to use: its repetitions multiply"
+        )
+    matching = _BACKTRACKING_STEPS if backtracking else 10
+    return _PatternCosts(compiling, matching, size, backtracking)
+
+
+def _written_out(pattern: str) -> tuple[int, int]:
+    """Letters and classes of an expression with every counted repetition written out.
+
+    Each group is closed by its bracket, and then repeated as often as the count behind it says.
+    Brackets within a class of characters only make the sum larger.
+    """
+    sums = [(0, 0)]
+    latest, at = (0, 0), 0
+    while at < len(pattern):
+        letter = pattern[at]
+        counted = _COUNT.match(pattern, at) if letter == "{" else None
+        if counted is not None:
+            times = min(int(counted.group(2) or counted.group(1)), _LONGEST_REPEAT)
+            sums[-1] = _sum(sums[-1], latest, max(0, times - 1))
+            latest = (latest[0] * max(1, times), latest[1] * max(1, times))
+            at = counted.end()
+            continue
+        if letter == "(":
+            sums.append((0, 0))
+        elif letter == ")" and len(sums) > 1:
+            latest = sums.pop()
+            sums[-1] = _sum(sums[-1], latest, 1)
+        else:
+            is_class = _CLASS.match(pattern, at)
+            latest = (1, 1 if is_class else 0)
+            sums[-1] = _sum(sums[-1], latest, 1)
+            at += 1 if letter == "\\" else 0
+        at += 1
+    return functools.reduce(lambda one, other: _sum(one, other, 1), sums)
+
+
+def _sum(one: tuple[int, int], other: tuple[int, int], times: int) -> tuple[int, int]:
+    return one[0] + times * other[0], one[1] + times * other[1]
