@@ -23,6 +23,7 @@ _REPEATS: Final = 4
 _LONGEST: Final = 10_000
 _LONGEST_PATTERN: Final = 20_000
 _MOST_STEPS: Final = 50_000
+_REPEATING: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 _CATEGORIES: Final = {
     "CATEGORY_DIGIT": "0123456789",
     "CATEGORY_SPACE": " \t",
@@ -40,6 +41,8 @@ class _TooLong(Exception):  # noqa: N818 - not an error: the text is given up
 
 def text_matching(pattern: str, choices: Choices) -> str:
     """A text in which the expression is found. Raises PatternError."""
+    if _least_steps(pattern) > _MOST_STEPS:
+        raise PatternError("repeats itself too often")
     walk = _Walk(choices)
     try:
         walk.sequence(parsed(pattern))
@@ -57,6 +60,27 @@ def parsed(pattern: str) -> Any:
         return _parser.parse(_in_our_dialect(pattern))
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternError(str(error)) from None
+
+
+@functools.lru_cache(maxsize=256)
+def _least_steps(pattern: str) -> int:
+    """How many steps a walk takes at least. Raises PatternError."""
+    return _steps_of(parsed(pattern))
+
+
+def _steps_of(nodes: Any) -> int:
+    steps = 1
+    for operation, argument in nodes:
+        name = str(operation)
+        if name in _REPEATING:
+            steps += argument[0] * _steps_of(argument[2])
+        elif name == "BRANCH":
+            steps += min(map(_steps_of, argument[1]))
+        elif name in {"SUBPATTERN", "ATOMIC_GROUP"}:
+            steps += _steps_of(argument[-1] if name == "SUBPATTERN" else argument)
+        else:
+            steps += 1
+    return steps
 
 
 def _in_our_dialect(pattern: str) -> str:
@@ -100,7 +124,7 @@ class _Walk:
             self.sequence(options[self._choices.index(len(options))])
         elif operation == "SUBPATTERN":
             self._group(argument[0], argument[-1])
-        elif operation in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}:
+        elif operation in _REPEATING:
             self._repeat(*argument)
         elif operation == "ATOMIC_GROUP":
             self.sequence(argument)

@@ -81,7 +81,8 @@ class _Maker:
     def __init__(self, root: Any, choices: Choices, hints: bool) -> None:
         self._choices = choices
         self._hints = hints
-        self._settler = Settler(root, choices, Effort())
+        self._effort = Effort()
+        self._settler = Settler(root, choices, self._effort)
         self._made = 0
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
@@ -136,6 +137,8 @@ class _Maker:
         known: Mapping[str, Any] = properties if isinstance(properties, Mapping) else {}
         least = count(plain.get("minProperties"), 0)
         most = count(plain.get("maxProperties"), _MOST_VALUES)
+        if least > _MOST_VALUES:
+            raise TooLarge
         names = self._wanted_names(plain, known, least, most)
         for name in [key for key in names if key in _table(plain, "dependentSchemas")]:
             wanted = self._settler.settle(plain["dependentSchemas"][name], depth + 1)
@@ -177,9 +180,10 @@ class _Maker:
         self, made: dict[str, Any], plain: Mapping[str, Any], least: int, depth: int
     ) -> None:
         """Members that nobody named, as many as there must be."""
-        for number in range(min(least, _MOST_VALUES) * 4):
+        for number in range(least * 4):
             if len(made) >= least:
                 return
+            self._effort.spend(100)
             name = self._new_name(plain, number)
             if name not in made:
                 schema = self._schema_of(name, plain, {})
