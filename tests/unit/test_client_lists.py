@@ -10,6 +10,7 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import Limits
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
+from mcptest.peer.pagination import EndlessPages, list_items, walk_pages
 from tests.unit.scripted import Scripted, Sent, VirtualTime, discovered, error, in_turn, result
 
 LIMITS = Limits(pages=5, items=50)
@@ -121,3 +122,41 @@ def test_the_methods_of_mcp_send_what_they_are_named_for(clock: VirtualTime) -> 
             {"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "x", "value": ""}},
         ),
     ]
+
+
+@pytest.mark.parametrize("circle", [("1", "1"), ("1", "2", "1"), ("1", "2", "3", "1")])
+def test_a_cursor_that_comes_again_ends_the_walk_at_once(
+    clock: VirtualTime, circle: tuple[str, ...]
+) -> None:
+    client, server = client_of(clock, *(page("a", cursor=one) for one in circle))
+    with pytest.raises(EndlessPages, match="the cursor '1' came again") as caught:
+        client.list_all("tools/list")
+    assert caught.value.kind is ErrorKind.PAGES_REPEATED
+    assert cursors(server) == [..., *circle[:-1]]
+
+
+def test_a_walk_that_begins_at_a_cursor_notices_when_it_is_back() -> None:
+    answers = iter([{"nextCursor": "b"}, {"nextCursor": "a"}])
+    pages = walk_pages("tools/list", lambda _: next(answers), lambda one: one, cursor="a")
+    assert next(pages) == {"nextCursor": "b"}
+    assert next(pages) == {"nextCursor": "a"}
+    with pytest.raises(EndlessPages):
+        next(pages)
+
+
+def test_a_list_without_an_end_keeps_each_item_once() -> None:
+    numbers = iter(range(5_000))
+
+    def ask(params: Any) -> Any:
+        return {"tools": [{"name": "a"}, {"name": "b"}], "nextCursor": str(next(numbers))}
+
+    listed = list_items("tools/list", "tools", ask, lambda one: one)
+    assert listed.items == [{"name": "a"}, {"name": "b"}]
+    assert listed.endless == "tools/list did not end after 1000 pages"
+
+
+def test_a_list_that_ends_is_kept_as_it_came() -> None:
+    answers = iter([{"tools": [1, 1], "nextCursor": ""}, {"tools": [1]}])
+    listed = list_items("tools/list", "tools", lambda _: next(answers), lambda one: one)
+    assert listed.items == [1, 1, 1]
+    assert listed.endless == ""

@@ -11,6 +11,7 @@ from mcptest.explore.lint.catalogue import all_lint_rules
 from mcptest.explore.lint.finding import Finding, Limits
 from mcptest.explore.lint.linting import chosen_rules, lint, lint_called, unknown_codes
 from mcptest.explore.lint.surface import nodes_of, surface_of
+from tests.rogues.offers import INPUTS
 
 SAYS = "Looks up one invoice of a customer and returns it as text."
 TEXT = {"type": "string", "description": "Number of the invoice.", "pattern": "^I-[0-9]+$"}
@@ -158,6 +159,7 @@ PAIRS: dict[str, tuple[Any, Any]] = {
         [takes(a={"type": "string"}), takes(a={"type": "integer"})],
         [takes(a={"type": "number"}), takes(a={"type": "integer"})],
     ),
+    "L226": (tool(inputSchema=INPUTS["all-of"]()), tool()),
     "L225": (tool(inputSchema={"type": "object", "anyOf": []}), tool()),
     "L231": ({"prompts": [{"name": "p"}]}, prompt()),
     "L232": (

@@ -58,10 +58,13 @@ def test_server(arguments: argparse.Namespace) -> int:
     mask = Masker(target.secrets).text
     clock = Clock()
     telling = Telling(arguments, len(names))
+    problems: list[str] = []
     with stopping_on_signals() as stop, _captures(arguments) as folder:
         try:
             order = replace(_order(arguments, target, revision, names, folder), because=because)
-            results = run_server_scenarios(order, tell=telling, should_stop=stop.is_set)
+            results = run_server_scenarios(
+                order, tell=telling, tell_problem=problems.append, should_stop=stop.is_set
+            )
         except McptestError as error:
             raise error.masked(mask) from None
         finally:
@@ -74,6 +77,7 @@ def test_server(arguments: argparse.Namespace) -> int:
             expected=expected,
             scored=scored,
             notes=notes,
+            problems=[mask(one) for one in problems],
             interrupted=stop.is_set(),
             revision_reason=mask(because),
             fail_on_warning=arguments.warnings,

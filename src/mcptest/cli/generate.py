@@ -16,6 +16,7 @@ from mcptest.cli.explored import (
 )
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
+from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS
 
 
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     from mcptest.report.placed import placed_lines
     from mcptest.run.exploring.placing import place_starters
-    from mcptest.run.exploring.starters import starters_of_offer
+    from mcptest.run.exploring.starters import starters_of_offer, unchecked_schemas
     from mcptest.run.exploring.written_server import written_server
 
     offer = explored.subject.offer()
@@ -55,9 +56,11 @@ def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
     told = placed_lines(placed, str(arguments.output), server.needs)
     sys.stdout.writelines(f"{line}\n" for line in told)
+    mask = explored.subject.masker.text
     for method, reason in offer.problems.items():
-        mask = explored.subject.masker.text
         sys.stderr.write(f"mcptest: {method} could not be read: {mask(reason)}\n")
+    for name, reason in unchecked_schemas(offer):
+        sys.stderr.write(f"mcptest: {show(mask(name), 80)}: {mask(reason)}\n")
     if not placed:
         sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
         return ExitCode.FAILED if offer.problems else ExitCode.NOTHING_MATCHED

@@ -103,9 +103,9 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, Writt
 
 def _what_its_test_does(item: AuditItem) -> str:
     """A suite holds what is there against the output schema, and does not miss what is not."""
-    if item.health.is_broken or item.structured != NO_STRUCTURED_CONTENT:
+    if item.health.is_broken or item.structured not in ("", NO_STRUCTURED_CONTENT):
         return "is broken: its test will fail"
-    return f"has a fault that its test does not look for: {show(item.structured, 200)}"
+    return f"has a fault that its test does not look for: {show(item.findings[0], 200)}"
 
 
 def _keep_answers(arguments: argparse.Namespace, target: Target, server: WrittenServer) -> int:

@@ -10,7 +10,7 @@ import msgspec
 
 from mcptest.explore.from_schema import fitting_value
 from mcptest.model.message import ABSENT
-from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _PLACE = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
 _FOLDER = re.compile(r"dir|folder|root|tree|list|search|find|glob", re.IGNORECASE)
@@ -30,6 +30,8 @@ class Input(msgspec.Struct, frozen=True):
 
     arguments: Mapping[str, Any]
     doubt: str = ""
+    unchecked: str = ""
+    """Why nobody can say what the schema accepts, though it may be valid."""
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -46,6 +48,8 @@ def input_for(tool: Mapping[str, Any], ground: Ground | None = None) -> Input:
         return Input({}, "it has no input schema")
     try:
         compiled = CompiledSchema(schema)
+    except SchemaLimitError as error:
+        return Input({}, unchecked=f"its input schema can't be checked: {error}")
     except SchemaError as error:
         return Input({}, f"its input schema can't be used: {error}")
     value = fitting_value(schema)

@@ -61,6 +61,8 @@ class AuditItem(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[Claim, ...] = ()
     structured: str = ""
     """How its structured content breaks its own output schema."""
+    unchecked: str = ""
+    """Why its schema could not be checked."""
     notes: tuple[str, ...] = ()
     sent: str = ""
     received: str = ""
@@ -87,7 +89,7 @@ class AuditItem(msgspec.Struct, frozen=True, kw_only=True):
         lies = tuple(
             f"{one.hint} is not true: {one.detail}" for one in self.claims if one.holds is False
         )
-        return (*lies, self.structured) if self.structured else lies
+        return (*lies, *filter(None, (self.structured, self.unchecked)))
 
     @property
     def is_bad(self) -> bool:

@@ -149,6 +149,8 @@ class ConformanceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     started: str = ""
     duration_ms: float = 0.0
     notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Lists of the server that could not be read to their end."""
     interrupted: bool = False
     revision_reason: str = ""
     """Why a server was spoken to in this revision."""
@@ -162,6 +164,8 @@ class ConformanceReport(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def failed(self) -> bool:
         """A failure that counts; with a list of expected failures, anything new or stale."""
+        if self.problems:
+            return True
         if self.compared is not None:
             return not self.compared.holds
         return any(self.fails(one) for one in self.results if self.counts(one))

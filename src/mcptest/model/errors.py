@@ -48,6 +48,7 @@ class ErrorKind(enum.Enum):
     NOT_A_MESSAGE = "not-a-message"
     VERSION_REFUSED = "version-refused"
     PAGES_EXCEEDED = "pages-exceeded"
+    PAGES_REPEATED = "pages-repeated"
     CAPTURE_FULL = "capture-full"
     PROTOCOL = "protocol"
 

@@ -112,6 +112,8 @@ class PropertyReport(msgspec.Struct, frozen=True, kw_only=True):
     """Examples that were asked for, for each property."""
     properties: tuple[PropertyResult, ...] = ()
     notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Lists that could not be read to their end, and schemas that can't be checked."""
     restarts: int = 0
     strict: bool = False
     """Broken advice fails as well."""
@@ -146,4 +148,4 @@ class PropertyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        return bool(self.failures or self.untried) or self.interrupted
+        return bool(self.failures or self.untried or self.problems) or self.interrupted

@@ -29,6 +29,7 @@ from mcptest.peer.handshake import HandshakeLifecycle
 from mcptest.peer.header_schemas import HeaderSchemas
 from mcptest.peer.lifecycle import Lifecycle, ServerFacts
 from mcptest.peer.meeting import ASKED_FOR, Began, Meeting, Met, Reach
+from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.peer.pending import Pending
 from mcptest.peer.stateless import StatelessLifecycle
 from mcptest.transport.base import Sink, Transport
@@ -38,12 +39,6 @@ _ROUNDS_OF_INPUT = 10
 _CLOSING = 5.0
 _CANCELLING = 1.0
 _BURST = 32
-LIST_MEMBERS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
 
 
 class Reply(msgspec.Struct, frozen=True, dict=True):
@@ -365,17 +360,14 @@ class Client:
         self, method: str, deadline: Deadline | None = None, cursor: str | None = None
     ) -> Iterator[Reply]:
         """Every page of a list from `cursor` on, until there is no next or the server refuses."""
-        for _ in range(self._limits.pages):
-            params = {"cursor": cursor} if cursor is not None else None
+
+        def ask(params: Mapping[str, Any] | None) -> Reply:
             reply = self.request(method, params, deadline)
             self._header_schemas.learn(method, reply.result)
-            yield reply
-            cursor = reply.result.get("nextCursor")
-            if not isinstance(cursor, str):
-                return
-        raise PeerError(
-            ErrorKind.PAGES_EXCEEDED,
-            f"{method} did not end after {self._limits.pages} pages",
+            return reply
+
+        return walk_pages(
+            method, ask, lambda reply: reply.result, cursor=cursor, most=self._limits.pages
         )
 
     def list_all(self, method: str, deadline: Deadline | None = None) -> list[Any]:
@@ -386,7 +378,7 @@ class Client:
             found = reply.result.get(member)
             items.extend(found if isinstance(found, list) else ())
             if len(items) > self._limits.items:
-                raise PeerError(
+                raise EndlessPages(
                     ErrorKind.PAGES_EXCEEDED, f"{method} names more than {self._limits.items} items"
                 )
         return items

@@ -14,7 +14,7 @@ def conformance_as_run(report: ConformanceReport) -> RunReport:
         started=report.started,
         duration_ms=round(report.duration_ms),
         interrupted=report.interrupted,
-        notes=report.notes,
+        notes=(*report.problems, *report.notes),
     )
 
 

@@ -47,6 +47,8 @@ def conformance_lines(
     yield from _untestable(report.results, page)
     if report.compared is not None:
         yield from _comparison(report.compared, page)
+    for problem in report.problems:
+        yield from page.prose(show(problem, 400), 0, "red")
     for note in report.notes:
         yield from page.prose(show(note, 400), 0, "yellow")
     yield ""

@@ -32,6 +32,7 @@ def property_as_json(report: PropertyReport) -> bytes:
         "failed": report.failed,
         "interrupted": report.interrupted,
         "notes": list(report.notes),
+        "problems": list(report.problems),
         "restarts": report.restarts,
         "generated_at": report.started,
         "duration_ms": report.duration_ms,

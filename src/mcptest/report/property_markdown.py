@@ -22,8 +22,8 @@ def property_as_markdown(report: PropertyReport) -> str:
     ]
     for found in report.counterexamples:
         lines += ["", *_counterexample(found)]
-    if report.notes:
-        lines += ["", *(f"- {code(note)}" for note in report.notes)]
+    if report.notes or report.problems:
+        lines += ["", *(f"- {code(note)}" for note in (*report.problems, *report.notes))]
     steps = next_steps(report)
     if steps:
         lines += ["", "Next steps:", "", *(f"- {code(step)}" for step in steps)]

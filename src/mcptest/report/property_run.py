@@ -17,7 +17,7 @@ def property_as_run(report: PropertyReport) -> RunReport:
         started=report.started,
         duration_ms=report.duration_ms,
         interrupted=report.interrupted,
-        notes=(f"seed {report.seed}", *report.notes),
+        notes=(f"seed {report.seed}", *report.problems, *report.notes),
     )
 
 

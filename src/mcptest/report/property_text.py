@@ -38,6 +38,8 @@ def property_lines(report: PropertyReport, style: Style, *, verbose: bool = Fals
             yield f"      {style.warning} {show(one.ended_early, 300)}"
         for found in one.counterexamples:
             yield from counterexample_lines(found, report, style, verbose=verbose)
+    for problem in report.problems:
+        yield f"  {style.cross} {show(problem, 300)}"
     yield ""
     yield from closing_lines(report, summary_in_words(report), next_steps(report), style)
 

@@ -20,6 +20,7 @@ class Check:
         "_findings",
         "_kept",
         "_reason",
+        "_unchecked",
         "observed",
         "of_server",
         "rule",
@@ -37,6 +38,7 @@ class Check:
         self._kept = kept
         self._findings: list[Finding] = []
         self._reason = ""
+        self._unchecked = ""
 
     def saw(self, step: Step | None = None) -> None:
         """The capture exercised the rule here."""
@@ -73,10 +75,17 @@ class Check:
         """It can't be judged; counts only if nothing else was seen that can be."""
         self._reason = self._reason or reason
 
+    def unchecked(self, reason: str) -> None:
+        """Something that it is about costs too much to look at: it does not pass, whatever else
+        was seen."""
+        self._unchecked = self._unchecked or reason
+
     def verdict(self) -> Verdict:
         """A violation fails, something seen passes, and silence is neither."""
         if self.violations:
             return self._verdict(Outcome.FAIL)
+        if self._unchecked:
+            return self._verdict(Outcome.INCONCLUSIVE, self._unchecked)
         if self.observed:
             return self._verdict(Outcome.PASS)
         if self._reason:

@@ -124,6 +124,8 @@ def paging_ends(check: Check) -> Watching:
                 expected="a new cursor, or none on the last page",
                 pointer="/result/nextCursor",
             )
+        elif isinstance(cursor, str) and len(walk) + 1 == DEFAULT_LIMITS.pages:
+            check.unchecked(f"{step.method} did not end after {DEFAULT_LIMITS.pages} pages")
 
 
 @session_rule(

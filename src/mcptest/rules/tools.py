@@ -81,6 +81,9 @@ def structured_content_matches(check: Check) -> Watching:
         result = step.result
         if compiled is None or not isinstance(result, dict) or _is_exempt(result):
             continue
+        if isinstance(compiled, SchemaLimitError):
+            check.unchecked(f"the outputSchema of {name!r} can't be checked: {compiled}")
+            continue
         if isinstance(compiled, SchemaError):
             check.inconclusive(f"the outputSchema of {name!r} can't be used: {compiled}")
             continue
@@ -96,7 +99,7 @@ def structured_content_matches(check: Check) -> Watching:
         try:
             misfit = compiled.misfit(result["structuredContent"])
         except SchemaLimitError as error:
-            check.inconclusive(f"the structuredContent of {name!r} can't be checked: {error}")
+            check.unchecked(f"the structuredContent of {name!r} can't be checked: {error}")
             continue
         if misfit is not None:
             check.violated(
@@ -158,7 +161,7 @@ def tool_schemas_are_valid(check: Check) -> Watching:
                     continue
                 compiled = cache.compiled(schema)
                 if isinstance(compiled, SchemaLimitError):
-                    check.inconclusive(
+                    check.unchecked(
                         f"the {member} of {tool.get('name')!r} can't be checked: {compiled}"
                     )
                     continue

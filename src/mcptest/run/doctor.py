@@ -201,7 +201,7 @@ def _judge(item: MigrationItem, examination: Examination) -> Judged:
     judged = PROBES[item.id](examination)
     member = _RESTS_ON.get(item.id, "")
     if member in examination.unlisted and judged.verdict is not Verdict.BREAKS:
-        return Judged(Verdict.UNKNOWN, f"the list of {member} could not be had")
+        return Judged(Verdict.UNKNOWN, f"the list of {member} could not be read")
     return judged
 
 

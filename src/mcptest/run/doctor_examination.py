@@ -37,8 +37,8 @@ from mcptest.run.doctor_lists import (
     arguments_for,
     fits,
     is_read_only,
+    list_through,
     prompt_arguments,
-    walk_pages,
 )
 from mcptest.run.doctor_watch import LONGEST_PROOF, Watch
 from mcptest.suite.check_forms import Check
@@ -252,7 +252,12 @@ class Examination:
             self.calls.append(Call(tool, self.call(tool)))
 
     def walk(self, method: str, member: str) -> list[Any]:
-        return walk_pages(self.ask, method, member)
+        listed = list_through(self.ask, method, member)
+        if listed.endless:
+            self.unlisted.add(member)
+            if listed.endless not in self.notes:
+                self.notes.append(listed.endless)
+        return listed.items
 
     def _read_one(self) -> None:
         uris = (one.get("uri") for one in self.lists.get("resources", ()) if isinstance(one, dict))

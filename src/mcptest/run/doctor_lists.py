@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mcptest.explore.plausible import plausible_arguments
+from mcptest.peer.pagination import Listed, list_items
 from mcptest.run.compliance.conversation import Asked
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 from mcptest.suite.check_forms import Check
@@ -17,23 +18,16 @@ LISTS: Mapping[str, tuple[str, str]] = {
     "prompts/list": ("prompts", "prompts"),
 }
 """Method to the capability that it needs, and the member that holds the items."""
-_PAGES = 20
-_ITEMS = 5_000
 
 
-def walk_pages(ask: Callable[[Check], Asked], method: str, member: str) -> list[Any]:
-    """The items of all pages of a list, as far as its pages end."""
-    items: list[Any] = []
-    cursor: Any = None
-    for _ in range(_PAGES):
-        params = None if cursor is None else {"cursor": cursor}
-        result = ask(Check(method=method, params=params)).exchange.result
-        page = result.get(member) if isinstance(result, dict) else None
-        items.extend(page if isinstance(page, list) else ())
-        cursor = result.get("nextCursor") if isinstance(result, dict) else None
-        if not isinstance(cursor, str) or len(items) > _ITEMS:
-            break
-    return items[:_ITEMS]
+def list_through(ask: Callable[[Check], Asked], method: str, member: str) -> Listed:
+    """What all pages of a list name, asked in a conversation."""
+    return list_items(
+        method,
+        member,
+        lambda params: ask(Check(method=method, params=params)),
+        lambda asked: asked.exchange.result,
+    )
 
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from mcptest.model.capture import Frame
@@ -31,7 +32,7 @@ from mcptest.run.doctor_verdicts import (
     uncalled_in_words,
     unknown,
 )
-from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.suite.check_forms import Check
 from mcptest.wire.envelope import decode
 
@@ -161,26 +162,31 @@ def tool_schemas(examination: Examination) -> Judged:
     tools = list(examination.tools)[:_MOST_TOOLS]
     if not tools:
         return not_used("the server lists no tools")
-    wrong = [problem for tool in tools for problem in _schema_problems(tool)]
+    wrong, unchecked = _schema_problems(tools)
     if wrong:
         return breaks(f"schemas that are not valid: {some(wrong)}")
+    if unchecked:
+        return unknown(f"schemas that can't be checked: {some(unchecked)}")
     return ready(f"the schemas of all {len(tools)} tools are valid")
 
 
-def _schema_problems(tool: Mapping[str, Any]) -> list[str]:
-    problems = []
-    for member in ("inputSchema", "outputSchema"):
+def _schema_problems(tools: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Schemas that are not valid, and those of which nobody can say."""
+    wrong, unchecked = [], []
+    for tool, member in product(tools, ("inputSchema", "outputSchema")):
         if member == "outputSchema" and member not in tool:
             continue
         schema = tool.get(member)
         if not isinstance(schema, dict):
-            problems.append(f"{tool.get('name')}.{member} is no object")
+            wrong.append(f"{tool.get('name')}.{member} is no object")
             continue
         try:
             CompiledSchema(schema)
+        except SchemaLimitError as error:
+            unchecked.append(f"{tool.get('name')}.{member}: {error}")
         except SchemaError as error:
-            problems.append(f"{tool.get('name')}.{member}: {error}")
-    return problems
+            wrong.append(f"{tool.get('name')}.{member}: {error}")
+    return wrong, unchecked
 
 
 def tool_names(examination: Examination) -> Judged:

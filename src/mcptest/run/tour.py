@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.errors import ErrorKind, PeerError
@@ -17,10 +17,13 @@ from mcptest.model.events import Event, SessionBegan, StepTaken
 from mcptest.model.message import Kind, Message, json_type
 from mcptest.model.revision import Era
 from mcptest.model.show import show
-from mcptest.peer.client import LIST_MEMBERS, Client, Reply
-from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.peer.client import Client, Reply
+from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
+from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _READS = 3
+_UNUSABLE = 10
+"""So many tools whose schemas can't be checked are named."""
 _GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
 
 
@@ -80,6 +83,8 @@ def _ask(
     except PeerError as error:
         if error.kind in _GONE:
             raise
+        if isinstance(error, EndlessPages):
+            return StepTaken(what, "malformed", error.message)
         return StepTaken(what, "failed", error.message)
     odd = _oddity(what, reply)
     if odd is not None:
@@ -104,15 +109,23 @@ def _walk(client: Client, method: str, found: list[Any]) -> Event:
     def walk() -> Reply:
         nonlocal pages
         reply = None
-        for reply in client.pages(method):
-            pages += 1
-            items = reply.result.get(member)
-            if isinstance(items, list):
-                found.extend(items)
-            elif reply.ok and not reply.faults.refused:
-                raise PeerError(ErrorKind.PROTOCOL, f"{member} is {json_type(items)}, not an array")
-            if len(found) > client.connection.limits.items:
-                raise PeerError(ErrorKind.PAGES_EXCEEDED, f"more than {len(found) - 1} {member}")
+        try:
+            for reply in client.pages(method):
+                pages += 1
+                items = reply.result.get(member)
+                if isinstance(items, list):
+                    found.extend(items)
+                elif reply.ok and not reply.faults.refused:
+                    raise PeerError(
+                        ErrorKind.PROTOCOL, f"{member} is {json_type(items)}, not an array"
+                    )
+                if len(found) > client.connection.limits.items:
+                    raise EndlessPages(
+                        ErrorKind.PAGES_EXCEEDED, f"more than {len(found) - 1} {member}"
+                    )
+        except EndlessPages:
+            found[:] = distinct(found)
+            raise
         assert reply is not None  # a walk has at least one page
         return reply
 
@@ -143,8 +156,9 @@ def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
         return
     tools: list[Any] = []
     yield _walk(client, "tools/list", tools)
-    calls = wishes.calls or _safe_call(tools)
-    if not calls:
+    calls, unusable = (wishes.calls, ()) if wishes.calls else _safe_call(tools)
+    yield from unusable
+    if not calls and not unusable:
         yield StepTaken(
             "tools/call",
             "skipped",
@@ -158,8 +172,13 @@ def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
         )
 
 
-def _safe_call(tools: list[Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """The first tool that says it only reads, with an input that its own schema accepts."""
+_Calls: TypeAlias = tuple[tuple[str, Mapping[str, Any]], ...]
+
+
+def _safe_call(tools: list[Any]) -> tuple[_Calls, tuple[StepTaken, ...]]:
+    """The first tool that says it only reads, with an input that its own schema accepts; and the
+    tools before it whose schemas can't be checked."""
+    unusable: list[StepTaken] = []
     for tool in tools:
         annotations = tool.get("annotations") if isinstance(tool, dict) else None
         if not isinstance(annotations, dict) or annotations.get("readOnlyHint") is not True:
@@ -168,16 +187,15 @@ def _safe_call(tools: list[Any]) -> tuple[tuple[str, Mapping[str, Any]], ...]:
         if not isinstance(name, str) or not isinstance(schema, dict):
             continue
         arguments = plausible_arguments(schema)
-        if _fits(schema, arguments):
-            return ((name, arguments),)
-    return ()
-
-
-def _fits(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    try:
-        return CompiledSchema(schema).fits(arguments)
-    except SchemaError:
-        return False  # whether the schema is at fault is for the rules to say
+        try:
+            if CompiledSchema(schema).fits(arguments):
+                return ((name, arguments),), tuple(unusable)
+        except SchemaLimitError as error:
+            detail = f"its inputSchema can't be checked: {error}"
+            unusable.append(StepTaken(f"tools/call {show(name, 60)}", "skipped", detail))
+        except SchemaError:
+            pass  # whether the schema is at fault is for the rules to say
+    return (), tuple(unusable[:_UNUSABLE])
 
 
 # -- resources -----------------------------------------------------------------------------

@@ -85,11 +85,31 @@ def _invalid(tool: Tool, member: str) -> Iterator[Remark]:
         yield Remark(f"{member} is not valid: {reason}", member)
 
 
+@lint_rule(
+    "L226",
+    "schema that costs too much to check",
+    Severity.ERROR,
+    "tool",
+    why="Clients that check arguments and answers by it hang, or refuse the tool.",
+    fix="Refer to a definition once, and say what is repeated in one place.",
+)
+def costly_schema(tool: Tool, limits: Limits) -> Iterator[Remark]:
+    for member in ("inputSchema", "outputSchema"):
+        schema = tool.member(member)
+        if isinstance(schema, dict):
+            try:
+                CompiledSchema(schema)
+            except SchemaLimitError as error:
+                yield Remark(f"{member} can't be checked: {error}", member)
+            except SchemaError:
+                pass  # L206 and L223 speak of schemas that are not valid
+
+
 def why_invalid(schema: Any) -> str:
     try:
         CompiledSchema(schema)
     except SchemaLimitError:
-        return ""  # it may be valid; W114 speaks of its depth
+        return ""  # it may be valid; L226 speaks of its cost
     except SchemaError as error:
         return str(error)
     return ""

@@ -14,7 +14,7 @@ import msgspec
 from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.capture import AnyRecord, Frame
 from mcptest.model.message import Kind, id_key
-from mcptest.peer.client import LIST_MEMBERS
+from mcptest.peer.pagination import LIST_MEMBERS, distinct
 from mcptest.rules.corpus.placeholders import WELL_KNOWN
 from mcptest.run.compliance.order import Order
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
@@ -48,6 +48,8 @@ def lists_on(records: Sequence[AnyRecord]) -> Lists:
         members[method].extend(one for one in listed(items) if isinstance(one, dict))
         if method == "tools/list":
             _note_page(found, params.get("cursor"), result)
+    for items in members.values():
+        items[:] = distinct(items)  # pages may be asked for again
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcptest.model.message import ABSENT
-from mcptest.peer.client import LIST_MEMBERS
+from mcptest.peer.pagination import LIST_MEMBERS
 from mcptest.run.compliance.probe_seen import (
     Fact,
     Seen,

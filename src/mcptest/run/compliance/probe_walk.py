@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Final
 
-from mcptest.peer.client import LIST_MEMBERS
+from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.rules.corpus.probe_steps import Step
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.probe_course import Course
@@ -12,7 +13,6 @@ from mcptest.run.compliance.probe_seen import Unobserved
 from mcptest.suite.check_forms import Check
 
 _MEMBERS: Final = {**LIST_MEMBERS, "tasks/list": "tasks"}
-_PAGES = 50
 _CAPABILITY: Final = {
     "tools/list": "tools",
     "resources/list": "resources",
@@ -51,14 +51,15 @@ def _walk(
     """The items, as far as there are pages; None where the list can't be had at all."""
     items: list[Any] | None = None
     asked = conversation.finish(started)
-    for _ in range(_PAGES):
-        result = asked.exchange.result
-        page = result.get(_MEMBERS[method]) if isinstance(result, dict) else None
-        if isinstance(page, list):
-            items = items if items is not None else []
-            items += page
-        cursor = result.get("nextCursor") if isinstance(result, dict) else None
-        if not isinstance(cursor, str):
-            break
-        asked = conversation.ask(Check(method=method, params={"cursor": cursor}))
+
+    def ask(params: dict[str, Any] | None) -> Asked:
+        return asked if params is None else conversation.ask(Check(method=method, params=params))
+
+    # That the pages never end is for the rules about paging to say.
+    with contextlib.suppress(EndlessPages):
+        for asked in walk_pages(method, ask, lambda one: one.exchange.result):
+            result = asked.exchange.result
+            page = result.get(_MEMBERS[method]) if isinstance(result, dict) else None
+            if isinstance(page, list):
+                items = [*(items or ()), *page]
     return items, asked

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.peer.client import LIST_MEMBERS
+from mcptest.peer.pagination import LIST_MEMBERS
 from mcptest.run.compliance.conversation import Conversation
 from mcptest.run.compliance.site import Site
 from mcptest.run.conformance.scenarios.scene import Offered
-from mcptest.suite.check_forms import Check
+from mcptest.run.doctor_lists import list_through
 
-_PAGES = 50
-_ITEMS = 10_000
 _CAPABILITY = {
     "tools/list": "tools",
     "prompts/list": "prompts",
@@ -23,10 +21,14 @@ _CAPABILITY = {
 def learn(site: Site, conversation: Conversation) -> Offered:
     """Every list that the server declares; what it does not show is not there."""
     declared = Offered(capabilities=site.capabilities)
-    found: dict[str, tuple[Any, ...]] = {
-        method: _walked(conversation, method) if declared.declares(capability) else ()
-        for method, capability in _CAPABILITY.items()
-    }
+    found: dict[str, list[Any]] = {}
+    endless: list[str] = []
+    for method, capability in _CAPABILITY.items():
+        found[method] = []
+        if declared.declares(capability):
+            listed = list_through(conversation.ask, method, LIST_MEMBERS[method])
+            found[method] = listed.items
+            endless += [listed.endless] if listed.endless else []
     for tool in found["tools/list"]:
         schema = tool.get("inputSchema") if isinstance(tool, dict) else None
         if isinstance(schema, dict) and "x-mcp-header" in str(schema):
@@ -34,24 +36,9 @@ def learn(site: Site, conversation: Conversation) -> Offered:
             site.header_schemas[str(tool.get("name"))] = schema
     return Offered(
         capabilities=site.capabilities,
-        tools=found["tools/list"],
-        prompts=found["prompts/list"],
-        resources=found["resources/list"],
-        templates=found["resources/templates/list"],
+        tools=tuple(found["tools/list"]),
+        prompts=tuple(found["prompts/list"]),
+        resources=tuple(found["resources/list"]),
+        templates=tuple(found["resources/templates/list"]),
+        endless=tuple(endless),
     )
-
-
-def _walked(conversation: Conversation, method: str) -> tuple[Any, ...]:
-    items: list[Any] = []
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        params = {"cursor": cursor} if cursor is not None else None
-        result = conversation.ask(Check(method=method, params=params)).exchange.result
-        page = result.get(LIST_MEMBERS[method]) if isinstance(result, dict) else None
-        if not isinstance(result, dict) or not isinstance(page, list):
-            break
-        items += page[: _ITEMS - len(items)]
-        cursor = result.get("nextCursor")
-        if not isinstance(cursor, str) or len(items) >= _ITEMS:
-            break
-    return tuple(items)

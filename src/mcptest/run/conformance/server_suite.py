@@ -61,9 +61,11 @@ def run_server_scenarios(
     order: ServerOrder,
     *,
     tell: Callable[[ScenarioResult], None],
+    tell_problem: Callable[[str], None] = lambda _: None,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[ScenarioResult]:
-    """Run them all; `tell` hears of each as it ends, the list has the order's order.
+    """Run them all; `tell` hears of each as it ends, the list has the order's order. `tell_problem`
+    hears of lists that could not be read to their end.
 
     A server that can't be met fails every scenario with one cause. Raises UsageError for a
     scenario that there is not.
@@ -82,7 +84,7 @@ def run_server_scenarios(
         )
     )
     try:
-        return _Suite(order, site, scenarios, tell).run()
+        return _Suite(order, site, scenarios, tell, tell_problem).run()
     finally:
         site.close()
 
@@ -96,11 +98,13 @@ class _Suite:
         site: Site,
         scenarios: Sequence[ServerScenario],
         tell: Callable[[ScenarioResult], None],
+        tell_problem: Callable[[str], None],
     ) -> None:
         self._order = order
         self._site = site
         self._scenarios = scenarios
         self._tell = tell
+        self._tell_problem = tell_problem
         self._results: dict[int, ScenarioResult] = {}
         self._telling = threading.Lock()
 
@@ -144,6 +148,8 @@ class _Suite:
         order, site = self._order, self._site
         first = site.meet(warm=isolated)
         offered = learn(site, first)
+        for problem in offered.endless:
+            self._tell_problem(problem)
         lost = Lost()
         wanted = max(1, min(order.jobs, scenarios, _MOST_LANES))
         return [

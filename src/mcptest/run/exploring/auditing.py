@@ -228,6 +228,7 @@ class Audit:
             duration_ms=round(outcome.duration_ms),
             asks_back=outcome.asked_back,
             notes=tuple(map(mask, notes)),
+            unchecked=mask(made.unchecked),
             sent=_shown(outcome.sent, mask) if bad else "",
             received=_shown(outcome.received, mask) if bad else "",
             stderr=tuple(show(mask(line), 300) for line in stderr) if bad else (),

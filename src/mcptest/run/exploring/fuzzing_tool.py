@@ -193,7 +193,9 @@ class ToolFuzzer:
             )
         form = self._inputs.form
         if form.compiled is None:
-            notes.append("its input schema can't be used, so no input can be called valid")
+            notes.append(
+                f"its input schema can't be used, so no input can be called valid: {form.unusable}"
+            )
         elif form.base is None:
             notes.append("no input was found that its schema accepts")
         return notes

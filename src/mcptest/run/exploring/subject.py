@@ -20,9 +20,10 @@ from mcptest.model.message import json_type
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers
-from mcptest.peer.client import LIST_MEMBERS, Client, Reply
+from mcptest.peer.client import Client, Reply
 from mcptest.peer.connection import Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
+from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
 from mcptest.run.call_failed import answered_twice
 from mcptest.run.exploring.outcome import Kind, Outcome, judged_error, judged_reply
 from mcptest.transport.files import claim_folder
@@ -412,6 +413,9 @@ class Subject:
                 found.extend(items)
                 if len(found) > client.connection.limits.items:
                     return f"more than {client.connection.limits.items} {member}"
+        except EndlessPages as error:
+            found[:] = distinct(found)
+            return error.message
         except PeerError as error:
             self.drop(_CLOSING_THE_DEAF if error.kind is ErrorKind.TIMEOUT else _CLOSING)
             return error.message

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from mcptest import __version__
+from mcptest.explore.audit import input_for
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.masking import Masker
@@ -90,6 +92,7 @@ class _Run:
             wanted=order.examples,
             properties=done.results,
             notes=(*_slow_tools(done.slow_tools), *done.troubles),
+            problems=tuple(map(mask, self._problems(facts.offer.tools))),
             restarts=max(0, done.starts - 1),
             strict=order.strict,
             started=self.started.isoformat(timespec="seconds"),
@@ -97,6 +100,13 @@ class _Run:
             interrupted=done.interrupted,
             tool=f"mcptest {__version__}",
         )
+
+    def _problems(self, tools: Iterable[Any]) -> Iterator[str]:
+        yield from self.stage.endless.values()
+        for tool in tools:
+            reason = input_for(tool).unchecked if isinstance(tool, dict) else ""
+            if reason:
+                yield f"{show(str(tool.get('name')), 80)}: {reason}"
 
     def _meet(self) -> None:
         try:

@@ -16,15 +16,15 @@ from mcptest.model.capture import TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.revision import Era, Revision
 from mcptest.peer.answers import Answers
-from mcptest.peer.client import LIST_MEMBERS, Client
+from mcptest.peer.client import Client
 from mcptest.peer.connection import Connection, Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
+from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
 from mcptest.run.properties.reel import Reel
 from mcptest.transport.target import Target, reach_of
 
 _CLOSING = 2.0
 _CLOSING_THE_DEAF = 0.2
-_PAGES = 50
 _PATIENCE_WITH_TOOLS = 5.0
 """Seconds that slow calls of one tool may take altogether."""
 _FIRST_FENCE = 1_000_000_000
@@ -73,6 +73,8 @@ class Stage:
         """How many times longer an answer may take than it should."""
         self.slow_tools: dict[str, str] = {}
         """Tools that take their time, and how long: they are called no more."""
+        self.endless: dict[str, str] = {}
+        """Lists whose pages never end, and how that was seen."""
         self._slow_seconds: dict[str, float] = {}
         self._met: Met | None = None
         self._client: Client | None = None
@@ -84,6 +86,7 @@ class Stage:
         """One more for the same server, which need not be asked again what it is."""
         other = Stage(msgspec.structs.replace(self.whom, should_stop=should_stop))
         other.facts = self.facts
+        other.endless = self.endless
         other._met = self._met
         return other
 
@@ -169,13 +172,15 @@ class Stage:
         if not client.declares(_LISTS[method]):
             return ()
         found: list[Any] = []
-        for number, reply in enumerate(client.pages(method)):
-            items = reply.result.get(LIST_MEMBERS[method])
-            if not reply.ok or not isinstance(items, list):
-                break
-            found += items
-            if number >= _PAGES:
-                break
+        try:
+            for reply in client.pages(method):
+                items = reply.result.get(LIST_MEMBERS[method])
+                if not reply.ok or not isinstance(items, list):
+                    break
+                found += items
+        except EndlessPages as error:
+            self.endless.setdefault(method, error.message)
+            found = distinct(found)
         return tuple(found)
 
     def drop(self, *, deaf: bool = False) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import msgspec
 
 from mcptest.clients.scenario import Row
 from mcptest.model.conformance import Status
 from mcptest.model.show import show
+from mcptest.peer.pagination import EndlessPages, walk_pages
 from mcptest.run.conformance.scenarios.judges import found, listed, sep
 from mcptest.run.conformance.scenarios.scenario import (
     PENDING,
@@ -23,18 +26,20 @@ from mcptest.run.conformance.scenarios.stage import Stage
 
 TOOL = "json_schema_2020_12_tool"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_PAGES = 50
 
 
 def _walk(stage: Stage) -> None:
     """Every page of the list, until the tool was seen."""
-    cursor = None
-    for page in range(1, _PAGES + 1):
-        params = {"cursor": cursor} if cursor is not None else None
-        heard = stage.ask(f"page {page}", "tools/list", params)
-        cursor = heard.result.get("nextCursor")
-        if _tool_on(heard, stage.fixture(TOOL)) is not None or not isinstance(cursor, str):
-            return
+    numbers = count(1)
+    pages = walk_pages(
+        "tools/list",
+        lambda params: stage.ask(f"page {next(numbers)}", "tools/list", params),
+        lambda heard: heard.result,
+    )
+    with contextlib.suppress(EndlessPages):  # the tool was not on any of them
+        for heard in pages:
+            if _tool_on(heard, stage.fixture(TOOL)) is not None:
+                return
 
 
 def _tool_on(heard: Heard, name: str) -> Obj | None:

@@ -26,6 +26,8 @@ class Offered(msgspec.Struct, frozen=True):
     prompts: tuple[Any, ...] = ()
     resources: tuple[Any, ...] = ()
     templates: tuple[Any, ...] = ()
+    endless: tuple[str, ...] = ()
+    """Which lists could not be read to their end, and why."""
 
     def declares(self, path: str) -> bool:
         """`resources.subscribe`: each part is there, and none of them is false."""

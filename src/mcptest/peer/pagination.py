@@ -1,0 +1,98 @@
+"""All pages of a list: the one way in which they are walked, whoever asks for them.
+
+A walk ends where the server says so. One that leads back to a page that was seen, or that goes on
+past the limit, has no end: it is told once, and what was listed again and again counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.model.show import show
+
+LIST_MEMBERS: Final = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+"""The member of an answer that holds the items."""
+
+Answer = TypeVar("Answer")
+
+
+class EndlessPages(PeerError):  # noqa: N818 - a fact about a list
+    """The walk through a list was given up. The server is well otherwise."""
+
+
+def walk_pages(
+    method: str,
+    ask: Callable[[dict[str, Any] | None], Answer],
+    result_of: Callable[[Answer], Any],
+    *,
+    cursor: str | None = None,
+    most: int = DEFAULT_LIMITS.pages,
+) -> Iterator[Answer]:
+    """The answers page by page, from `cursor` on. Raises EndlessPages when they never end.
+
+    `ask` gets the params of a request; `result_of` gives the result in an answer, if there is one.
+    """
+    seen = {cursor}
+    for _ in range(most):
+        answer = ask(None if cursor is None else {"cursor": cursor})
+        yield answer
+        result = result_of(answer)
+        cursor = result.get("nextCursor") if isinstance(result, dict) else None
+        if not isinstance(cursor, str):
+            return
+        if cursor in seen:
+            raise EndlessPages(
+                ErrorKind.PAGES_REPEATED,
+                f"the pages of {method} go round in a circle: "
+                f"the cursor {show(cursor, 60)!r} came again",
+            )
+        seen.add(cursor)
+    raise EndlessPages(ErrorKind.PAGES_EXCEEDED, f"{method} did not end after {most} pages")
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """The items of a list, and why it could not be read to its end."""
+
+    items: list[Any]
+    endless: str = ""
+
+
+def list_items(
+    method: str,
+    member: str,
+    ask: Callable[[dict[str, Any] | None], Answer],
+    result_of: Callable[[Answer], Any],
+    *,
+    most: int = DEFAULT_LIMITS.items,
+) -> Listed:
+    """What all pages of a list name, as far as it can be read."""
+    items: list[Any] = []
+    try:
+        for answer in walk_pages(method, ask, result_of):
+            result = result_of(answer)
+            page = result.get(member) if isinstance(result, dict) else None
+            if not isinstance(page, list):
+                break
+            items += page
+            if len(items) > most:
+                raise EndlessPages(
+                    ErrorKind.PAGES_EXCEEDED, f"{method} names more than {most} items"
+                )
+    except EndlessPages as error:
+        return Listed(distinct(items)[:most], error.message)
+    return Listed(items)
+
+
+def distinct(items: Iterable[Any]) -> list[Any]:
+    """Each item once, in the order in which they came."""
+    return list({msgspec.json.encode(item, order="deterministic"): item for item in items}.values())
