@@ -57,8 +57,8 @@ def test_a_cursor_that_is_no_string_is_the_end(clock: VirtualTime, cursor: Any) 
     assert cursors(server) == [...]
 
 
-def test_a_walk_in_circles_ends_at_the_limit_of_pages(clock: VirtualTime) -> None:
-    client, server = client_of(clock, page("a", cursor="again"))
+def test_a_walk_without_an_end_ends_at_the_limit_of_pages(clock: VirtualTime) -> None:
+    client, server = client_of(clock, *(page("a", cursor=str(n)) for n in range(9)))
     with pytest.raises(PeerError, match="did not end after 5 pages") as caught:
         client.list_all("tools/list")
     assert caught.value.kind is ErrorKind.PAGES_EXCEEDED

@@ -133,8 +133,14 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def score(self) -> int | None:
-        """The share of what was tested that worked, in whole percent; None when nothing was."""
-        return working_share(self.tested)
+        """The share of what was tested that worked, in whole percent; None when nothing was.
+
+        A list that could not be read to its end counts as one thing that did not work.
+        """
+        if not self.tested:
+            return None
+        worked = sum(item.worked for item in self.tested)
+        return worked * 100 // (len(self.tested) + len(self.problems))
 
     @property
     def failed(self) -> bool:

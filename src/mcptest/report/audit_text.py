@@ -114,7 +114,9 @@ def summary_in_words(report: AuditReport) -> str:
     parts += [f"{report.restarts} restarts"] if report.restarts else []
     demanded = f", {report.min_score}% demanded" if report.min_score is not None else ""
     early = "interrupted; " if report.interrupted else ""
-    share = f"{report.score}% ({worked} of {len(tested)} worked){demanded}"
+    unread = len(report.problems)
+    lists = f", {unread} list{'s' * (unread > 1)} not read to the end" if unread else ""
+    share = f"{report.score}% ({worked} of {len(tested)} worked{lists}){demanded}"
     return f"{early}score {share}: {', '.join(parts)}"
 
 
