@@ -13,7 +13,7 @@ import msgspec
 from mcptest.model.show import show
 from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
 
-__all__ = ["DIALECTS", "CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "dialect_of"]
+__all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError"]
 
 DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": 202012,
