@@ -388,3 +388,21 @@ def test_a_session_is_of_the_era_that_was_really_spoken(
 ) -> None:
     judged = judge(full(*records), [])
     assert (judged.era, str(judged.revision)) == (era, revision)
+
+
+REFUSALS = {
+    "HTTP-013": replied(9, fail(1, -32601), 200),
+    "MSG-010": replied(9, fail(None, -32600), 400),
+    "MSG-014": replied(9, fail(1, -32000), 400),
+}
+
+
+@pytest.mark.parametrize("rule", REFUSALS)
+def test_a_server_is_not_held_to_a_revision_that_it_refused_to_speak(rule: str) -> None:
+    refused = [*posted(9, modern(1, "server/discover")), *REFUSALS[rule]]
+    question, discovered = discover()
+    served = [*posted(8, question), *replied(8, discovered)]
+    for before, outcome in ((), Outcome.INCONCLUSIVE), (served, Outcome.FAIL):
+        session = full(*before, *refused, transport="http")
+        (verdict,) = judge(session, [find_rule(rule)]).verdicts
+        assert verdict.outcome is outcome

@@ -102,6 +102,13 @@ class Check:
         )
         return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
 
+    def verdict_on_the_client(self) -> Verdict:
+        """The server refused to speak the only revision that was tried, and is not held to it."""
+        if all(finding.sender == "client" for finding in self._findings):
+            return self.verdict()
+        reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
+        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
+
     def _verdict(self, outcome: Outcome, reason: str = "") -> Verdict:
         return Verdict(
             rule=self.rule.id,

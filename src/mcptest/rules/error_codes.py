@@ -7,9 +7,8 @@ from mcptest.model.revision import STATELESS_ERA
 from mcptest.model.verdict import Severity, Side
 from mcptest.rules.check import Check
 from mcptest.rules.declare import Watching, session_rule
+from mcptest.rules.protocol import STATELESS_CODES
 from mcptest.rules.session import Step
-
-_DEFINED = frozenset({-32020, -32021, -32022})
 
 
 def _code_of(step: Step) -> int | None:
@@ -41,7 +40,7 @@ def error_codes_are_allowed(check: Check) -> Watching:
         if code is None:
             continue
         check.saw(step)
-        if code == -32002 or (-32099 <= code <= -32020 and code not in _DEFINED):
+        if code == -32002 or (-32099 <= code <= -32020 and code not in STATELESS_CODES):
             retired = " any more" if code in {-32002, -32042} else ""
             check.violated(
                 step,

@@ -161,7 +161,10 @@ def _verdict(watcher: Watcher, standing: Standing) -> Verdict:
     if standing.verdict is not None:
         return standing.verdict
     check = watcher.check
-    return check.verdict() if standing.is_sure else check.verdict_without_revision()
+    if not standing.is_sure:
+        return check.verdict_without_revision()
+    refused = check.session.is_refused_probe and not watcher.rule.surely_holds(None)
+    return check.verdict_on_the_client() if refused else check.verdict()
 
 
 def severity_of(rule: Rule, session: JudgedSession) -> Severity:

@@ -90,6 +90,8 @@ LISTS: Final[dict[str, str]] = {
 }
 CACHEABLE: Final = frozenset({*LISTS, "resources/read", "server/discover"})
 MAY_ASK_FOR_INPUT: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+STATELESS_CODES: Final = frozenset({-32020, -32021, -32022})
+"""The errors that only a server of the stateless era sends: see `error_codes`."""
 LOG_LEVELS: Final = (
     "debug",
     "info",

@@ -27,7 +27,7 @@ from mcptest.model.capture import (
 from mcptest.model.errors import ErrorKind
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
-from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION, STATELESS_CODES
 from mcptest.rules.routine import is_routine
 from mcptest.wire.correlation import InFlight
 from mcptest.wire.envelope import decode, is_meant_as_message
@@ -218,6 +218,8 @@ class Session:
         self.stateless_answers = 0
         self.stateless_came_first = False
         """A request of the stateless era was served before `initialize` was sent."""
+        self.probe_refused = False
+        """A request of the stateless era was refused as by a server that does not speak it."""
         self.messages = 0
         self.closed: Closed | None = None
         self.exited: Exited | None = None
@@ -245,6 +247,12 @@ class Session:
         if self.stateless_revision and (self.stateless_answers or not self.initialize_sent):
             spoke.insert(0 if self.stateless_came_first else len(spoke), Era.STATELESS)
         return spoke
+
+    @property
+    def is_refused_probe(self) -> bool:
+        """Is there nothing but a question in a revision that the server never spoke?"""
+        spoken = self.wanted or self.stateless_answers or self.initialize_sent
+        return self.probe_refused and not spoken
 
     def revisions(self) -> list[Revision | None]:
         """The revisions to judge by; None stands for an unknown one with the handshake."""
@@ -487,7 +495,7 @@ class _Tracker:
         if step.kind is Kind.RESULT and asker == "client":
             self.learn_from_result(step, request)
         elif request.probes:
-            self.learn_from_refusal()
+            self.learn_from_refusal(step)
 
     def request_of_exchange(self, step: Step, in_flight: InFlight[Step]) -> Step | None:
         """An error without an id answers the request of its HTTP exchange, if there is one."""
@@ -537,9 +545,13 @@ class _Tracker:
             if isinstance(capabilities, dict):
                 session.server_capabilities = capabilities
 
-    def learn_from_refusal(self) -> None:
+    def learn_from_refusal(self, error: Step | None = None) -> None:
         """A probe was refused: unless another was served, what follows is not stateless."""
         session = self.session
+        refusal = error.error if error is not None else None
+        code = refusal.get("code") if isinstance(refusal, dict) else None
+        if type(code) is not int or code not in STATELESS_CODES:
+            session.probe_refused = True
         if session.forced is None and not session.stateless_answers and not session.initialize_sent:
             session.revision = session.wanted
 

@@ -1,4 +1,4 @@
-"""An expectation as a sentence: `error.code is -32602`."""
+"""An expectation as a sentence, `error.code is -32602`, and what came instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcptest.model.show import show
 from mcptest.rules.corpus.rows import CorpusRule
-from mcptest.suite.exchange_targets import Expectation
+from mcptest.suite.exchange_targets import Exchange, Expectation
 from mcptest.suite.text_under_test import compact_json
 
 _VERBS: Final = {
@@ -59,3 +59,16 @@ def expectations_in_words(rule: CorpusRule | None) -> Iterator[str]:
         return
     for one in rule.row.expect:
         yield in_words(one)
+
+
+def answer_in_words(seen: Exchange) -> str:
+    """What came back, whatever was expected."""
+    status = seen.http.get("status") if seen.http else None
+    is_telling = status is not None and (status != 200 or seen.answer == "none")
+    with_status = f", with status {status}" if is_telling else ""
+    if seen.answer == "none":
+        return f"nothing came back{with_status}"
+    if seen.answer == "result":
+        return f"a result came back{with_status}"
+    code = seen.error.get("code") if isinstance(seen.error, dict) else None
+    return f"error {show(str(code), 40)} came back{with_status}"

@@ -13,6 +13,7 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.show import in_one_line, show
 from mcptest.model.verdict import Finding, Outcome, Severity
 from mcptest.rules.corpus.rows import CorpusRule, unmet
+from mcptest.rules.corpus.words import answer_in_words
 from mcptest.run.compliance.causes import evidence_of
 from mcptest.run.compliance.conversation import Asked
 from mcptest.run.compliance.planning import Question, Unasked
@@ -71,7 +72,7 @@ class Results:
         return self._result(
             rule,
             outcome,
-            findings=tuple(self._finding(one, rule) for one in judged.failures),
+            findings=tuple(self._finding(one, rule, exchange) for one in judged.failures),
             evidence=self._evidence(proof),
             observed=1,
         )
@@ -132,13 +133,15 @@ class Results:
             observed=verdict.observed,
         )
 
-    def _finding(self, failure: Failure, rule: CorpusRule) -> Finding:
+    def _finding(self, failure: Failure, rule: CorpusRule, exchange: Exchange) -> Finding:
         mask = self._site.masker.cut_text
-        in_words = rule.row.says if rule.row is not None and failure.check == "exchange" else ""
+        if rule.row is not None and rule.row.says and failure.check == "exchange":
+            came = mask(answer_in_words(exchange))
+            return Finding(message=came, sender="server", expected=rule.row.says)
         return Finding(
             message=show(mask(failure.message), _SHOWN),
             sender="server",
-            expected=in_words or self._shown(failure.expected),
+            expected=self._shown(failure.expected),
             actual=self._shown(failure.actual),
             pointer=show(mask(failure.pointer), 200) or None,
         )

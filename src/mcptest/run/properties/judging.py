@@ -22,6 +22,7 @@ from mcptest.model.verdict import Finding, Outcome, Severity, Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.rows import CorpusRule, Row, unmet
 from mcptest.rules.corpus.version_corpus import corpus_of
+from mcptest.rules.corpus.words import answer_in_words
 from mcptest.rules.declare import RULES, Rule
 from mcptest.rules.judge import judge
 from mcptest.rules.ongoing import RuleTable
@@ -163,13 +164,13 @@ class Judge:
                 continue
             judged = judge_exchange(row.expect, sent.exchange)
             if not judged.passed:
-                first = judged.failures[0]
+                first, came = judged.failures[0], answer_in_words(sent.exchange)
                 yield Violation(
                     way=Way.RULE,
                     rule=rule.id,
                     title=rule.title,
                     severity=rule.severity or Severity.MUST,
-                    message=_came(sent) if row.says else f"{_came(sent)}: {first.message}",
+                    message=came if row.says else f"{came}: {first.message}",
                     expected=row.says or _text(first.expected),
                     actual="" if row.says else _text(first.actual),
                 )
@@ -297,18 +298,6 @@ def _refused(sent: Sent) -> Iterator[Violation]:
             expected="a result, or an error about what was asked",
             actual=f"error {code}",
         )
-
-
-def _came(sent: Sent) -> str:
-    """What the server did with a message, in words."""
-    seen = sent.exchange
-    if seen.answer == "none":
-        status = f", with status {seen.http.get('status')}" if seen.http else ""
-        return f"nothing came back{status}"
-    if seen.answer == "result":
-        return "a result came back"
-    code = seen.error.get("code") if isinstance(seen.error, dict) else None
-    return f"error {code} came back"
 
 
 def _internal(played: Played) -> Violation:
