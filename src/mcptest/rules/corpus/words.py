@@ -64,8 +64,7 @@ def expectations_in_words(rule: CorpusRule | None) -> Iterator[str]:
 def answer_in_words(seen: Exchange) -> str:
     """What came back, whatever was expected."""
     status = seen.http.get("status") if seen.http else None
-    is_telling = status is not None and (status != 200 or seen.answer == "none")
-    with_status = f", with status {status}" if is_telling else ""
+    with_status = f", with status {status}" if status is not None else ""
     if seen.answer == "none":
         return f"nothing came back{with_status}"
     if seen.answer == "result":
