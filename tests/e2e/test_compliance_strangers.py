@@ -127,13 +127,15 @@ def test_a_refusal_means_something_where_right_arguments_work() -> None:
 class _RefusesTheHost(BaseHTTPRequestHandler):
     """What a server with a guard against DNS rebinding answers to whoever it does not know."""
 
+    content_type = "application/json"
+    body = b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Invalid Host header"},"id":null}'
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
-        body = (
-            b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"Invalid Host header"},"id":null}'
-        )
+        body = self.body
         self.send_response(403)
-        self.send_header("content-type", "application/json")
+        if self.content_type:
+            self.send_header("content-type", self.content_type)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -144,18 +146,27 @@ class _RefusesTheHost(BaseHTTPRequestHandler):
         """Nobody reads it."""
 
 
+class _RefusesTheAddress(_RefusesTheHost):
+    """The same in words of its own, as a server does that brings its own guard."""
+
+    content_type = ""
+    body = b"Access is only allowed at localhost:3000"
+
+
+@pytest.mark.parametrize("guard", [_RefusesTheHost, _RefusesTheAddress])
 @pytest.mark.parametrize("revision", [None, OLD, NEW], ids=str)
 def test_a_refused_host_is_told_as_one_and_not_as_a_missing_token(
-    revision: Revision | None,
+    revision: Revision | None, guard: type[_RefusesTheHost]
 ) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _RefusesTheHost) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), guard) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/mcp"
         target = Target(way="http", label="guarded", url=url)
-        with pytest.raises(PeerError, match=r"HTTP 403: .*Invalid Host header") as refused:
+        with pytest.raises(PeerError, match="HTTP 403, and does not ask for a token") as refused:
             judge_server(Order(target=target, revision=revision, timeout=BOUND), lambda event: None)
         server.shutdown()
     assert "DNS rebinding" in (refused.value.hint or "")
+    assert guard.body[-12:].decode() in refused.value.message
 
 
 # -- the doctor ------------------------------------------------------------------------------------

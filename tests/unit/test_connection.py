@@ -326,6 +326,12 @@ def test_a_result_without_an_id_belongs_to_the_request_of_its_stream(clock: Virt
     assert ask(connection).result == {"a": 1}
 
 
+def test_a_refusal_is_told_with_its_body(clock: VirtualTime) -> None:
+    refusal = Trouble(stream=1, error="http-status", detail="HTTP 403 Forbidden", excerpt="go away")
+    error_ = failure(connected(clock, "http", m=http(403, lambda sent: [refusal])))
+    assert error_.message == "m: HTTP 403 Forbidden: 'go away'"
+
+
 def test_a_refusal_with_any_json_as_its_body_is_a_status(clock: VirtualTime) -> None:
     error_ = failure(connected(clock, "http", m=http(404, raw(b'{"detail":"Not Found"}'))))
     assert error_.kind is ErrorKind.HTTP_STATUS

@@ -138,6 +138,11 @@ class Trouble(Record, tag="trouble", frozen=True, kw_only=True):
     sender: Sender = "server"
     """Whose bytes it is about, where it is about bytes."""
 
+    @property
+    def in_words(self) -> str:
+        """With what came, where that is worth showing."""
+        return f"{self.detail}: {self.excerpt!r}" if self.excerpt else self.detail
+
 
 class Note(Record, tag="note", frozen=True, kw_only=True):
     """A remark of the tool on what it was about to do."""

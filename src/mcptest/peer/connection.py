@@ -37,7 +37,9 @@ _ANSWERING = 1.0
 _REFUSED = 400
 _UNREADABLE_KEPT = 64 * 1024
 _MISREAD = frozenset({ErrorKind.BAD_HTTP, ErrorKind.BAD_CONTENT_TYPE, ErrorKind.BAD_SSE})
-"""What came is there to be shown, and is no answer."""
+"""What came is no answer."""
+_SHOWN = _MISREAD | {ErrorKind.HTTP_STATUS}
+"""The bytes that came say more than the kind of error."""
 NOTHING_CAME = "nothing came"
 
 
@@ -501,8 +503,8 @@ class Connection:
             self._unusable(record.detail)
         for pending in waiting:
             if not (kind is ErrorKind.CONNECTION_LOST and self._will_resume(pending)):
-                shown = f": {record.excerpt}" if record.excerpt and kind in _MISREAD else ""
-                detail = f"{show(pending.method, 80)}: {record.detail}{shown}"
+                said = record.in_words if kind in _SHOWN else record.detail
+                detail = f"{show(pending.method, 80)}: {said}"
                 pending.failure = PeerError(kind, detail, unusable=kind in _MISREAD)
 
     def _note_event(self, stream: int | None, event_id: str | None, retry: int | None) -> None:

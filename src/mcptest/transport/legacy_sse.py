@@ -122,8 +122,7 @@ class LegacySse:
         self._endpoint = endpoint
 
     def _say(self, trouble: Trouble) -> str:
-        excerpt = f": {trouble.excerpt!r}" if trouble.excerpt else ""
-        return f"{self._url}: {trouble.detail}{excerpt}"
+        return f"{self._url}: {trouble.in_words}"
 
     def _no_endpoint(self, deadline: Deadline) -> PeerError:
         came = [record for record in self._ready if isinstance(record, HttpResponse | SseEvent)]

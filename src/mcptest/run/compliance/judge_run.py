@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +62,11 @@ NOISE_RULE = "STDIO-001"
 """The rule about lines on stdout that are no messages."""
 _FOREIGN = frozenset({403, 421})
 """What a server answers that does not want to be reached under this name."""
-_NAMES_HOST = re.compile(r"\b(host|origin)\b", re.IGNORECASE)
+_REACHED_OTHERWISE = (
+    "servers check Host or Origin as a guard against DNS rebinding: reach it under a name that it "
+    "allows, such as localhost, or allow this address in its settings; if it takes a token, give "
+    "it with --header 'Authorization=Bearer …'"
+)
 _LONGER = 1.0
 """Seconds more than another one lived, for a process that is left alone."""
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
@@ -153,9 +156,8 @@ class Judging:
         try:
             conversation = site.meet(warm=not site.order.rules)
         except PeerError as error:
-            self._raise_for_refused_host(error)
-            if not self._is_refusal():
-                raise
+            if not self._is_asked_for_a_token():
+                raise self._with_what_was_refused(error) from None
             self._meet_refusal(error, choose)
             return
         self._choose(site.revision, choose)
@@ -182,25 +184,27 @@ class Judging:
         server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
         self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
 
-    def _raise_for_refused_host(self, error: PeerError) -> None:
-        """A server that guards against DNS rebinding wants another Host, not a token."""
+    def _is_asked_for_a_token(self) -> bool:
+        """Who wants a token says so, with 401 or a challenge; 403 alone may mean anything."""
+        return any(
+            response.status == 401 or response.header("www-authenticate") is not None
+            for one in self.site.conversations[-1:]
+            for response in one.tape.responses.values()
+        )
+
+    def _with_what_was_refused(self, error: PeerError) -> PeerError:
+        """The same error; where the server lets nobody in under this address, it says so."""
         for one in self.site.conversations[-1:]:
             for stream, response in one.tape.responses.items():
-                body = str(http_facts(one.tape, stream)["body"])
-                challenged = response.header("www-authenticate") is not None
-                if response.status in _FOREIGN and not challenged and _NAMES_HOST.search(body):
-                    said = in_one_line(self.site.masker.text(body), 300)
-                    raise PeerError(
-                        error.kind,
-                        f"the server refuses the address it was reached under with HTTP "
-                        f"{response.status}: {said}",
-                        hint="it checks Host or Origin, as a guard against DNS rebinding; allow "
-                        "this address in its settings, or reach it under one that it allows",
-                    ) from None
-
-    def _is_refusal(self) -> bool:
-        met = self.site.conversations[-1] if self.site.conversations else None
-        return met is not None and met.client.connection.last_status in UNAUTHORIZED
+                if response.status in _FOREIGN:
+                    body = str(http_facts(one.tape, stream)["body"])
+                    said = in_one_line(self.site.masker.text(body), 300) or "without a body"
+                    message = (
+                        f"the server refuses us with HTTP {response.status}, and does not ask for "
+                        f"a token: {said}"
+                    )
+                    return PeerError(error.kind, message, hint=_REACHED_OTHERWISE)
+        return error
 
     def _meet_refusal(
         self, error: PeerError, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
