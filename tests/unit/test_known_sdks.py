@@ -35,6 +35,7 @@ BUILT_ON = {
     "FastMCP 2": ("Python SDK 1.x",),
     "FastMCP 3": ("Python SDK 1.x",),
     "FastMCP 4": ("Python SDK 2.x",),
+    "fastmcp (TypeScript) 3": ("TypeScript SDK",),
     "fastmcp (TypeScript) 4": ("TypeScript SDK",),
 }
 """Frameworks that bring an SDK along: a server with one is a server with the other too."""
