@@ -1,0 +1,378 @@
+"""The misbehaving peers of the matrix: what each does, which colour and which words it leads to.
+
+The servers are those of `tests/rogues` wherever there is one; `hostile` has those whose lists and
+answers are hostile. A stdio server is served over HTTP by `http_twin`, as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tests.rogues import gallery, malformed
+from tests.safety import hostile, http_twin
+
+Way = Literal["stdio", "http"]
+Stage = Literal["meeting", "listing", "calling"]
+Colour = Literal["healthy", "noted", "told", "unreachable", "red"]
+"""What has to become of it.
+
+- healthy: odd, but allowed. The command ends as it does on a healthy server.
+- noted: wrong, but no answer is lost: as on a healthy server or red, and the words are said.
+- told: red or as on a healthy server, as the command sees it; nothing has to be said.
+- unreachable: it never was a server: exit 3, or a failed test.
+- red: never green, and the words are said.
+"""
+
+BOTH: tuple[Way, ...] = ("stdio", "http")
+PYTHON = (sys.executable, "-I", "-S")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One misbehaving peer."""
+
+    name: str
+    family: str
+    does: str
+    """For the page: "It …"."""
+    program: Literal["rogue", "malformed", "hostile", "http"]
+    colour: Colour = "red"
+    causes: tuple[str, ...] = ()
+    """One of these has to be said."""
+    http_causes: tuple[str, ...] = ()
+    """Over HTTP, where it is said in other words."""
+    stage: Stage = "meeting"
+    """Commands that never get there are not concerned."""
+    ways: tuple[Way, ...] = BOTH
+    patient: bool = False
+    """It answers in the end, so it gets time enough on a busy machine as well."""
+    argument: str = ""
+    """What the program calls it, where that is something else."""
+
+    def command(self) -> list[str]:
+        """How it is started, over stdio."""
+        words = (self.argument or self.name).split(":")
+        script = {
+            "rogue": gallery.ROGUE,
+            "malformed": Path(malformed.__file__),
+            "hostile": Path(hostile.__file__),
+        }[self.program]
+        return [*PYTHON, str(script), *words]
+
+    def http_command(self) -> list[str]:
+        """How it is started over HTTP; its first line is the URL."""
+        if self.program in {"malformed", "http"}:
+            words = (self.argument or self.name).split(":")
+            return [sys.executable, "-m", "tests.safety.http_peer", self.program, *words]
+        return [*PYTHON, str(Path(http_twin.__file__)), *self.command()]
+
+    def said(self, way: Way) -> tuple[str, ...]:
+        return self.http_causes or self.causes if way == "http" else self.causes
+
+
+GONE = ("without an answer", "the connection broke", "closed the connection", "connection")
+SILENT = ("no answer to", "did not answer", "within", "stopped after", "did not finish")
+STDIO: tuple[Way, ...] = ("stdio",)
+HTTP: tuple[Way, ...] = ("http",)
+
+CASES: tuple[Case, ...] = (
+    Case("behaves", "control", "does nothing wrong", "rogue", "healthy", patient=True),
+    # It is not there, or goes away
+    Case(
+        "exits-at-once", "exit", "exits with code 0 before it says a word", "rogue", "unreachable",
+        ("exited with code 0",), GONE,
+    ),
+    Case(
+        "exits-at-once-with-code", "exit", "exits with code 3 and a line on stderr", "rogue",
+        "unreachable", ("no configuration file",), ways=STDIO,
+    ),
+    Case(
+        "segfaults-at-once", "exit", "is ended by SIGSEGV at its start", "rogue", "unreachable",
+        ("SIGSEGV",), ways=STDIO,
+    ),
+    Case(
+        "dies-mid-answer", "exit", "exits in the middle of its first answer", "rogue", "red",
+        ("in the middle of a line", "exited with code 1"), (*GONE, "unfinished event"),
+    ),
+    Case(
+        "dies-after-handshake", "exit", "exits with code 7 at the first request after the handshake",
+        "rogue", "red", ("out of cheese", "exited with code 7"), GONE,
+    ),
+    Case(
+        "call-ends-the-server", "exit", "exits with code 7 when a tool is called", "hostile", "red",
+        ("exited with code 7", "out of cheese"), GONE, stage="calling",
+    ),
+    # It is silent
+    Case("never-answers", "silence", "reads everything and says nothing", "rogue", "red", SILENT),
+    Case(
+        "answers-half-a-line", "silence", "writes 20 bytes of its first answer", "rogue", "red",
+        ("in the middle of a line", "20 bytes"), (*SILENT, "unfinished event"),
+    ),
+    Case(
+        "stops-itself", "silence", "stops itself with SIGSTOP", "rogue", "red",
+        ("is stopped",), ways=STDIO,
+    ),
+    Case(
+        "list-never-answered", "silence", "does not answer tools/list", "hostile", "red",
+        SILENT, stage="listing",
+    ),
+    Case(
+        "call-never-answered", "silence", "does not answer tools/call", "hostile", "red",
+        SILENT, stage="calling",
+    ),
+    Case(
+        "call-cut-off", "silence", "writes 22 bytes of its answer to a call", "hostile", "red",
+        SILENT, stage="calling",
+    ),
+    Case(
+        "late-answer", "silence", "gives a correct answer after we gave up", "hostile", "red",
+        SILENT, stage="calling", ways=STDIO,
+    ),
+    # It says what is no message
+    Case(
+        "banner-on-stdout", "noise", "greets on stdout before it serves", "rogue", "noted",
+        ("listening on stdio",), ways=STDIO, patient=True,
+    ),
+    Case(
+        "colours-on-stdout", "noise", "writes control codes and CI commands to stdout", "rogue",
+        "noted", ("started", "error"), ways=STDIO, patient=True,
+    ),
+    Case(
+        "binary-garbage", "noise", "writes all 256 bytes to stdout", "rogue", "noted",
+        ("no message", "not JSON", "not UTF-8", "byte 0x", "control"), ways=STDIO, patient=True,
+    ),
+    Case(
+        "utf16", "noise", "answers in UTF-16", "rogue", "red", ("UTF-16",), ways=STDIO,
+    ),
+    Case(
+        "pretty-printed", "noise", "answers with JSON over several lines", "rogue", "red",
+        ("JSON over several lines", "over several lines"), ways=STDIO,
+    ),
+    Case(
+        "content-length-framing", "noise", "frames its answers as LSP does", "rogue", "red",
+        ("framed by headers", "LSP", "Content-Length"), ways=STDIO,
+    ),
+    Case(
+        "help-text-and-exit", "noise", "prints its usage and exits with code 2", "rogue",
+        "unreachable", ("arguments are required: --root", "exited with code 2"), ways=STDIO,
+    ),
+    Case(
+        "wrong-id", "protocol", "answers with an id that nobody sent", "rogue", "red", ("999",),
+    ),
+    Case(
+        "echoes-the-client", "protocol", "sends back whatever it gets", "rogue", "red",
+        (*SILENT, "initialize"),
+    ),
+    Case(
+        "answers-twice", "protocol", "answers every request twice", "rogue", "told",
+        patient=True, ways=STDIO,
+    ),
+    # Answers at fault in their form
+    Case(
+        "nan", "malformed", "answers a call with NaN", "malformed", "red", ("NaN",),
+        stage="calling", patient=True,
+    ),
+    Case(
+        "invalid-utf8", "malformed", "answers a call with a byte that is no UTF-8", "malformed",
+        "red", ("UTF-8", "0xff"), stage="calling", patient=True,
+    ),
+    Case(
+        "batch", "malformed", "answers a call inside an array", "malformed", "red",
+        ("array", "batch"), stage="calling", patient=True,
+    ),
+    Case(
+        "bom", "malformed", "answers a call behind a byte order mark", "malformed", "red",
+        ("byte order mark",), stage="calling", patient=True,
+    ),
+    Case(
+        "string-id", "malformed", "answers a call with its id as a string", "malformed", "red",
+        ("a string", "id '"), stage="calling",
+    ),
+    Case(
+        "no-id", "malformed", "answers a call without an id", "malformed", "red",
+        ("without an id", "no id", "id is missing", "id"), stage="calling",
+    ),
+    Case(
+        "nan-list", "malformed", "answers tools/list with NaN", "malformed", "red", ("NaN",),
+        stage="listing", patient=True, argument="nan:tools/list",
+    ),
+    Case(
+        "duplicate-key", "malformed", "answers a call with a member twice", "malformed", "told",
+        stage="calling", patient=True,
+    ),
+    # It says too much
+    Case(
+        "endless-line", "flood", "writes a line without end", "rogue", "red",
+        ("longer than 16777216 bytes", "16 MB"), ("larger than", "16777216"),
+    ),
+    Case(
+        "endless-notifications", "flood", "sends notifications without end", "rogue", "red",
+        ("notifications", "messages came", "flood"),
+    ),
+    Case(
+        "call-flood", "flood", "answers a call with notifications without end", "hostile", "red",
+        (*SILENT, "notifications"), stage="calling",
+    ),
+    Case(
+        "call-asks-without-end", "flood", "answers a call with requests without end", "hostile",
+        "red", (*SILENT, "requests"), stage="calling",
+    ),
+    Case(
+        "call-line-without-end", "flood", "answers a call with a line without end", "hostile",
+        "red", ("longer than 16777216 bytes",), ("larger than", "16777216"), stage="calling",
+    ),
+    Case(
+        "list-flood", "flood", "answers tools/list with notifications without end", "hostile",
+        "red", (*SILENT, "notifications"), stage="listing",
+    ),
+    Case(
+        "call-answer-too-large", "flood", "answers a call with 20 MB", "hostile", "red",
+        ("longer than 16777216 bytes",), ("larger than", "16777216"), stage="calling",
+    ),
+    Case(
+        "call-answer-large", "flood", "answers a call with 9 MB", "hostile", "told",
+        stage="calling", patient=True,
+    ),
+    Case(
+        "call-answer-deep", "flood", "answers a call with arrays 50,000 deep", "hostile", "red",
+        ("deep", "nested"), stage="calling",
+    ),
+    Case(
+        "server-request-flood", "flood", "asks 10,000 pings before it answers", "rogue", "healthy",
+        patient=True, ways=STDIO,
+    ),
+    Case(
+        "stderr-flood", "flood", "writes 100 MB to stderr before it answers", "rogue", "healthy",
+        patient=True, ways=STDIO,
+    ),
+    Case(
+        "stderr-endless", "flood", "writes to stderr without end", "rogue", "red",
+        ("spam",), ways=STDIO,
+    ),
+    # The pipes
+    Case(
+        "stdout-closed-but-alive", "pipes", "closes its stdout and lives on", "rogue", "red",
+        ("closed its stdout",), ways=STDIO,
+    ),
+    Case(
+        "stdin-never-read", "pipes", "never reads its stdin", "rogue", "red",
+        SILENT, ways=STDIO,
+    ),
+    # It will not end, or leaves others behind
+    Case(
+        "ignores-sigterm", "end", "ignores the end of input and SIGTERM", "rogue", "healthy",
+        patient=True, ways=STDIO,
+    ),
+    Case(
+        "floods-when-asked-to-end", "end", "floods when it is asked to end", "rogue", "told",
+        patient=True, ways=STDIO,
+    ),
+    Case(
+        "daemon", "end", "leaves a daemon behind", "rogue", "healthy", patient=True, ways=STDIO,
+    ),
+    Case(
+        "grandchild-ignores-sigterm", "end", "has a child in a session of its own, deaf to SIGTERM",
+        "rogue", "healthy", patient=True, ways=STDIO,
+    ),
+    Case(
+        "grandchild-goes-on-writing", "end", "exits, and its child writes on without end", "rogue",
+        "red", ("exited with code 4",), ways=STDIO,
+    ),
+    # What it offers
+    Case(
+        "schema-bomb", "schema", "has an input schema that takes 2^28 checks", "hostile", "told",
+        stage="listing",
+    ),
+    Case(
+        "output-schema-bomb", "schema", "has an output schema that takes 2^28 checks", "hostile",
+        "told", stage="listing",
+    ),
+    Case(
+        "pattern-bomb", "schema", "has a pattern that backtracks for ever", "hostile", "told",
+        stage="listing",
+    ),
+    Case(
+        "recursive-schema", "schema", "has a schema that refers to itself", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "deep-schema", "schema", "has a schema 200 objects deep", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "remote-schema", "schema", "refers to a schema on the metadata service", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "same-cursor-again", "paging", "gives the same cursor again and again", "hostile", "red",
+        ("cursor", "page"), stage="listing",
+    ),
+    Case(
+        "cursors-without-end", "paging", "gives a new cursor without end", "hostile", "red",
+        ("page", "stopped after"), stage="listing",
+    ),
+    Case(
+        "many-tools", "paging", "lists 5,001 tools at once", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "hostile-names", "paging", "has tools named as paths, control codes and scripts",
+        "hostile", "told", stage="listing", patient=True,
+    ),
+    Case(
+        "huge-description", "paging", "describes a tool with 5 MB", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    # HTTP itself
+    Case(
+        "refused-401", "http", "wants authorization", "http", "unreachable",
+        ("wants authorization", "401"), ways=HTTP, argument="401",
+    ),
+    Case(
+        "html-500", "http", "answers with an error page", "http", "red", ("HTTP 500",), ways=HTTP,
+        argument="HTML page with status 500",
+    ),
+    Case(
+        "html-200", "http", "answers with a page and status 200", "http", "red",
+        ("text/html",), ways=HTTP, argument="HTML page with status 200",
+    ),
+    Case(
+        "headers-without-end", "http", "sends headers without end", "http", "red",
+        ("headers", "head of"), ways=HTTP, argument="headers without end",
+    ),
+    Case(
+        "body-without-end", "http", "sends a body without end", "http", "red",
+        ("larger than",), ways=HTTP, argument="body without end",
+    ),
+    Case(
+        "sse-line-without-end", "http", "sends an event without end", "http", "red",
+        ("larger than",), ways=HTTP, argument="SSE line without end",
+    ),
+    Case(
+        "gzip-bomb", "http", "packs 20 MB into 20 kB", "http", "red",
+        ("unpack to more than",), ways=HTTP, argument="gzip bomb",
+    ),
+    Case(
+        "redirect-elsewhere", "http", "redirects to the metadata service", "http", "red",
+        ("169.254.169.254",), ways=HTTP, argument="redirect to the metadata service",
+    ),
+    Case(
+        "redirect-circle", "http", "redirects in a circle", "http", "red",
+        ("redirects",), ways=HTTP, argument="redirect in a circle",
+    ),
+    Case(
+        "garbage", "http", "answers with bytes that are no HTTP", "http", "red",
+        ("not HTTP",), ways=HTTP, argument="garbage instead of HTTP",
+    ),
+    Case(
+        "slow-body", "http", "stops inside its first body", "http", "red", SILENT, ways=HTTP,
+        argument="slow body",
+    ),
+    Case(
+        "reset", "http", "resets the connection inside the body", "http", "red",
+        ("connection",), ways=HTTP, argument="reset inside the body",
+    ),
+)  # fmt: skip

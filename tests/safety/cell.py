@@ -1,0 +1,527 @@
+"""One cell of the matrix: a command on a misbehaving peer, with what it took and what it left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from tests.e2e.driving import is_alive
+from tests.safety.cases import Case, Way
+from tests.safety.commands import Command, Peer, prepare
+
+GRACE = 5.0
+"""Seconds beyond its limit that a command may take."""
+PEAK_MB = 150
+LATEST = 3.0
+"""Seconds after which a cell that is over its time is ended from outside."""
+ENDING = 1.0
+"""Seconds in which the processes of a peer have to be gone."""
+LOOK = 0.03
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Outcome:
+    """What was seen in one cell. It is green if nothing is wrong."""
+
+    command: str
+    case: str
+    way: Way
+    limit: float
+    seconds: float = 0.0
+    peak_mb: int = 0
+    code: int | None = None
+    wrong: list[str] = field(default_factory=list)
+    said: str = ""
+    """The end of what was said, where something is wrong."""
+
+    @property
+    def over(self) -> float:
+        """Seconds beyond the limit."""
+        return max(0.0, self.seconds - self.limit)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+# -- measuring ---------------------------------------------------------------------------------
+
+
+def descendants(pid: int) -> Iterator[int]:
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        yield from descendants(int(child))
+
+
+def is_ours(pid: int) -> bool:
+    """Whether this process is mcptest at work, and not a server."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return False
+    return any(
+        flag == "-m" and (name == "mcptest" or name.startswith("mcptest."))
+        for flag, name in zip(words[:4], words[1:5], strict=False)
+    )
+
+
+def high_water(pid: int) -> int:
+    """The peak of resident memory in MB, of this process and its own workers, each by itself."""
+    peak = 0
+    for each in descendants(pid):
+        if each == pid or is_ours(each):
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                status = Path(f"/proc/{each}/status").read_text()
+                peak = max(peak, int(status.split("VmHWM:")[1].split()[0]) // 1024)
+    return peak
+
+
+class Ear:
+    """Reads a pipe to its end, and keeps the beginning and the end of what came."""
+
+    KEPT = 200_000
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self.head = self.tail = b""
+        self.answered = False
+        """Whether the answer with id 3 came: the last that a client here waits for."""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while data := os.read(self._pipe.fileno(), 65536):
+            self.answered = self.answered or b'"id":3' in self.tail[-10:] + data
+            if len(self.head) < self.KEPT:
+                self.head += data
+            self.tail = (self.tail + data)[-self.KEPT :]
+
+    def text(self) -> str:
+        cut = self.head if len(self.head) < self.KEPT else self.head[: self.KEPT] + self.tail
+        return cut.decode(errors="backslashreplace")
+
+    def close(self) -> None:
+        self._thread.join(5)
+        if not self._thread.is_alive():  # else a process that was left holds the other end
+            self._pipe.close()
+
+
+class Watched:
+    """A process of mcptest, with its peak of memory and its time."""
+
+    def __init__(self, words: list[str], site: Site, stdin: int = subprocess.DEVNULL) -> None:
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mcptest", *words],
+            cwd=site.folder,
+            env=site.environment(),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.out, self.err = Ear(self.process.stdout), Ear(self.process.stderr)
+        self.peak = 0
+
+    def look(self) -> bool:
+        """Whether it still runs."""
+        self.peak = max(self.peak, high_water(self.process.pid))
+        return self.process.poll() is None
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def wait(self, limit: float) -> bool:
+        """False if it still runs at the limit, in seconds from its start."""
+        while self.look():
+            if self.seconds > limit:
+                return False
+            time.sleep(LOOK)
+        return True
+
+    def wait_for(self, condition: Callable[[], object], limit: float) -> None:
+        while self.look() and not condition() and self.seconds < limit:
+            time.sleep(LOOK)
+
+    def end(self) -> None:
+        """Whatever there still is."""
+        family = list(descendants(self.process.pid)) if self.process.poll() is None else []
+        for pid in family:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self.process.kill()
+        self.process.wait()
+        self.out.close()
+        self.err.close()
+
+    def said(self) -> str:
+        return self.out.text() + self.err.text()
+
+
+@dataclass
+class Site:
+    """The folders of one cell. Only `folder` may have files in the end."""
+
+    base: Path
+
+    def __post_init__(self) -> None:
+        for each in (self.folder, self.temporary, self.cache):
+            each.mkdir(parents=True)
+        self.pids.touch()
+
+    @property
+    def folder(self) -> Path:
+        return self.base / "here"
+
+    @property
+    def temporary(self) -> Path:
+        return self.base / "tmp"
+
+    @property
+    def cache(self) -> Path:
+        return self.base / "cache"
+
+    @property
+    def pids(self) -> Path:
+        return self.base / "pids"
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in _CI}
+        return kept | {
+            "TMPDIR": str(self.temporary),
+            "XDG_CACHE_HOME": str(self.cache),
+            "ROGUE_PIDS": str(self.pids),
+        }
+
+
+_CI = {"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI", "PYTHONDONTWRITEBYTECODE"}
+
+
+@contextlib.contextmanager
+def peer_of(case: Case, way: Way) -> Iterator[Peer]:
+    """The peer; over HTTP it runs beside us until the end of the block."""
+    if way == "stdio":
+        yield Peer(way, tuple(case.command()))
+        return
+    process = subprocess.Popen(
+        case.http_command(),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().decode().strip()
+        assert url, f"{case.name} did not start"
+        yield Peer(way, (url,))
+    finally:
+        process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+# -- the ways of driving a command -------------------------------------------------------------
+
+CLIENT = {"name": "matrix", "version": "1"}
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
+
+
+def message(method: str, number: int | None = None, **params: Any) -> bytes:
+    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if number is not None:
+        body["id"] = number
+    if params:
+        body["params"] = params
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def session(tool: str, **arguments: Any) -> list[bytes]:
+    """What a client says."""
+    return [
+        message("initialize", 1, **INITIALIZE),
+        message("notifications/initialized"),
+        message("tools/list", 2),
+        message("tools/call", 3, name=tool, arguments=arguments),
+    ]
+
+
+def drive_command(words: list[str], site: Site, limit: float) -> Watched:
+    watched = Watched(words, site)
+    watched.wait(limit + GRACE + LATEST)
+    return watched
+
+
+def drive_watch(words: list[str], site: Site, limit: float) -> Watched:
+    """The first run, then Ctrl-C."""
+    watched = Watched(words, site)
+    watched.wait_for(lambda: b"1 test," in watched.out.head, limit + GRACE + LATEST)
+    if watched.process.poll() is None:
+        watched.process.send_signal(signal.SIGINT)
+    watched.wait(limit + GRACE + LATEST)
+    return watched
+
+
+def write_lines(watched: Watched, lines: list[bytes]) -> None:
+    assert watched.process.stdin is not None
+    with contextlib.suppress(OSError):
+        watched.process.stdin.write(b"".join(line + b"\n" for line in lines))
+        watched.process.stdin.flush()
+
+
+def close_input(watched: Watched) -> None:
+    assert watched.process.stdin is not None
+    with contextlib.suppress(OSError):
+        watched.process.stdin.close()
+
+
+def drive_proxy(words: list[str], site: Site, limit: float, patience: float) -> Watched:
+    """A client that says all at once, waits for the last answer and hangs up."""
+    watched = Watched(words, site, stdin=subprocess.PIPE)
+    write_lines(watched, session("echo"))
+    watched.wait_for(lambda: watched.out.answered, patience)
+    close_input(watched)
+    watched.wait(limit + GRACE + LATEST)
+    return watched
+
+
+def drive_http_proxy(words: list[str], site: Site, limit: float, patience: float) -> Watched:
+    """A client that posts its messages one by one, and a person who then says SIGTERM."""
+    watched = Watched(words, site)
+    port = site.folder / "port"
+    watched.wait_for(port.is_file, limit)
+    told = watched.err.text().split()
+    url = next((word for word in told if word.startswith("http://")), "")
+    if url:
+        post_all(url, session("echo"), watched, patience)
+    if watched.process.poll() is None:
+        watched.process.send_signal(signal.SIGTERM)
+    watched.wait(limit + GRACE + LATEST)
+    return watched
+
+
+def post_all(url: str, lines: list[bytes], watched: Watched, patience: float) -> None:
+    """Post each message and read its answer, for so long together; nothing is concluded from it."""
+    where, name = urlsplit(url), b""
+    until = time.monotonic() + patience
+    for line in lines:
+        head = (
+            f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
+            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            f"Content-Length: {len(line)}\r\n"
+        ).encode()
+        answer = b""
+        with contextlib.suppress(OSError):
+            with socket.create_connection((where.hostname or "", where.port or 80), 5) as sock:
+                sock.settimeout(LOOK)
+                sock.sendall(head + name + b"\r\n" + line)
+                while time.monotonic() < until and watched.look():
+                    try:
+                        data = sock.recv(65536)
+                    except TimeoutError:
+                        continue
+                    answer = (answer + data)[:100_000]
+                    if not data:
+                        break
+        for each in answer.partition(b"\r\n\r\n")[0].split(b"\r\n"):
+            if each.lower().startswith(b"mcp-session-id:"):
+                name = each + b"\r\n"
+
+
+def drive_agent(words: list[str], site: Site, limit: float, server: str) -> Watched:
+    """An agent that has the server audited."""
+    watched = Watched(words, site, stdin=subprocess.PIPE)
+    write_lines(watched, session("audit_server", server_name=server, limit=int(limit)))
+    watched.wait_for(lambda: watched.out.answered, limit + GRACE)
+    close_input(watched)
+    watched.wait(limit + GRACE + LATEST)
+    return watched
+
+
+def code_of_agent(out: bytes) -> int | None:
+    """The exit code that the agent was told; a refusal is one that says why."""
+    for line in out.splitlines():
+        answer = json.loads(line)
+        if answer.get("id") == 3 and "result" in answer:
+            result = answer["result"]
+            if result.get("isError"):
+                return 3
+            return int(result["structuredContent"]["exit_code"])
+    return None
+
+
+# -- one cell ----------------------------------------------------------------------------------
+
+
+def run_cell(command: Command, case: Case, way: Way, base: Path, golden: Path | None) -> Outcome:
+    limit = command.limit(case)
+    outcome = Outcome(command.name, case.name, way, limit)
+    site = Site(base)
+    with peer_of(case, way) as peer:
+        prepare(site.folder, peer)
+        if golden is not None and command.name == "snapshot":
+            shutil.copytree(golden, site.folder / ".snapshots")
+        words = command.words(peer, command.request(case))
+        if command.drive == "command":
+            watched = drive_command(words, site, limit)
+        elif command.drive == "watch":
+            watched = drive_watch(words, site, limit)
+        elif command.drive == "agent":
+            watched = drive_agent(words, site, limit, peer.one_word)
+        elif way == "http":
+            watched = drive_http_proxy(words, site, limit, command.request(case))
+        else:
+            watched = drive_proxy(words, site, limit, command.request(case))
+        outcome.seconds = round(watched.seconds, 2)
+        outcome.peak_mb = watched.peak
+        outcome.code = watched.process.poll()
+        watched.end()
+        judge(outcome, command, case, watched, site)
+    if not outcome.wrong:
+        shutil.rmtree(base, ignore_errors=True)
+    return outcome
+
+
+def judge(outcome: Outcome, command: Command, case: Case, watched: Watched, site: Site) -> None:
+    wrong = outcome.wrong
+    said = watched.said()
+    if outcome.code is None:
+        wrong.append(f"hangs: still there after {outcome.seconds:.0f} s")
+    elif outcome.seconds > outcome.limit + GRACE:
+        wrong.append(f"late: {outcome.seconds:.1f} s for a limit of {outcome.limit:g} s")
+    if outcome.peak_mb > PEAK_MB:
+        wrong.append(f"memory: {outcome.peak_mb} MB")
+    if outcome.code is not None:
+        wrong += wrong_colour(outcome, command, case, watched, said)
+    if "Traceback (most recent" in said and "internal error" in said:
+        wrong.append("an internal error")
+    wrong += left_behind(site)
+    if wrong:
+        outcome.said = said[-1500:]
+
+
+def wrong_colour(
+    outcome: Outcome, command: Command, case: Case, watched: Watched, said: str
+) -> Iterator[str]:
+    code = outcome.code
+    if command.drive == "watch":
+        if code != 130:
+            yield f"exit {code} where Ctrl-C gives 130"
+        code = 0 if "1 passed" in said else 1
+    if command.drive == "agent":
+        if code != 0:
+            yield f"exit {code} where the agent's end gives 0"
+        code = code_of_agent(watched.out.head)
+        outcome.code = code
+    if command.drive == "proxy":
+        yield from wrong_end_of_proxy(outcome, command, said)
+        return
+    allowed = allowed_codes(command, case)
+    if code not in allowed:
+        yield f"exit {code}, expected {' or '.join(map(str, allowed))}"
+    causes = case.said(outcome.way)
+    if causes and case.colour != "told" and not any(cause in said for cause in causes):
+        yield f"the cause is not named: {' / '.join(causes)}"
+
+
+def wrong_end_of_proxy(outcome: Outcome, command: Command, said: str) -> Iterator[str]:
+    """A proxy is transparent: its code is the server's own; ours are 0, 1, 3 and 4."""
+    assert outcome.code is not None
+    if outcome.code < 0:
+        yield f"ended by signal {-outcome.code}"
+    if outcome.code == 2:
+        yield "exit 2: nothing was run"
+
+
+def allowed_codes(command: Command, case: Case) -> tuple[int, ...]:
+    if case.colour == "healthy":
+        return command.healthy
+    if case.colour in {"noted", "told"}:
+        return tuple(sorted({*command.healthy, 1, *((3,) if not command.suite else ())}))
+    if command.suite:
+        return (1,)
+    return (3,) if case.colour == "unreachable" else (1, 3)
+
+
+# -- what is left ------------------------------------------------------------------------------
+
+
+def left_behind(site: Site) -> Iterator[str]:
+    until = time.monotonic() + ENDING
+    pids = [int(word) for word in site.pids.read_text().split()]
+    alive = [pid for pid in pids if is_alive(pid)]
+    while alive and time.monotonic() < until:
+        time.sleep(LOOK)
+        alive = [pid for pid in pids if is_alive(pid)]
+    if alive:
+        yield f"{len(alive)} processes left"
+        for pid in alive:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+    temporary = sorted(path.name for path in site.temporary.iterdir())
+    if temporary:
+        yield f"left in the temporary folder: {', '.join(temporary)[:80]}"
+    for path in (each for top in (site.folder, site.cache) for each in sorted(top.rglob("*"))):
+        if path.is_file():
+            fault = torn(path)
+            if fault:
+                yield f"{path.relative_to(site.base)}: {fault}"
+
+
+def torn(path: Path) -> str:
+    """What is wrong with a file that was left, or nothing."""
+    if path.suffix in {".lock", ".tmp", ".part", ".partial"} or path.name.endswith("~"):
+        return "is a leftover"
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+        elif path.suffix == ".jsonl":
+            torn_lines(path)
+        elif path.suffix == ".xml":
+            ET.parse(path)
+        elif path.suffix in {".yaml", ".yml"} and path.stat().st_size < 1_000_000:
+            yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        elif path.suffix == ".html":
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 100))
+                if b"</html>" not in file.read():
+                    return "is torn"
+    except (ValueError, RecursionError, ET.ParseError, yaml.YAMLError) as error:
+        return f"is torn: {str(error)[:80]}"
+    return ""
+
+
+def torn_lines(path: Path) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                raise ValueError("the last line has no end")
+            json.loads(line)
