@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -81,7 +82,7 @@ def is_ours(pid: int) -> bool:
         return False
     return any(
         flag == "-m" and (name == "mcptest" or name.startswith("mcptest."))
-        for flag, name in zip(words[:4], words[1:5], strict=False)
+        for flag, name in itertools.pairwise(words[:5])
     )
 
 
@@ -224,7 +225,7 @@ _CI = {"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI", "PYTHONDONTWRITEBYTECODE"}
 @contextlib.contextmanager
 def peer_of(case: Case, way: Way) -> Iterator[Peer]:
     """The peer; over HTTP it runs beside us until the end of the block."""
-    if way == "stdio":
+    if way == "stdio" or case.program == "client":
         yield Peer(way, tuple(case.command()))
         return
     process = subprocess.Popen(
@@ -274,19 +275,19 @@ def session(tool: str, **arguments: Any) -> list[bytes]:
     ]
 
 
-def drive_command(words: list[str], site: Site, limit: float) -> Watched:
+def drive_command(words: list[str], site: Site, latest: float) -> Watched:
     watched = Watched(words, site)
-    watched.wait(limit + GRACE + LATEST)
+    watched.wait(latest)
     return watched
 
 
-def drive_watch(words: list[str], site: Site, limit: float) -> Watched:
+def drive_watch(words: list[str], site: Site, latest: float) -> Watched:
     """The first run, then Ctrl-C."""
     watched = Watched(words, site)
-    watched.wait_for(lambda: b"1 test," in watched.out.head, limit + GRACE + LATEST)
+    watched.wait_for(lambda: b"1 test," in watched.out.head, latest)
     if watched.process.poll() is None:
         watched.process.send_signal(signal.SIGINT)
-    watched.wait(limit + GRACE + LATEST)
+    watched.wait(latest)
     return watched
 
 
@@ -303,28 +304,28 @@ def close_input(watched: Watched) -> None:
         watched.process.stdin.close()
 
 
-def drive_proxy(words: list[str], site: Site, limit: float, patience: float) -> Watched:
+def drive_proxy(words: list[str], site: Site, latest: float, patience: float) -> Watched:
     """A client that says all at once, waits for the last answer and hangs up."""
     watched = Watched(words, site, stdin=subprocess.PIPE)
     write_lines(watched, session("echo"))
     watched.wait_for(lambda: watched.out.answered, patience)
     close_input(watched)
-    watched.wait(limit + GRACE + LATEST)
+    watched.wait(latest)
     return watched
 
 
-def drive_http_proxy(words: list[str], site: Site, limit: float, patience: float) -> Watched:
+def drive_http_proxy(words: list[str], site: Site, latest: float, patience: float) -> Watched:
     """A client that posts its messages one by one, and a person who then says SIGTERM."""
     watched = Watched(words, site)
     port = site.folder / "port"
-    watched.wait_for(port.is_file, limit)
+    watched.wait_for(port.is_file, latest)
     told = watched.err.text().split()
     url = next((word for word in told if word.startswith("http://")), "")
     if url:
         post_all(url, session("echo"), watched, patience)
     if watched.process.poll() is None:
         watched.process.send_signal(signal.SIGTERM)
-    watched.wait(limit + GRACE + LATEST)
+    watched.wait(latest)
     return watched
 
 
@@ -338,31 +339,38 @@ def post_all(url: str, lines: list[bytes], watched: Watched, patience: float) ->
             "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
             f"Content-Length: {len(line)}\r\n"
         ).encode()
-        answer = b""
         with contextlib.suppress(OSError):
-            with socket.create_connection((where.hostname or "", where.port or 80), 5) as sock:
-                sock.settimeout(LOOK)
-                sock.sendall(head + name + b"\r\n" + line)
-                while time.monotonic() < until and watched.look():
-                    try:
-                        data = sock.recv(65536)
-                    except TimeoutError:
-                        continue
-                    answer = (answer + data)[:100_000]
-                    if not data:
-                        break
-        for each in answer.partition(b"\r\n\r\n")[0].split(b"\r\n"):
-            if each.lower().startswith(b"mcp-session-id:"):
-                name = each + b"\r\n"
+            request = head + name + b"\r\n" + line
+            answer = posted((where.hostname or "", where.port or 80), request, watched, until)
+            for each in answer.partition(b"\r\n\r\n")[0].split(b"\r\n"):
+                if each.lower().startswith(b"mcp-session-id:"):
+                    name = each + b"\r\n"
 
 
-def drive_agent(words: list[str], site: Site, limit: float, server: str) -> Watched:
+def posted(address: tuple[str, int], request: bytes, watched: Watched, until: float) -> bytes:
+    """The beginning of the answer; it is read to its end, or up to this moment."""
+    answer = b""
+    with socket.create_connection(address, 5) as sock:
+        sock.settimeout(LOOK)
+        sock.sendall(request)
+        while time.monotonic() < until and watched.look():
+            try:
+                data = sock.recv(65536)
+            except TimeoutError:
+                continue
+            if not data:
+                break
+            answer = (answer + data)[:100_000]
+    return answer
+
+
+def drive_agent(words: list[str], site: Site, latest: float, server: str, limit: int) -> Watched:
     """An agent that has the server audited."""
     watched = Watched(words, site, stdin=subprocess.PIPE)
-    write_lines(watched, session("audit_server", server_name=server, limit=int(limit)))
-    watched.wait_for(lambda: watched.out.answered, limit + GRACE)
+    write_lines(watched, session("audit_server", server_name=server, limit=limit))
+    watched.wait_for(lambda: watched.out.answered, latest - LATEST)
     close_input(watched)
-    watched.wait(limit + GRACE + LATEST)
+    watched.wait(latest)
     return watched
 
 
@@ -381,41 +389,47 @@ def code_of_agent(out: bytes) -> int | None:
 # -- one cell ----------------------------------------------------------------------------------
 
 
-def run_cell(command: Command, case: Case, way: Way, base: Path, golden: Path | None) -> Outcome:
+def run_cell(
+    command: Command, case: Case, way: Way, base: Path, golden: Path, grace: float = GRACE
+) -> Outcome:
+    """Run it, and hold it to its limit and so many seconds more."""
     limit = command.limit(case)
+    latest = limit + grace + LATEST
     outcome = Outcome(command.name, case.name, way, limit)
     site = Site(base)
     with peer_of(case, way) as peer:
         prepare(site.folder, peer)
-        if golden is not None and command.name == "snapshot":
+        if command.name == "snapshot":
             shutil.copytree(golden, site.folder / ".snapshots")
         words = command.words(peer, command.request(case))
         if command.drive == "command":
-            watched = drive_command(words, site, limit)
+            watched = drive_command(words, site, latest)
         elif command.drive == "watch":
-            watched = drive_watch(words, site, limit)
+            watched = drive_watch(words, site, latest)
         elif command.drive == "agent":
-            watched = drive_agent(words, site, limit, peer.one_word)
+            watched = drive_agent(words, site, latest, peer.one_word, int(limit))
         elif way == "http":
-            watched = drive_http_proxy(words, site, limit, command.request(case))
+            watched = drive_http_proxy(words, site, latest, command.request(case))
         else:
-            watched = drive_proxy(words, site, limit, command.request(case))
+            watched = drive_proxy(words, site, latest, command.request(case))
         outcome.seconds = round(watched.seconds, 2)
         outcome.peak_mb = watched.peak
         outcome.code = watched.process.poll()
         watched.end()
-        judge(outcome, command, case, watched, site)
+        judge(outcome, command, case, watched, site, grace)
     if not outcome.wrong:
         shutil.rmtree(base, ignore_errors=True)
     return outcome
 
 
-def judge(outcome: Outcome, command: Command, case: Case, watched: Watched, site: Site) -> None:
+def judge(
+    outcome: Outcome, command: Command, case: Case, watched: Watched, site: Site, grace: float
+) -> None:
     wrong = outcome.wrong
     said = watched.said()
     if outcome.code is None:
         wrong.append(f"hangs: still there after {outcome.seconds:.0f} s")
-    elif outcome.seconds > outcome.limit + GRACE:
+    elif outcome.seconds > outcome.limit + grace:
         wrong.append(f"late: {outcome.seconds:.1f} s for a limit of {outcome.limit:g} s")
     if outcome.peak_mb > PEAK_MB:
         wrong.append(f"memory: {outcome.peak_mb} MB")
@@ -468,6 +482,8 @@ def allowed_codes(command: Command, case: Case) -> tuple[int, ...]:
         return tuple(sorted({*command.healthy, 1, *((3,) if not command.suite else ())}))
     if command.suite:
         return (1,)
+    if case.stage == "calling":
+        return command.call_faults
     return (3,) if case.colour == "unreachable" else (1, 3)
 
 

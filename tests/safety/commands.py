@@ -69,6 +69,8 @@ class Command:
     """How it ends on a healthy server."""
     lists: bool = True
     calls: bool = True
+    call_faults: tuple[int, ...] = (1, 3)
+    """How it may end when a call goes wrong."""
     suite: bool = False
     """A server that is not there fails a test; it is no error of the command."""
     drive: Literal["command", "watch", "proxy", "agent"] = "command"
@@ -81,7 +83,7 @@ class Command:
     def request(case: Case) -> float:
         return PATIENT if case.patient else QUICK
 
-    def not_applicable(self, case: Case, way: Way) -> str:
+    def not_applicable(self, case: Case) -> str:
         """Why there is no such cell, or nothing."""
         if case.stage == "calling" and not self.calls:
             return "calls no tool"
@@ -119,7 +121,7 @@ def matrix_words(peer: Peer, seconds: float) -> list[str]:
 
 def fleet_words(peer: Peer, seconds: float) -> list[str]:
     limits = ["--timeout", time(seconds), "--startup-timeout", time(seconds)]
-    limits += ["--server-timeout", time(seconds + WHOLE)]
+    limits += ["--server-timeout", time(seconds + FLEET)]
     return ["fleet", "mcp.json", *limits, "--capture", "wire", *REPORTS]
 
 
@@ -151,6 +153,9 @@ def intercept_words(peer: Peer, seconds: float) -> list[str]:
 WHOLE = 4.0
 """Seconds beyond those for one request that a whole command is given."""
 PROPERTY = 6.0
+"""Seconds for `property`, which would go on without end on most peers."""
+FLEET = 10.0
+"""Seconds for `fleet`, which judges and audits."""
 WIRE = ("--capture", "wire")
 
 COMMANDS: tuple[Command, ...] = (
@@ -180,7 +185,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("property", property_words, requests=0, extra=PROPERTY, healthy=(0, 1)),
     Command("generate", explored("generate", "--output", "made", *WIRE), requests=2, calls=False),
-    Command("init", explored("init", "made", "--include-writes", *WIRE), requests=5),
+    # it writes down what it finds: that a tool is broken is said, and no failure of the command
+    Command(
+        "init", explored("init", "made", "--include-writes", *WIRE),
+        requests=5, call_faults=(0, 1, 3),
+    ),
     Command(
         "coverage", explored("coverage", "suite.yaml", *WIRE, *REPORTS), requests=2, calls=False
     ),
@@ -208,9 +217,19 @@ COMMANDS: tuple[Command, ...] = (
         ),
         extra=WHOLE, healthy=(0, 1),
     ),
-    Command("fleet", fleet_words, extra=WHOLE, healthy=(0, 1)),
+    Command("fleet", fleet_words, extra=FLEET, healthy=(0, 1)),
     Command("mcp", agent_words, extra=WHOLE, healthy=(0, 4), drive="agent"),
 )  # fmt: skip
+
+
+def client_words(peer: Peer, seconds: float) -> list[str]:
+    """The peer is a client, whichever way it connects."""
+    words = ["conformance", "client", "--scenario", "tools_call", "--transport", peer.way]
+    words += ["--timeout", time(seconds), "-o", "out", *REPORTS]
+    return [*words, "--command", shlex.join(peer.words)]
+
+
+CLIENT_COMMAND = Command("conformance client", client_words)
 
 
 def prepare(folder: Path, peer: Peer) -> None:

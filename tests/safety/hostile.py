@@ -127,14 +127,6 @@ def recursive_schema(request: Obj) -> Obj | None:
 
 
 @case
-def deep_schema(request: Obj) -> Obj | None:
-    schema: Obj = {"type": "string"}
-    for _ in range(200):
-        schema = {"type": "object", "properties": {"a": schema}}
-    return {"tools": [tool(inputSchema=schema)]} if request["method"] == "tools/list" else {}
-
-
-@case
 def remote_schema(request: Obj) -> Obj | None:
     elsewhere = {"$ref": "http://169.254.169.254/schema.json"}
     schema = {"type": "object", "properties": {"text": elsewhere}}
@@ -232,14 +224,6 @@ def call_asks_without_end(request: Obj) -> Obj | None:
         while True:
             say("".join(ping % n for n in range(number, number + 200)))
             number += 200
-    return {}
-
-
-@case
-def call_line_without_end(request: Obj) -> Obj | None:
-    if request["method"] == "tools/call":
-        while True:
-            say(b"x" * 65536)
     return {}
 
 

@@ -1,8 +1,8 @@
 """A stdio program served over streamable HTTP as it is: `python -I http_twin.py COMMAND...`.
 
-Each session has a process of its own. A line that answers an open request ends its stream; whatever
-else the program writes goes to the stream that has been open longest, byte by byte, however wrong it
-is. When the program ends, so do its streams, in the middle of whatever they were. The first line on
+Each session has a process of its own. A line that answers an open request ends its stream; what
+else the program writes goes to the stream that has been open longest, byte by byte, however wrong.
+When the program ends, so do its streams, in the middle of whatever they were. The first line on
 stdout is the URL; the end of stdin ends everything.
 """
 

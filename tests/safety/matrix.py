@@ -1,7 +1,7 @@
 """Run the matrix and write the page: `python -m tests.safety.matrix [--busy N] [--only A/B]`.
 
-A run of everything is stored in results.json, beside the one with busy processes, and docs/safety.md
-is made from both. With `--only` cells are run and told, and nothing is stored.
+A run of everything is stored in results.json, beside the one with busy processes, and
+docs/safety.md is made of both. With `--only` cells are run and told, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,26 +23,43 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from tests.safety.cases import CASES, Case, Way
+from tests.safety.cases import CASES, CLIENT_CASES, Case, Way
 from tests.safety.cell import Outcome, run_cell
-from tests.safety.commands import COMMANDS, Command
+from tests.safety.commands import CLIENT_COMMAND, COMMANDS, SUITE, Command
+from tests.safety.page import write_page
 
 RESULTS = Path(__file__).with_name("results.json")
 Cell = tuple[Command, Case, Way]
 
 
-def all_cells(only: str = "") -> list[Cell]:
-    """Every cell that applies; `only` is COMMAND/CASE, of which either may be missing."""
-    command_name, _, case_name = only.partition("/")
+def all_cells() -> list[Cell]:
+    """Every cell that applies."""
+    servers = [(command, case) for case in CASES for command in COMMANDS]
+    clients = [(CLIENT_COMMAND, case) for case in CLIENT_CASES]
     return [
         (command, case, way)
-        for case in CASES
-        for command in COMMANDS
+        for command, case in servers + clients
+        if not command.not_applicable(case)
         for way in case.ways
-        if command_name in {"", command.name}
-        and case_name in {"", case.name, f"{case.name}@{way}"}
-        and not command.not_applicable(case, way)
     ]
+
+
+def name_of(cell: Cell) -> str:
+    command, case, way = cell
+    return f"{command.name}/{case.name}@{way}"
+
+
+def chosen(only: Sequence[str]) -> list[Cell]:
+    """The cells that are named: COMMAND/CASE@WAY, of which each part may be missing."""
+
+    def fits(cell: Cell, wanted: str) -> bool:
+        command, case, way = cell
+        command_name, _, rest = wanted.partition("/")
+        case_name, _, way_name = rest.partition("@")
+        parts = ((command_name, command.name), (case_name, case.name), (way_name, way))
+        return all(name in {"", actual} for name, actual in parts)
+
+    return [cell for cell in all_cells() if not only or any(fits(cell, each) for each in only)]
 
 
 @contextlib.contextmanager
@@ -59,27 +77,21 @@ def busy_processes(count: int) -> Iterator[None]:
 
 def golden_files(base: Path) -> Path:
     """What `snapshot` compares with: the answer of the server that behaves."""
+    base.mkdir()
     behaves = next(case for case in CASES if case.name == "behaves")
-    (base / "suite.yaml").write_text(json.dumps(_suite()))
-    words = ["snapshot", "--update", "suite.yaml", "--", *behaves.command()]
+    (base / "suite.yaml").write_text(json.dumps(SUITE))
+    words = ["snapshot", "--update", "--quiet", "suite.yaml", "--", *behaves.command()]
     subprocess.run([sys.executable, "-m", "mcptest", *words], cwd=base, check=True)
     return base / ".snapshots"
 
 
-def _suite() -> dict[str, Any]:
-    from tests.safety.commands import SUITE
-
-    return SUITE
-
-
 def run_cells(cells: Sequence[Cell], base: Path, jobs: int) -> Iterator[Outcome]:
-    (base / "golden").mkdir()
     golden = golden_files(base / "golden")
     with ThreadPoolExecutor(jobs) as pool:
-        running = {
-            pool.submit(run_cell, *cell, base / f"{number:04}", golden): cell
+        running = [
+            pool.submit(run_cell, *cell, base / f"{number:04}", golden)
             for number, cell in enumerate(cells)
-        }
+        ]
         for done in as_completed(running):
             yield done.result()
 
@@ -92,32 +104,90 @@ def told(outcome: Outcome) -> str:
     )
 
 
-def main(argv: Sequence[str]) -> int:
+def stored(outcomes: Sequence[Outcome], arguments: argparse.Namespace, seconds: float) -> None:
+    """Put this run in the place of the last one under the same load."""
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[f"busy {arguments.busy}"] = {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "jobs": arguments.jobs,
+        "seconds": round(seconds),
+        "cells": {
+            f"{each.command}/{each.case}@{each.way}": {
+                "limit": each.limit,
+                "seconds": each.seconds,
+                "peak_mb": each.peak_mb,
+                "exit": each.code,
+                "wrong": each.wrong,
+            }
+            for each in outcomes
+        },
+    }
+    text = json.dumps(results, indent=1, sort_keys=True, ensure_ascii=False)
+    # one line for each cell
+    RESULTS.write_text(_one_line_each(text) + "\n")
+
+
+def _one_line_each(text: str) -> str:
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith(" " * 4):
+            lines[-1] += " " * (lines[-1][-1] == ",") + line.strip()
+        elif line.startswith("   }") and lines[-1].count("{") > lines[-1].count("}"):
+            lines[-1] += line.strip()
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.safety.matrix")
     parser.add_argument("--busy", type=int, default=0, help="so many busy processes beside")
-    parser.add_argument("--only", default="", metavar="COMMAND/CASE", help="either may be missing")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="COMMAND/CASE@WAY",
+        help="each part may be missing; may repeat",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
     parser.add_argument("--keep", metavar="DIR", help="keep the folders of red cells there")
     parser.add_argument("--page", action="store_true", help="only write the page")
-    arguments = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def run_matrix(arguments: argparse.Namespace, base: Path) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    cells = chosen(arguments.only)
+    with busy_processes(arguments.busy):
+        for outcome in run_cells(cells, base, arguments.jobs):
+            outcomes.append(outcome)
+            print(f"[{len(outcomes)}/{len(cells)}] {told(outcome)}", flush=True)
+            if outcome.wrong and arguments.keep:
+                with (base / "red.jsonl").open("a") as file:
+                    file.write(json.dumps(outcome.as_dict()) + "\n")
+    return outcomes
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = parsed(argv)
+    if arguments.page:
+        write_page(json.loads(RESULTS.read_text()))
+        return 0
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # a shell does that to what it starts in the background, and every cell would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     base = Path(tempfile.mkdtemp(prefix="matrix-", dir=arguments.keep))
-    outcomes: list[Outcome] = []
-    cells = all_cells(arguments.only)
     try:
-        with busy_processes(arguments.busy):
-            for outcome in run_cells(cells, base, arguments.jobs):
-                outcomes.append(outcome)
-                print(f"[{len(outcomes)}/{len(cells)}] {told(outcome)}", flush=True)
-                if outcome.wrong and arguments.keep:
-                    log = base / "red.jsonl"
-                    with log.open("a") as file:
-                        file.write(json.dumps(outcome.as_dict()) + "\n")
+        outcomes = run_matrix(arguments, base)
     finally:
         if not arguments.keep:
             shutil.rmtree(base, ignore_errors=True)
     red = [outcome for outcome in outcomes if outcome.wrong]
-    print(f"{len(outcomes)} cells, {len(red)} red, in {time.monotonic() - began:.0f} s")
+    seconds = time.monotonic() - began
+    print(f"{len(outcomes)} cells, {len(red)} red, in {seconds:.0f} s")
+    if not arguments.only:
+        stored(outcomes, arguments, seconds)
+        write_page(json.loads(RESULTS.read_text()))
     return 1 if red else 0
 
 

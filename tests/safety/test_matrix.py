@@ -1,0 +1,83 @@
+"""A sample of the matrix in every run of the tests, and the page that shows all of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.safety import hostile, hostile_client
+from tests.safety.cases import CASES, CLIENT_CASES
+from tests.safety.cell import run_cell
+from tests.safety.commands import CLIENT_COMMAND, COMMANDS
+from tests.safety.matrix import RESULTS, Cell, all_cells, golden_files, name_of
+from tests.safety.page import PAGE, rendered
+
+SEED = 14
+LEAST = 3
+"""So often each command is in the sample."""
+PATIENCE = 30.0
+"""Seconds beyond its limit after which a command hangs, however busy the machine is."""
+
+
+def sample() -> list[Cell]:
+    """Each case once, each command as often as was promised; the same in every run."""
+    chance = random.Random(SEED)
+    cells = all_cells()
+    chance.shuffle(cells)
+    count: Counter[str] = Counter()
+    chosen: dict[str, Cell] = {}
+    for case in (*CASES, *CLIENT_CASES):
+        of_it = [cell for cell in cells if cell[1] is case]
+        rarest = min(of_it, key=lambda cell: count[cell[0].name])
+        chosen[name_of(rarest)] = rarest
+        count[rarest[0].name] += 1
+    for cell in cells:
+        if count[cell[0].name] < LEAST and name_of(cell) not in chosen:
+            chosen[name_of(cell)] = cell
+            count[cell[0].name] += 1
+    return list(chosen.values())
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return golden_files(tmp_path_factory.mktemp("golden") / "files")
+
+
+@pytest.mark.parametrize("cell", sample(), ids=name_of)
+def test_a_command_is_unhurt_by_a_misbehaving_peer(
+    cell: Cell, tmp_path: Path, golden: Path
+) -> None:
+    outcome = run_cell(*cell, tmp_path / "cell", golden, grace=PATIENCE)
+    assert not outcome.wrong, outcome.said
+
+
+def test_the_sample_has_each_case_once_and_each_command_three_times() -> None:
+    chosen = sample()
+    names = {(case.name, case.program) for _, case, _ in chosen}
+    assert names == {(case.name, case.program) for case in (*CASES, *CLIENT_CASES)}
+    count = Counter(command.name for command, _, _ in chosen)
+    assert min(count[command.name] for command in (*COMMANDS, CLIENT_COMMAND)) >= LEAST
+
+
+def test_every_hostile_peer_is_in_the_table() -> None:
+    used = {case.argument or case.name for case in CASES if case.program == "hostile"}
+    assert used == set(hostile.CASES)
+    assert {case.name for case in CLIENT_CASES} == set(hostile_client.CASES)
+    assert len(CASES) >= 40
+
+
+def test_the_page_is_made_of_the_stored_results() -> None:
+    assert PAGE.read_text() == rendered(json.loads(RESULTS.read_text())), (
+        "python -m tests.safety.matrix --page writes it"
+    )
+
+
+@pytest.mark.parametrize("load", ["busy 0", "busy 8"])
+def test_the_stored_results_are_of_all_cells_and_all_green(load: str) -> None:
+    cells = json.loads(RESULTS.read_text())[load]["cells"]
+    assert sorted(cells) == sorted(map(name_of, all_cells()))
+    assert {name: cell["wrong"] for name, cell in cells.items() if cell["wrong"]} == {}
