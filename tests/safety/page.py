@@ -42,8 +42,9 @@ Whatever it does, every command of mcptest that talks to it
   no torn file.
 
 This page is what came of trying it: every command that talks to a peer, on {len(CASES)} servers and
-{len(CLIENT_CASES)} clients. A server that will not answer is given {QUICK:g} seconds for a request, one that answers in
-the end {PATIENT:g}. The peers are in `tests/rogues` and `tests/safety`, and `make test` runs a sample of the
+{len(CLIENT_CASES)} clients. A server that will not answer is given {QUICK:g} seconds for a request,
+one that answers in the end {PATIENT:g}. The peers are in `tests/rogues` and `tests/safety`;
+`make test` runs a sample of the
 cells. To run all of them:
 
 <!-- not run: it takes many minutes; tests/safety/test_matrix.py runs a sample -->

@@ -99,7 +99,7 @@ def _code(report: DoctorReport, stop: Stop) -> int:
     if stop.is_set():
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if report.breaks or report.unreached else ExitCode.OK
+    return ExitCode.FAILED if report.breaks or not report.is_whole else ExitCode.OK
 
 
 def _cut_short(report: DoctorReport, why: str) -> DoctorReport:

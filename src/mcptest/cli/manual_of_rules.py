@@ -215,7 +215,12 @@ and the fix. Tools are called only if they say that they only read, or are named
             "mcptest doctor --server http://127.0.0.1:3001/mcp --to draft --format markdown",
             "mcptest doctor --to 2025-11-25 --from 2025-03-26 -- python my_server.py",
         ),
-        exits={0: "nothing breaks", 1: "something does", 2: "there is no such way", 3: MET[3]},
+        exits={
+            0: "nothing breaks",
+            1: "something does, or not all could be looked at",
+            2: "there is no such way",
+            3: MET[3],
+        },
         see="docs/compliance/doctor.md",
         others=("compliance diff", "compliance run"),
     ),

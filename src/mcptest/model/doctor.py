@@ -94,6 +94,8 @@ class DoctorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     duration_ms: int = 0
     unreached: int = 0
     """Items that were not looked at, because we were stopped."""
+    unanswered: tuple[str, ...] = ()
+    """Methods of a sound session that the server did not answer: it could not be examined whole."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -106,3 +108,8 @@ class DoctorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def breaks(self) -> bool:
         return any(one.breaks for one in self.items)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the server could be examined as it was asked for."""
+        return not self.unreached and not self.unanswered

@@ -106,11 +106,14 @@ def examine(
     finally:
         examination.close()
     broken = [item for item in items if judged[item.id].verdict is Verdict.BREAKS]
+    unreached = sum(one is _NOT_REACHED for one in judged.values())
     if broken and INTERRUPTED not in examination.notes:
-        judged |= _confirmed(broken, judged, examination, order.allow_tools, tell)
+        again, left = _confirmed(broken, judged, examination, order.allow_tools, tell)
+        judged |= again
+        unreached += left
     if examination.has_wordless_end and INTERRUPTED not in examination.notes:
         examination.site.require_second_process()
-    return _report(way, examination, items, judged, begun)
+    return _report(way, examination, items, judged, begun, unreached)
 
 
 def _judged(
@@ -139,8 +142,11 @@ def _confirmed(
     first: Examination,
     allow_tools: tuple[str, ...],
     tell: Callable[[str], None],
-) -> dict[str, Judged]:
-    """What breaks is looked at again, in a session of a server that was started for this."""
+) -> tuple[dict[str, Judged], int]:
+    """What breaks is looked at again, in a session of a server that was started for this.
+
+    Also how many of them could not be, because we were stopped: nobody may take those for mended.
+    """
     tell("looking again at what breaks")
     site = first.site.twin()
     try:
@@ -150,18 +156,20 @@ def _confirmed(
         first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
         said = error.message if isinstance(error, PeerError) else "interrupted"
         why = f"it could not be looked at again: {said}"
-        return {one.id: _seen_once(judged[one.id], why) for one in broken}
+        left = len(broken) if isinstance(error, Stopped) else 0
+        return {one.id: _seen_once(judged[one.id], why) for one in broken}, left
     try:
         again = _judged(broken, examination, allow_tools, lambda _: None)
     finally:
         examination.close()
     first.notes += [one for one in examination.notes if one not in first.notes]
-    return {
+    confirmed = {
         item.id: judged[item.id]
         if again[item.id].verdict is Verdict.BREAKS
         else _seen_once(judged[item.id], again[item.id].detail, again[item.id].evidence)
         for item in broken
     }
+    return confirmed, sum(again[item.id] is _NOT_REACHED for item in broken)
 
 
 def _seen_once(first: Judged, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:
@@ -175,6 +183,7 @@ def _report(
     items: Sequence[MigrationItem],
     judged: Mapping[str, Judged],
     begun: float,
+    unreached: int,
 ) -> DoctorReport:
     site, diff = way.site, _diff(way)
     info, mask = site.server_info, site.masker.text
@@ -192,7 +201,8 @@ def _report(
         revision_reason=mask(site.reason),
         requests=examination.requests,
         duration_ms=round((time.monotonic() - begun) * 1000),
-        unreached=sum(one is _NOT_REACHED for one in judged.values()),
+        unreached=unreached,
+        unanswered=tuple(sorted(examination.unanswered)),
         notes=tuple(mask(one) for one in (*way.notes, *examination.notes)),
     )
 

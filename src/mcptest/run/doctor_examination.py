@@ -79,10 +79,12 @@ class Examination:
         self.calls: list[Call] = []
         self.unlisted: set[str] = set()
         """Lists that the server declares and that could not be had."""
+        self.unanswered: set[str] = set()
+        """Methods of a sound session that got no answer at all: what rests on them is unknown."""
         self.notes: list[str] = []
         self._malformed: set[str] = set()
-        self._answered_twice = False
         """Methods that were answered in a form which no client should accept."""
+        self._answered_twice = False
         self._conversation = conversation
         self._first_tape = conversation.tape
         self._doors: list[Site] = []
@@ -235,7 +237,7 @@ class Examination:
         first = client.beginning if client.has_begun else None
         if first is not None:
             self._note_faults(first.method, first.faults)
-        self.ask(self.alive)
+        self._ask_soundly(self.alive)
         for method, (capability, member) in LISTS.items():
             if self.declares(capability):
                 before = self.watch.results
@@ -252,7 +254,7 @@ class Examination:
             self.calls.append(Call(tool, self.call(tool)))
 
     def walk(self, method: str, member: str) -> list[Any]:
-        listed = list_through(self.ask, method, member)
+        listed = list_through(self._ask_soundly, method, member)
         if listed.endless:
             self.unlisted.add(member)
             if listed.endless not in self.notes:
@@ -263,7 +265,7 @@ class Examination:
         uris = (one.get("uri") for one in self.lists.get("resources", ()) if isinstance(one, dict))
         uri = next((one for one in uris if isinstance(one, str)), None)
         if uri is not None:
-            self.ask(Check(method="resources/read", params={"uri": uri}))
+            self._ask_soundly(Check(method="resources/read", params={"uri": uri}))
 
     def _prompt_one(self) -> None:
         prompts = (one for one in self.lists.get("prompts", ()) if isinstance(one, dict))
@@ -272,7 +274,7 @@ class Examination:
             return
         arguments = {name: name for name, required in prompt_arguments(first) if required}
         params: dict[str, Any] = {"name": first["name"]}
-        self.ask(Check(method="prompts/get", params={**params, "arguments": arguments}))
+        self._ask_soundly(Check(method="prompts/get", params={**params, "arguments": arguments}))
 
     def _callable(self, allow_tools: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
         """Tools that the user named, and some of those that say they only read."""
@@ -286,9 +288,17 @@ class Examination:
 
     def call(self, tool: Mapping[str, Any]) -> Asked:
         arguments = arguments_for(tool)
-        return self.ask(
+        return self._ask_soundly(
             Check(method="tools/call", params={"name": tool.get("name"), "arguments": arguments})
         )
+
+    def _ask_soundly(self, check: Check) -> Asked:
+        """What every server answers that declares it."""
+        asked = self.ask(check)
+        if asked.exchange.answer == "none" and check.method not in self.unanswered:
+            self.unanswered.add(check.method)
+            self.notes.append(f"{check.method} was not answered")
+        return asked
 
     # -- other connections -----------------------------------------------------------------
 

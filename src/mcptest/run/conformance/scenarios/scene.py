@@ -79,6 +79,8 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     stream: int | None = None
     lost: str = ""
     """Why no answer could come any more; empty while the connection is fine."""
+    trouble: str = ""
+    """What became of its HTTP exchange, where that did not end as it should."""
 
     @property
     def result(self) -> Obj:
@@ -133,6 +135,8 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
         """What came in place of an answer."""
         if self.lost:
             return f"{self.method} was not answered: {self.lost}"
+        if self.trouble and self.status in {None, 200}:
+            return f"{self.method} was not answered: {self.trouble}"
         if self.status is not None:
             body = show(str((self.exchange.http or {}).get("body", "")), _SHOWN)
             came = f"HTTP {self.status}" + (f" with {body!r}" if body else "")

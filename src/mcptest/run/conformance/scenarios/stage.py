@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcptest.explore.plausible import plausible_arguments
-from mcptest.model.capture import Note
+from mcptest.model.capture import AnyRecord, Note, Trouble
 from mcptest.model.message import id_key
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
@@ -228,6 +228,7 @@ class Stage:
             begins=place,
             stream=asked.stream,
             lost=why_lost(conversation),
+            trouble=trouble_of(conversation.tape.records[place:], asked.stream),
         )
         self._heard[label] = heard
         return heard
@@ -254,6 +255,14 @@ def why_lost(conversation: Conversation) -> str:
     if conversation.gone is not None:
         return show(conversation.gone.message.partition("\n")[0], 300)
     return "the server answers nothing any more" if conversation.mute else ""
+
+
+def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
+    """The first thing that went wrong with an HTTP exchange, in words."""
+    if stream is None:
+        return ""
+    troubles = (one for one in records if isinstance(one, Trouble) and one.stream == stream)
+    return show(next((one.detail for one in troubles), ""), 300)
 
 
 def _method(notification: Any) -> Any:
