@@ -75,7 +75,7 @@ class Case:
 
 
 GONE = ("without an answer", "the connection broke", "closed the connection", "connection")
-SILENT = ("no answer to", "did not answer", "within", "stopped after", "did not finish")
+SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopped after")
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)
 

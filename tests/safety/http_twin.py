@@ -75,6 +75,9 @@ class Session:
         assert self.process.stdout is not None
         pending, inside = b"", False
         while data := os.read(self.process.stdout.fileno(), 65536):
+            if inside and b"\n" not in data:
+                self._put(data)
+                continue
             pending += data
             whole, newline, rest = pending.rpartition(b"\n")
             if newline:

@@ -17,6 +17,8 @@ from mcptest.peer.demo.exchange import ToolFailure
 Obj: TypeAlias = dict[str, Any]
 
 _SUITE = "suite.yaml"
+_USUAL_TIMEOUT = 30
+"""Seconds for each request, where a command is told nothing."""
 
 
 class Toolbox:
@@ -103,7 +105,10 @@ class Toolbox:
             select = [f"-k={arguments['select']}"] if "select" in arguments else []
             server = self._allowed.server(arguments["server_name"])
             order = Order(
-                ("run", "--format=agent", *place.name_server(server), path, *fixture, *select),
+                (
+                    *("run", "--format=agent", *place.name_server(server), path),
+                    *(*fixture, *select, *_patience(arguments)),
+                ),
                 (
                     "run",
                     f"--server={server.name}",
@@ -150,7 +155,7 @@ class Toolbox:
         server = self._allowed.server(arguments["server_name"])
         with _Place(self._roots) as place:
             order = Order(
-                (*command, *place.name_server(server), *form, *more),
+                (*command, *place.name_server(server), *form, *more, *_patience(arguments)),
                 (*command, f"--server={server.name}", *more),
                 server,
                 _limit(arguments),
@@ -201,6 +206,12 @@ def _revision(arguments: Obj) -> list[str]:
 
 def _as_given(arguments: Obj) -> list[str]:
     return [f"--fixture={arguments['fixture_dir']}"] if "fixture_dir" in arguments else []
+
+
+def _patience(arguments: Obj) -> list[str]:
+    """So that a server which does not answer is told as that before the call is over."""
+    half = _limit(arguments) // 2
+    return [f"--timeout={half or 1}s"] if half < _USUAL_TIMEOUT else []
 
 
 def _limit(arguments: Obj) -> int:
