@@ -20,7 +20,8 @@ Colour = Literal["healthy", "noted", "told", "unreachable", "red"]
 """What has to become of it.
 
 - healthy: odd, but allowed. The command ends as it does on a healthy server.
-- noted: wrong, but no answer is lost: as on a healthy server or red, and the words are said.
+- noted: noise beside sound answers. Commands that judge by the rules name it and are red; to the
+  others it is noise, which the capture has.
 - told: red or as on a healthy server, as the command sees it; nothing has to be said.
 - unreachable: it never was a server: exit 3, or a failed test.
 - red: never green, and the words are said.
@@ -297,7 +298,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "many-tools", "paging", "lists 5,001 tools at once", "hostile", "told",
-        stage="listing", patient=True,
+        stage="listing",
     ),
     Case(
         "hostile-names", "paging", "has tools named as paths, control codes and scripts",

@@ -69,6 +69,8 @@ class Command:
     """How it ends on a healthy server."""
     lists: bool = True
     calls: bool = True
+    judges: bool = False
+    """It holds the rules of the specification against the peer."""
     call_faults: tuple[int, ...] = (1, 3)
     """How it may end when a call goes wrong."""
     suite: bool = False
@@ -201,14 +203,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("intercept", intercept_words, drive="proxy", extra=WHOLE),
     Command(
         "compliance run", explored("compliance", "run", "--allow-tool", "echo", *WIRE, *REPORTS),
-        requests=8, healthy=(0, 1),
+        requests=8, healthy=(0, 1), judges=True,
     ),
     Command(
         "conformance server",
         explored(
             "conformance", "server", "--fixture", "test_simple_text=echo", "-o", "out", *REPORTS
         ),
-        requests=8, healthy=(0, 1),
+        requests=8, healthy=(0, 1), judges=True,
     ),
     Command(
         "doctor",
@@ -217,7 +219,7 @@ COMMANDS: tuple[Command, ...] = (
         ),
         extra=WHOLE, healthy=(0, 1),
     ),
-    Command("fleet", fleet_words, extra=FLEET, healthy=(0, 1)),
+    Command("fleet", fleet_words, extra=FLEET, healthy=(0, 1), judges=True),
     Command("mcp", agent_words, extra=WHOLE, healthy=(0, 4), drive="agent"),
 )  # fmt: skip
 
