@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcptest import __version__
+from mcptest.model.revision import Revision
+from mcptest.run.compliance.order import Order
+from mcptest.run.doctor import examine
+from mcptest.transport.target import Target
 from tests.e2e.driving import NPM, PYTHON_SDK, Done, free_port, listening, mcptest
 from tests.rogues.gallery import CASES, command
+from tests.safety import hostile
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "migration-doctor"
 OLD = (sys.executable, str(EXAMPLE / "old_server.py"))
@@ -283,6 +289,30 @@ def test_a_hostile_server_ends_in_a_named_outcome(name: str, code: int, phrase: 
     assert done.code == code, done.said
     assert phrase in done.said
     assert "internal error" not in done.err
+
+
+def test_a_call_that_is_not_answered_is_no_clean_bill() -> None:
+    server = (sys.executable, "-I", "-S", str(Path(hostile.__file__)), "call-never-answered")
+    done = mcptest("doctor", "--to", "2026-07-28", "--timeout", "1s", "--json", "--", *server)
+    report = json.loads(done.out)
+    assert done.code == 1
+    assert "tools/call was not answered" in report["notes"]
+
+
+def test_what_breaks_and_could_not_be_looked_at_again_is_not_taken_for_mended() -> None:
+    over = threading.Event()
+
+    def tell(doing: str) -> None:
+        if doing == "looking again at what breaks":
+            over.set()
+
+    target = Target(way="stdio", label="old", command=OLD)
+    order = Order(target=target, timeout=20, startup=20, should_stop=over.is_set)
+    report = examine(order, Revision.V2026_07_28, tell=tell)
+    assert over.is_set()
+    assert not report.breaks
+    assert report.unreached > 0
+    assert not report.is_whole
 
 
 # -- servers of others ---------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Case:
         return self.http_causes or self.causes if way == "http" else self.causes
 
 
-GONE = ("without an answer", "the connection broke", "closed the connection", "connection")
+GONE = ("without an answer", "the connection broke", "closed the connection", "there is no result")
 SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopped after")
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)

@@ -1,0 +1,27 @@
+"""A scenario that got no answer says what became of its request."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.driving import mcptest
+from tests.safety.cases import CASES
+from tests.safety.cell import peer_of
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("call-ends-the-server", "tools/call was not answered: the server closed the connection"),
+        ("call-never-answered", "tools/call was not answered"),
+    ],
+)
+def test_a_scenario_names_the_end_of_its_http_exchange(name: str, cause: str) -> None:
+    case = next(case for case in CASES if case.name == name)
+    with peer_of(case, "http") as peer:
+        done = mcptest(
+            *("conformance", "server", "--scenario", "tools-call-simple-text", "--timeout", "2s"),
+            *("--fixture", "test_simple_text=echo", *peer.tail),
+        )
+    assert done.code == 1
+    assert cause in done.out
