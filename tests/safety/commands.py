@@ -157,7 +157,7 @@ WHOLE = 4.0
 PROPERTY = 6.0
 """Seconds for `property`, which would go on without end on most peers."""
 FLEET = 10.0
-"""Seconds for `fleet`, which judges and audits."""
+"""Seconds for `fleet`, which judges and audits, and for a call of an agent to `mcp`."""
 WIRE = ("--capture", "wire")
 
 COMMANDS: tuple[Command, ...] = (
@@ -220,7 +220,7 @@ COMMANDS: tuple[Command, ...] = (
         extra=WHOLE, healthy=(0, 1),
     ),
     Command("fleet", fleet_words, extra=FLEET, healthy=(0, 1), judges=True),
-    Command("mcp", agent_words, extra=WHOLE, healthy=(0, 4), drive="agent"),
+    Command("mcp", agent_words, extra=FLEET, healthy=(0, 4), drive="agent"),
 )  # fmt: skip
 
 
