@@ -1,7 +1,8 @@
 """Run the matrix and write the page: `python -m tests.safety.matrix [--busy N] [--only A/B]`.
 
 A run of everything is stored in results.json, beside the one with busy processes, and
-docs/safety.md is made of both. With `--only` or `--part` some cells are run and told, and nothing is stored.
+docs/safety.md is made of both. With `--only` or `--part` some cells are run and told, and nothing
+is stored.
 """
 
 from __future__ import annotations
