@@ -124,7 +124,7 @@ def matrix_words(peer: Peer, seconds: float) -> list[str]:
 def fleet_words(peer: Peer, seconds: float) -> list[str]:
     limits = ["--timeout", time(seconds), "--startup-timeout", time(seconds)]
     limits += ["--server-timeout", time(seconds + FLEET)]
-    return ["fleet", "mcp.json", *limits, "--capture", "wire", *REPORTS]
+    return ["fleet", "mcp.json", "--verbose", *limits, "--capture", "wire", *REPORTS]
 
 
 def property_words(peer: Peer, seconds: float) -> list[str]:

@@ -260,7 +260,7 @@ def late_answer(request: Obj) -> Obj | None:
     """A correct answer, written in the moment in which the server is asked to end."""
     if request["method"] != "tools/call":
         return {}
-    message = {"jsonrpc": "2.0", "id": request["id"], "result": text("hello " * 2_000_000)}
+    message = {"jsonrpc": "2.0", "id": request["id"], "result": text("hello " * 50_000)}
 
     def finish(*_: object) -> None:
         say(message)

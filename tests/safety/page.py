@@ -87,14 +87,15 @@ def row(cells: Iterable[object]) -> str:
 
 def figures(results: Mapping[str, Any]) -> Iterator[str]:
     yield "## Figures\n"
-    head = ("run", "date", "Python", "cores", "cells at once", "cells", "green", "worst over limit")
-    yield row((*head, "worst peak"))
-    yield "|---|---|---|---|---|---|---|---|---|"
+    head = ("run", "date", "Python", "cores", "cells at once", "load of the machine", "cells")
+    yield row((*head, "green", "worst over limit", "worst peak"))
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for name, run in runs_of(results):
         cells = run["cells"].values()
         green = sum(not cell["wrong"] for cell in cells)
         yield row(
-            (name, run["date"], run["python"], run["cores"], run["jobs"], len(cells), green,
+            (name, run["date"], run["python"], run["cores"], run["jobs"], run["load"],
+             len(cells), green,
              f"{worst_over(cells):.1f} s", f"{max(cell['peak_mb'] for cell in cells)} MB")
         )  # fmt: skip
     yield MEANING

@@ -24,6 +24,7 @@ from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.stateless import PREFIX
 from mcptest.run.call_failed import answered_twice
+from mcptest.run.compliance.asked import trouble_of
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.declared import EVERYTHING
 from mcptest.run.compliance.learning import learn_about_eras
@@ -297,7 +298,8 @@ class Examination:
         asked = self.ask(check)
         if asked.exchange.answer == "none" and check.method not in self.unanswered:
             self.unanswered.add(check.method)
-            self.notes.append(f"{check.method} was not answered")
+            why = trouble_of(self._conversation.tape.records, asked.stream)
+            self.notes.append(f"{check.method} was not answered{why and f': {why}'}")
         return asked
 
     # -- other connections -----------------------------------------------------------------

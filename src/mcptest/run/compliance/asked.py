@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from mcptest.model.capture import AnyRecord, Trouble
 from mcptest.model.message import ABSENT, Message
+from mcptest.model.show import show
 from mcptest.peer.pending import Pending
 from mcptest.run.compliance.tape import Tape
 from mcptest.suite.check_forms import Check
@@ -65,6 +67,14 @@ class Said(msgspec.Struct, frozen=True):
     act: Literal["start", "finish", "notify", "give_up"]
     started: Started
     identifier: Any = ABSENT
+
+
+def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
+    """The first thing that went wrong with an HTTP exchange, in words."""
+    if stream is None:
+        return ""
+    troubles = (one for one in records if isinstance(one, Trouble) and one.stream == stream)
+    return show(next((one.detail for one in troubles), ""), 300)
 
 
 def input_requests(result: Any) -> Sequence[Any]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mcptest.explore.plausible import plausible_arguments
-from mcptest.model.capture import AnyRecord, Note, Trouble
+from mcptest.model.capture import Note
 from mcptest.model.message import id_key
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.stateless import PREFIX
-from mcptest.run.compliance.asked import Asked, Started
+from mcptest.run.compliance.asked import Asked, Started, trouble_of
 from mcptest.run.compliance.conversation import Conversation
 from mcptest.run.compliance.site import Site
 from mcptest.run.conformance.scenarios.scene import Heard, Offered, Scene
@@ -255,14 +255,6 @@ def why_lost(conversation: Conversation) -> str:
     if conversation.gone is not None:
         return show(conversation.gone.message.partition("\n")[0], 300)
     return "the server answers nothing any more" if conversation.mute else ""
-
-
-def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
-    """The first thing that went wrong with an HTTP exchange, in words."""
-    if stream is None:
-        return ""
-    troubles = (one for one in records if isinstance(one, Trouble) and one.stream == stream)
-    return show(next((one.detail for one in troubles), ""), 300)
 
 
 def _method(notification: Any) -> Any:
