@@ -210,8 +210,8 @@ def _as_given(arguments: Obj) -> list[str]:
 
 def _patience(arguments: Obj) -> list[str]:
     """So that a server which does not answer is told as that before the call is over."""
-    half = _limit(arguments) // 2
-    return [f"--timeout={half}s"] if 0 < half < _USUAL_TIMEOUT else []
+    third = _limit(arguments) // 3  # a server may have to be ended after it
+    return [f"--timeout={third}s"] if 0 < third < _USUAL_TIMEOUT else []
 
 
 def _limit(arguments: Obj) -> int:
