@@ -11,7 +11,7 @@ from typing import Literal
 
 from tests.safety.cases import Case, Way
 
-QUICK = 2.0
+QUICK = 3.0
 """Seconds for one request, where the peer will not answer."""
 PATIENT = 20.0
 """Where it will, on a machine that does other things too."""

@@ -21,7 +21,7 @@ from typing import Any
 LONGEST = 1 << 20
 """So much of a line is waited for. What is longer is passed on in pieces."""
 LOOK = 0.2
-"""Seconds after which a stream that is silent looks whether its client is still there."""
+"""Seconds after which half a line is passed on, and a silent stream looks for its client."""
 
 
 class Session:
@@ -73,8 +73,14 @@ class Session:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        pending, inside = b"", False
-        while data := os.read(self.process.stdout.fileno(), 65536):
+        descriptor, pending, inside = self.process.stdout.fileno(), b"", False
+        while True:
+            if pending and not select.select([descriptor], [], [], LOOK)[0]:
+                self._put((b"" if inside else b"data: ") + pending)
+                pending, inside = b"", True
+            data = os.read(descriptor, 65536)
+            if not data:
+                break
             if inside and b"\n" not in data:
                 self._put(data)
                 continue
@@ -87,7 +93,7 @@ class Session:
                 self._put((b"" if inside else b"data: ") + pending)
                 pending, inside = b"", True
         if pending:
-            self._put(b"data: " + pending)
+            self._put((b"" if inside else b"data: ") + pending)
         self._end()
 
     def _pass_on(self, lines: bytes, inside: bool) -> None:

@@ -245,8 +245,13 @@ class Exchanges:
             self._end(exchange)
             answer.cut("the rest of the body was not read")
 
+    @property
+    def held(self) -> int:
+        """Bytes that came of responses which are not complete yet."""
+        return sum(exchange.answer.held for exchange in self._running.values())
+
     def _check_held_in_all(self) -> None:
-        held = sum(exchange.answer.held for exchange in self._running.values())
+        held = self.held
         allowed = _HELD_IN_ALL * self._limits.message_bytes
         if held > allowed:
             raise WireError(

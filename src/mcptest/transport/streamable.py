@@ -78,6 +78,10 @@ class StreamableHttp:
     def abandon(self, stream: int) -> None:
         self._channel.abandon(stream)
 
+    def condition(self) -> str:
+        """What else is known of a server that does not answer."""
+        return self._channel.condition()
+
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
         """Waits out the deadline also when nothing is under way: no loop can spin on it."""
         return self._channel.receive(deadline)
