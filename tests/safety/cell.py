@@ -463,7 +463,8 @@ def wrong_colour(
         yield f"exit {code}, expected {' or '.join(map(str, allowed))}"
     causes = case.said(outcome.way)
     is_said = case.colour != "told" and (case.colour != "noted" or command.judges)
-    if causes and is_said and not any(cause in said for cause in causes):
+    in_one_line = " ".join(said.split())  # what is shown is broken into lines of 100
+    if causes and is_said and not any(cause in in_one_line for cause in causes):
         yield f"the cause is not named: {' / '.join(causes)}"
 
 
@@ -485,7 +486,8 @@ def allowed_codes(command: Command, case: Case) -> tuple[int, ...]:
         return (1,)
     if case.stage == "calling":
         return command.call_faults
-    return (3,) if case.colour == "unreachable" else (1, 3)
+    # what judges may have found a broken rule in how it was refused
+    return (3,) if case.colour == "unreachable" and not command.judges else (1, 3)
 
 
 # -- what is left ------------------------------------------------------------------------------

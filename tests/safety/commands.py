@@ -91,7 +91,7 @@ class Command:
             return "calls no tool"
         if case.stage == "listing" and not self.lists:
             return "reads no list"
-        return ""
+        return dict(case.not_for).get(self.name, "")
 
 
 def time(seconds: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 Obj = dict[str, Any]
 READS = {"readOnlyHint": True}
 WORDS = "Says hello to whoever calls it, and returns nothing else."
-MANY_TOOLS = 5_000
+MANY_TOOLS = 2_000
 CASES: dict[str, Callable[[Obj], Obj | None]] = {}
 """The result for a request; None is no answer, and an empty object is an ordinary one."""
 

@@ -2,7 +2,7 @@
 
 A run of everything is stored in results.json, beside the one with busy processes, and
 docs/safety.md is made of both. With `--only` or `--part` some cells are run and told, and nothing
-is stored.
+is stored but with `--store`.
 """
 
 from __future__ import annotations
@@ -108,16 +108,19 @@ def told(outcome: Outcome) -> str:
 
 
 def stored(outcomes: Sequence[Outcome], arguments: argparse.Namespace, seconds: float) -> None:
-    """Put this run in the place of the last one under the same load."""
+    """Put this run in the place of the last one under the same load; a part is put beside it."""
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results[f"busy {arguments.busy}"] = {
+    load = f"busy {arguments.busy}"
+    others = results.get(load, {}).get("cells", {}) if is_part(arguments) else {}
+    results[load] = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "jobs": arguments.jobs,
         "load": round(os.getloadavg()[2]),
         "seconds": round(seconds),
-        "cells": {
+        "cells": others
+        | {
             f"{each.command}/{each.case}@{each.way}": {
                 "limit": each.limit,
                 "seconds": each.seconds,
@@ -158,8 +161,13 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         "--grace", type=float, default=GRACE, help="seconds beyond the limit, on a crowded machine"
     )
     parser.add_argument("--keep", metavar="DIR", help="keep the folders of red cells there")
+    parser.add_argument("--store", action="store_true", help="keep the results of a part, too")
     parser.add_argument("--page", action="store_true", help="only write the page")
     return parser.parse_args(argv)
+
+
+def is_part(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.only) or arguments.part != "1/1" or arguments.grace != GRACE
 
 
 def run_matrix(arguments: argparse.Namespace, base: Path) -> list[Outcome]:
@@ -193,7 +201,7 @@ def main(argv: Sequence[str]) -> int:
     red = [outcome for outcome in outcomes if outcome.wrong]
     seconds = time.monotonic() - began
     print(f"{len(outcomes)} cells, {len(red)} red, in {seconds:.0f} s")
-    if not arguments.only and arguments.part == "1/1" and arguments.grace == GRACE:
+    if arguments.store or not is_part(arguments):
         stored(outcomes, arguments, seconds)
         write_page(json.loads(RESULTS.read_text()))
     return 1 if red else 0

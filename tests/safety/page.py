@@ -43,9 +43,8 @@ Whatever it does, every command of mcptest that talks to it
 
 This page is what came of trying it: every command that talks to a peer, on {len(CASES)} servers and
 {len(CLIENT_CASES)} clients. A server that will not answer is given {QUICK:g} seconds for a request,
-one that answers in the end {PATIENT:g}. The peers are in `tests/rogues` and `tests/safety`;
-`make test` runs a sample of the
-cells. To run all of them:
+one that answers in the end {PATIENT:g}. The peers are in `tests/rogues` and `tests/safety`, and
+`make test` runs a sample of the cells. To run all of them:
 
 <!-- not run: it takes many minutes; tests/safety/test_matrix.py runs a sample -->
 ```console
@@ -60,8 +59,9 @@ limit that it was given, its own start and the end of its peer included. The pea
 resident memory (VmHWM) of a process of mcptest, not of its servers.
 """
 LEGEND = """\
-✓ held over every transport that is named, idle and busy. A dash: it does not apply. `run`, `ci`,
-`matrix`, `snapshot` and `watch` read no lists; `lint`, `generate` and `coverage` call no tool.
+✓ held over every transport that is named, idle and busy; ✗ did not, and stands below; ? was not
+tried. A dash: it does not apply. `run`, `ci`, `matrix`, `snapshot` and `watch` read no lists;
+`lint`, `generate` and `coverage` call no tool.
 """
 
 
@@ -148,6 +148,10 @@ def transports(case: Case) -> str:
 def matrix(results: Mapping[str, Any]) -> Iterator[str]:
     yield "## The matrix\n"
     yield LEGEND
+    reasons = [(one, *reason) for one in CASES for reason in one.not_for]
+    yield from (
+        f"`{command}` on a server that {one.does}: {why}.\n" for one, command, why in reasons
+    )
     families: dict[str, list[Case]] = defaultdict(list)
     for case in CASES:
         families[case.family].append(case)
