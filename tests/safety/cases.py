@@ -82,6 +82,8 @@ SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopp
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)
 
+EACH_CALLED = (("init", "calls each tool that was listed, and each call has its own time"),)
+
 CASES: tuple[Case, ...] = (
     Case("behaves", "control", "does nothing wrong", "rogue", "healthy", patient=True),
     # It is not there, or goes away
@@ -223,7 +225,8 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-too-large", "flood", "answers a call with 20 MB", "hostile", "red",
-        ("longer than 16777216 bytes",), ("larger than", "16777216"), stage="calling",
+        ("longer than 16777216 bytes", "in the middle of a line"),
+        ("larger than", "bytes of an unfinished response"), stage="calling",
     ),
     Case(
         "call-answer-large", "flood", "answers a call with 9 MB", "hostile", "told",
@@ -297,11 +300,11 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "cursors-without-end", "paging", "gives a new cursor without end", "hostile", "red",
-        ("page", "stopped after"), stage="listing",
+        ("page", "stopped after"), stage="listing", not_for=EACH_CALLED,
     ),
     Case(
         "many-tools", "paging", "lists 2,001 tools at once", "hostile", "told", stage="listing",
-        not_for=(("init", "calls each tool three times, and each call has its own time"),),
+        not_for=EACH_CALLED,
     ),
     Case(
         "hostile-names", "paging", "has tools named as paths, control codes and scripts",

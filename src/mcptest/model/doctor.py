@@ -95,7 +95,7 @@ class DoctorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     unreached: int = 0
     """Items that were not looked at, because we were stopped."""
     unanswered: tuple[str, ...] = ()
-    """Methods of a sound session that the server did not answer: it could not be examined whole."""
+    """Methods of a sound session that had no answer, and lists that could not be had whole."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -186,6 +186,7 @@ def _report(
     unreached: int,
 ) -> DoctorReport:
     site, diff = way.site, _diff(way)
+    unlisted = {f"the list of {member}" for member in examination.unlisted}
     info, mask = site.server_info, site.masker.text
     return DoctorReport(
         server=mask(site.order.target.label),
@@ -202,7 +203,7 @@ def _report(
         requests=examination.requests,
         duration_ms=round((time.monotonic() - begun) * 1000),
         unreached=unreached,
-        unanswered=tuple(sorted(examination.unanswered)),
+        unanswered=tuple(sorted(examination.unanswered | unlisted)),
         notes=tuple(mask(one) for one in (*way.notes, *examination.notes)),
     )
 
