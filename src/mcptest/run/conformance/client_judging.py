@@ -15,7 +15,7 @@ from mcptest.clients.by_rules import rows_by_rules
 from mcptest.clients.negotiation import speaks_only, was_denied
 from mcptest.clients.scenario import Scenario, judged
 from mcptest.clients.seen import Seen
-from mcptest.model.capture import AnyRecord, Closed, Frame, HttpRequest, Opened
+from mcptest.model.capture import AnyRecord, Closed, Frame, HttpRequest, Opened, Trouble
 from mcptest.model.conformance import CheckResult, Ended, Status
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
@@ -126,7 +126,7 @@ def _unreached(
     if not evidence.launched:
         parts = ["the client did not launch the server"]
     elif not sent:
-        parts = ["the client sent nothing"]
+        parts = [_what_it_sent_instead(evidence.records)]
     else:
         parts = [unseen[0].message, f"the last that it sent was {show(sent[-1], 80)}"]
     if evidence.ended is not None:
@@ -134,6 +134,14 @@ def _unreached(
     lines = [line.strip() for line in evidence.stderr.splitlines() if any(map(str.isalpha, line))]
     parts += [f"its stderr ends: {show(' | '.join(lines[-_TAIL:]), 400)}"] if lines else []
     return "; ".join(parts)
+
+
+def _what_it_sent_instead(records: Sequence[AnyRecord]) -> str:
+    """Of a client that sent no message."""
+    trouble = next((one for one in records if isinstance(one, Trouble)), None)
+    if trouble is None:
+        return "the client sent nothing"
+    return f"the client sent no message: {show(trouble.detail, 200)}"
 
 
 def _seen(evidence: Evidence, records: Sequence[AnyRecord]) -> Seen:
