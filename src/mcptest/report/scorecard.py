@@ -77,7 +77,7 @@ def refuse_other_file(path: Path, named: str, what: str) -> None:
 def _bytes_of(path: Path, hint: str) -> bytes | None:
     try:
         data = read_bounded(path, LARGEST_SCORECARD, pipes=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         refused = unreadable(path, "", error)
