@@ -339,9 +339,7 @@ def test_a_fault_of_a_list_is_said_by(command: str, fault: str, tmp_path: Path) 
     with served("stdio", fault, "tools/list") as server:
         done = started(tmp_path, OFFERING[command], server)
     assert row.words in done.said
-    # What doctor could not ask for lack of a list is unknown, which breaks nothing.
-    taken = row.verdict == WARNED and command != "doctor"
-    assert done.code == (0 if taken or (command, fault) == ("doctor", "string-id") else 1)
+    assert done.code == (0 if row.verdict == WARNED and command != "doctor" else 1)
 
 
 @pytest.mark.parametrize("command", OFFERING)
