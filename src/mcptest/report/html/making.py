@@ -67,10 +67,11 @@ class Pictures:
         shown = sum(len(session.kinds) for session in self.sessions)
         usual = Excerpt()
         first = max(usual.least, min(usual.first, ROOM - shown))
+        whole = judged is not None
         return Excerpt(
             first=first,
-            first_bytes=usual.first_bytes * first // usual.first,
-            longest=usual.longest if judged is None else LINE_LIMIT,
+            first_bytes=LINE_LIMIT if whole else usual.first_bytes * first // usual.first,
+            longest=LINE_LIMIT if whole else usual.longest,
             wanted=[_pointed_at(one) for one in judged or ()],
         )
 
