@@ -6,8 +6,10 @@ request that is no discovery, and goes by notifications too. `dual-era-flaky FIL
 of a version that it does not have, once. `backend-away` has tools, prompts and resources that all
 fail in the same words, `lists-away` lists that do. `flaky FILE` answers the first invalid cursor of
 all its processes wrongly, and `flaky-session FILE` writes one line that is no message, once.
-`gives-up` ends by itself a moment after its start, as one does that finds no backend, and until
-then answers only what takes none.
+`reads-anything` has a resource, and says of every other URI in the same words that it knows nothing
+of it, in a result; `reads-files` serves what a file URI names instead. `gives-up` ends by itself a
+moment after its start, as one does that finds no backend, and until then answers only what takes
+none.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ CACHED = {"ttlMs": 0, "cacheScope": "private"}
 OFFERED: dict[str, Any] = {"tools": {}}
 if WAY in {"backend-away", "lists-away"}:
     OFFERED |= {"prompts": {}, "resources": {}}
+if WAY.startswith("reads-"):
+    OFFERED |= {"resources": {}}
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
@@ -70,7 +74,7 @@ class Session:
     """One connection: which era it is of, once that is known."""
 
     def __init__(self) -> None:
-        self.is_old = not WAY.startswith("dual-era")
+        self.is_old = not WAY.startswith(("dual-era", "reads-"))
         self.has_begun = False
         self.is_settled = False
 
@@ -126,7 +130,18 @@ def served(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"resourceTemplates": []}
     if method in {"prompts/get", "resources/read"} and WAY == "backend-away":
         raise Refused(-32000, "backend unreachable")
+    if method == "resources/templates/list" and WAY.startswith("reads-"):
+        return {"resourceTemplates": []}
+    if method == "resources/read" and WAY.startswith("reads-"):
+        return read(str(params.get("uri")))
     raise Refused(-32601, "Method not found")
+
+
+def read(uri: str) -> dict[str, Any]:
+    text = "a memo" if uri == RESOURCE["uri"] else f"nothing is known of {uri}"
+    if WAY == "reads-files" and uri.startswith("file:"):
+        text = "the content of that file"
+    return {"contents": [{"uri": uri, "text": text}]}
 
 
 def called(name: str, arguments: Any) -> dict[str, Any]:

@@ -124,6 +124,21 @@ def test_a_refusal_means_something_where_right_arguments_work() -> None:
         assert result(judgement, rule).outcome is Outcome.PASS, rule
 
 
+def test_a_server_that_says_the_same_of_every_uri_has_read_no_file() -> None:
+    judgement = judged("reads-anything", revision=NEW, rules=("RES-104", "RES-105"))
+    for rule in ("RES-104", "RES-105"):
+        found = result(judgement, rule)
+        assert found.outcome is Outcome.INCONCLUSIVE, rule
+        assert "nothing was read" in found.reason
+        assert "nothing is known of …" in found.reason
+        assert len(found.evidence) == 2, "with the answer for what is not there"
+
+
+def test_a_server_that_serves_a_file_outside_of_its_root_fails() -> None:
+    judgement = judged("reads-files", revision=NEW, rules=("RES-105",))
+    assert [one.id for one in judgement.failures] == ["RES-105"]
+
+
 class _RefusesTheHost(BaseHTTPRequestHandler):
     """What a server with a guard against DNS rebinding answers to whoever it does not know."""
 

@@ -275,7 +275,7 @@ def test_an_id_stands_once_in_a_registry(tmp_path: Path) -> None:
 def test_a_registry_is_a_mapping_and_is_there(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="a registry must be a mapping, not a list"):
         load_registry(write(tmp_path, registry="- a\n") / "registry.yml")
-    with pytest.raises(SuiteError, match="no such file"):
+    with pytest.raises(SuiteError, match="No such file"):
         load_registry(tmp_path / "other.yml")
     with pytest.raises(SuiteError, match="not empty"):
         load_untested(write(tmp_path, registry="\n") / "registry.yml")

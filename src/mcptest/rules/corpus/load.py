@@ -77,6 +77,11 @@ CORPUS_ROW = Declaration(
             ObjectOf(CHECK),
             "A request with nothing wrong in it; a refusal of the same words says nothing.",
         ),
+        Field(
+            "absent",
+            ObjectOf(CHECK),
+            "The same for what is not there; a result of the same words served nothing.",
+        ),
         Field("needs", ObjectOf(NEEDS), NEEDS.doc),
         Field("safe", Text(), "Why it does no harm."),
     ),
@@ -232,6 +237,7 @@ def _row(read: Reading, known: Collection[str] | None) -> Row | None:
         when,
         control=_check_beside(read, "control"),
         unlike=_check_beside(read, "unlike"),
+        absent=_check_beside(read, "absent"),
         expect_of_both_eras=of_both,
         place=read.place,
     )

@@ -72,6 +72,8 @@ class Row:
     """The same with nothing wrong in it. Unless it works, a refusal says nothing."""
     unlike: Check | None = None
     """Something else with nothing wrong in it. A refusal of the same words says nothing."""
+    absent: Check | None = None
+    """The same for something that is not there. A result of the same words served nothing."""
     expect_of_both_eras: tuple[Expectation, ...] = ()
     """What must hold instead where the server speaks older revisions too."""
     place: Place = field(default_factory=lambda: Place(""), compare=False)

@@ -192,7 +192,7 @@ class Confirmation:
             again.ask(self.site.alive_check)
 
     def _job_again(self, job: Job, home: Conversation | None) -> Job:
-        again = Job(job.check, job.lane, control=job.control, unlike=job.unlike)
+        again = Job(job.check, job.lane, control=job.control, unlike=job.unlike, absent=job.absent)
         conversation = home if home is not None else self._opened_for(job)
         again.asked = conversation.ask(job.check)
         again.conversation = conversation

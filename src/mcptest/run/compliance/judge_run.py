@@ -45,7 +45,7 @@ from mcptest.run.compliance.probing import (
     run_probe,
 )
 from mcptest.run.compliance.results import Results, for_a_cause, without_findings
-from mcptest.run.compliance.rows import Asking, Job, Lane, jobs_of, with_those_beside
+from mcptest.run.compliance.rows import BESIDE, Asking, Job, Lane, jobs_of, with_those_beside
 from mcptest.run.compliance.sessions import judge_session, judge_sessions
 from mcptest.run.compliance.side_by_side import side_by_side
 from mcptest.run.compliance.site import Site
@@ -104,9 +104,12 @@ def _row_result(make: Results, rule: CorpusRule, question: Question, job: Job) -
         return make.killed(rule, job.killed, job.asked)
     assert job.asked is not None  # it was asked, or there is a cause
     result = make.exchanged(rule, question, job.asked.exchange, (job.asked,))
-    control = job.control.asked if question.control and job.control is not None else None
-    unlike = job.unlike.asked if question.unlike and job.unlike is not None else None
-    return make.beside(rule, result, job.asked, control, unlike)
+    asked_beside = {
+        name: beside.asked
+        for name in BESIDE
+        if getattr(question, name) and (beside := getattr(job, name)) is not None
+    }
+    return make.beside(rule, result, job.asked, asked_beside)
 
 
 def _probe_result(make: Results, rule: CorpusRule, question: Question, found: Probed) -> RuleResult:

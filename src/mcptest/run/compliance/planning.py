@@ -35,6 +35,7 @@ class Question(msgspec.Struct, frozen=True):
     when: tuple[Condition, ...] = ()
     control: Check | None = None
     unlike: Check | None = None
+    absent: Check | None = None
 
 
 class Unasked(msgspec.Struct, frozen=True):
@@ -88,6 +89,7 @@ def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
         when,
         _filled_beside(row.control, site),
         _filled_beside(row.unlike, site),
+        _filled_beside(row.absent, site),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -82,12 +82,14 @@ class Results:
         rule: CorpusRule,
         result: RuleResult,
         asked: Asked,
-        control: Asked | None,
-        unlike: Asked | None,
+        others: Mapping[str, Asked | None],
     ) -> RuleResult:
-        """The result, where what was asked beside it shows that a refusal means something."""
-        if result.outcome not in {Outcome.PASS, Outcome.FAIL} or not _is_refused(asked):
+        """The result, where what was asked beside it shows that the answer means something."""
+        if result.outcome not in {Outcome.PASS, Outcome.FAIL}:
             return result
+        if not _is_refused(asked):
+            return self._beside_nothing(rule, result, asked, others.get("absent"))
+        control, unlike = others.get("control"), others.get("unlike")
         beside, why = unlike, "a request with nothing wrong in it is refused in the same words"
         meaningless = unlike is not None and _refusal(asked) == _refusal(unlike)
         if control is not None and _is_refused(control):
@@ -105,6 +107,22 @@ class Results:
             reason=reason,
             unlocked_by=_SERVED,
             evidence=self._evidence((asked, beside)),
+        )
+
+    def _beside_nothing(
+        self, rule: CorpusRule, result: RuleResult, asked: Asked, absent: Asked | None
+    ) -> RuleResult:
+        """A server that answers everything in the same words has served nothing."""
+        if result.outcome is not Outcome.FAIL or absent is None or _is_refused(absent):
+            return result
+        if _words_of_result(asked) != _words_of_result(absent):
+            return result
+        shown = show(self._site.masker.cut_text(_words_of_result(absent)), 200)
+        return self._result(
+            rule,
+            Outcome.INCONCLUSIVE,
+            reason=f"what is not there is answered in the same words, so nothing was read: {shown}",
+            evidence=self._evidence((asked, absent)),
         )
 
     def _cut_short(self, proof: Sequence[Asked]) -> Asked | None:
@@ -185,6 +203,18 @@ def _refusal(asked: Asked) -> str:
     if isinstance(result, dict):
         return compact_json(result.get("content"))
     return f"HTTP {asked.exchange.http['status']}" if asked.exchange.http else "no answer"
+
+
+def _words_of_result(asked: Asked) -> str:
+    """A result as text, without the URI that was asked for, which its contents repeat."""
+    result = asked.exchange.result
+    contents = result.get("contents") if isinstance(result, dict) else None
+    words = compact_json(result)
+    for one in contents if isinstance(contents, list) else ():
+        uri = one.get("uri") if isinstance(one, dict) else None
+        if isinstance(uri, str) and uri:
+            words = words.replace(compact_json(uri)[1:-1], "…")
+    return words
 
 
 def for_a_cause(result: RuleResult, cause: str) -> RuleResult:

@@ -52,6 +52,10 @@ class Lane(enum.Enum):
     """How the connection fared after everything."""
 
 
+BESIDE = ("control", "unlike", "absent")
+"""What a row may ask beside its question, so that the answer means something."""
+
+
 class Job(msgspec.Struct, eq=False):
     """One check that is asked, for every rule that needs it."""
 
@@ -66,6 +70,7 @@ class Job(msgspec.Struct, eq=False):
     """Where it was asked."""
     control: Job | None = None
     unlike: Job | None = None
+    absent: Job | None = None
     """What is asked beside it, as its row says."""
 
 
@@ -94,7 +99,7 @@ def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, Job]
     found: dict[str, Job] = {}
     for question in questions:
         job = _job_for(question, revision, shared)
-        for name in ("control", "unlike"):
+        for name in BESIDE:
             check = getattr(question, name)
             if check is not None:
                 beside = Question(question.id, check, question.expect, question.when)
@@ -113,7 +118,10 @@ def with_those_beside(jobs: Iterable[Job]) -> list[Job]:
     """All that is to be asked, each once."""
     return list(
         dict.fromkeys(
-            each for job in jobs for each in (job, job.control, job.unlike) if each is not None
+            each
+            for job in jobs
+            for each in (job, *(getattr(job, name) for name in BESIDE))
+            if each is not None
         )
     )
 
