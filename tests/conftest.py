@@ -8,10 +8,13 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from mcptest.model.redaction import redaction
 
 # Tests of commands start our programs thousands of times. Where nothing compiled may be kept, as in
 # many containers, each of them would compile all of mcptest again.
@@ -35,6 +38,14 @@ NPM_PEERS = Path(__file__).parent / "peers" / "npm" / "node_modules"
 settings.register_profile("steady", derandomize=True, deadline=None, database=None)
 settings.register_profile("search", deadline=None, database=None, max_examples=5_000)
 settings.load_profile("steady")
+
+
+@pytest.fixture(autouse=True)
+def _each_test_has_its_own_secrets() -> Iterator[None]:
+    """A process knows the secrets of all servers that it was given, and tests share a process."""
+    redaction.forget()
+    yield
+    redaction.forget()
 
 
 @pytest.hookimpl(optionalhook=True)

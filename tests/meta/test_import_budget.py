@@ -122,6 +122,9 @@ def test_help_costs_little_more_than_argparse() -> None:
         "mcptest.transport",
         "mcptest.transport.bare_signals",
         "mcptest.model.errors",
+        "mcptest.model.redaction",
+        "mcptest.model.secrets",
+        "mcptest.cli.streams",
     }
 
 

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Iterator
 
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.peer.demo.exchange import ToolFailure
 
@@ -179,7 +180,7 @@ def _write_new(parent: int, name: str, content: bytes, *, replace: bool) -> None
     try:
         descriptor = os.open(partial, _NEW, 0o600, dir_fd=parent)
         try:
-            _write_all(descriptor, content)
+            _write_all(descriptor, redaction.document(content))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

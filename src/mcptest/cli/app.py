@@ -14,12 +14,14 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, Protocol, cast
 
 from mcptest.cli.output import code_with_output, say_lost, take_over_streams
+from mcptest.cli.streams import masked_streams
 from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.model.redaction import redaction
 from mcptest.transport.bare_signals import interrupt_on_signals
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -152,8 +154,20 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line; every error that is somebody's fault ends here as one message."""
-    debug = "--debug" in _split_at_dashes(argv)[0]
     take_over_streams()
+    redaction.learn(lambda: _secrets_given(argv))
+    with masked_streams():
+        return _run(argv)
+
+
+def _secrets_given(argv: Sequence[str]) -> Iterable[str]:
+    from mcptest.model.secrets import secrets_of_command, secrets_of_environment
+
+    return (*secrets_of_command(argv), *secrets_of_environment(os.environ))
+
+
+def _run(argv: Sequence[str]) -> int:
+    debug = "--debug" in _split_at_dashes(argv)[0]
     try:
         return code_with_output(_dispatch(argv))
     except SystemExit as leaving:  # argparse, after the help

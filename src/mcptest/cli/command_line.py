@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcptest.cli.options import headers_of, pairs
-from mcptest.model.masking import (
+from mcptest.model.secrets import (
     is_credential_header,
     secrets_of_command,
     secrets_of_environment,

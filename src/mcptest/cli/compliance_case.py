@@ -20,7 +20,7 @@ from mcptest.cli.options import (
     wanted_revision,
 )
 from mcptest.model.errors import UsageError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision
 from mcptest.model.show import show
 from mcptest.run.choosing import ServerChoice
@@ -84,7 +84,7 @@ def _case(
     server: SuiteServer,
 ) -> Case:
     target = server.target
-    masker = Masker(target.secrets)
+    masker = redaction.masker
     asked = server.revision.value if server.revision is not None else ""
     timeout = duration(arguments.timeout, "--timeout")
     every = arguments.spec_version == _ALL

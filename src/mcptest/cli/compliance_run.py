@@ -17,7 +17,7 @@ from mcptest.cli.compliance_standards import Standards, standards_of
 from mcptest.cli.report_forms import captures_for_html
 from mcptest.model.compliance import ComplianceReport, Judgement
 from mcptest.model.errors import ExitCode, McptestError, PeerError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.peer.connection import Stopped
 from mcptest.run.compliance.order import Order
 from mcptest.run.interrupt import Stop, stopping_on_signals
@@ -36,7 +36,7 @@ def judge_live(arguments: argparse.Namespace) -> int:
 def _judge_and_tell(arguments: argparse.Namespace, *, captures_lent: bool) -> int:
     case = case_of(arguments, corpora_of(arguments))
     standards = standards_of(arguments, case)
-    mask = Masker(case.order.target.secrets if case.order is not None else ()).text
+    mask = redaction.text
     # Until the reports are written: a signal must not cost them.
     with stopping_on_signals() as stop:
         try:

@@ -23,7 +23,7 @@ from mcptest.cli.conformance_shared import (
 )
 from mcptest.cli.options import duration, pairs, server_words, startup_of, wanted_revision
 from mcptest.model.errors import ExitCode, McptestError, UsageError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision
 from mcptest.model.verdict import Side
 from mcptest.peer.meeting import ASKED_FOR
@@ -55,7 +55,7 @@ def test_server(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"mcptest: no scenario fits {revision} over {target.way}\n")
         return ExitCode.NOTHING_MATCHED
     expected = expected_of(arguments)
-    mask = Masker(target.secrets).text
+    mask = redaction.text
     clock = Clock()
     telling = Telling(arguments, len(names))
     problems: list[str] = []
@@ -99,7 +99,7 @@ def _revision(arguments: argparse.Namespace, target: Target) -> tuple[Revision, 
     try:
         met = newest_spoken(Order(target=target, startup=startup))
     except McptestError as error:
-        raise error.masked(Masker(target.secrets).text) from None
+        raise error.masked(redaction.text) from None
     return met.revision, met.reason
 
 
@@ -139,7 +139,7 @@ def _order(
         timeout=timeout,
         startup=startup_of(arguments),
         captures=captures,
-        repeat=Masker(target.secrets).text(_repeat(arguments, revision)),
+        repeat=redaction.text(_repeat(arguments, revision)),
         jobs=jobs_of(arguments) if target.way == "http" else 1,
     )
 

@@ -25,7 +25,7 @@ from mcptest.cli.options import (
 from mcptest.cli.report_forms import add_html_option, captures_for_html, captures_since
 from mcptest.cli.unwritten import add_strict_option, code_with_reports, tell_unwritten
 from mcptest.model.errors import ExitCode, McptestError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import parse_revision
 from mcptest.peer.connection import Stopped
 from mcptest.run.interrupt import stopping_on_signals
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         except Stopped:  # nothing was seen yet that could be reported
             raise ended_before_meeting(arguments, stop) from None
         except McptestError as error:
-            raise error.masked(Masker(order.target.secrets).cut_text) from None
+            raise error.masked(redaction.masker.cut_text) from None
         finally:
             _teller(arguments)("")
         if stop.is_out_of_time and report.unreached:

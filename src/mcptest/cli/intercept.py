@@ -11,7 +11,7 @@ from mcptest.cli.intercept_options import add_listening_options, passage_of
 from mcptest.cli.options import add_clean_env_option, add_common_options, duration, server_words
 from mcptest.cli.unwritten import add_strict_option, code_with_reports, say_unwritten
 from mcptest.model.errors import McptestError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 
 if TYPE_CHECKING:
     from mcptest.run.intercepting import Intercepted
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         intercepted = intercept(target, wanted)
     except McptestError as error:
-        raise error.masked(Masker(target.secrets).text) from None
+        raise error.masked(redaction.text) from None
     _tell(intercepted, arguments)
     unwritten = _write_files(intercepted, arguments)
     say_unwritten(unwritten)

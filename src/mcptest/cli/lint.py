@@ -282,15 +282,13 @@ def _repeat(arguments: argparse.Namespace) -> str:
     import shlex
 
     from mcptest.cli.explored import repeat_command
-    from mcptest.cli.options import server_words
-    from mcptest.model.masking import Masker
-    from mcptest.run.naming import target_of
+    from mcptest.model.redaction import redaction
 
     strict = ["--strict"] if arguments.strict else []
     strict += ["--profile", arguments.profile] if arguments.profile != OWN_PROFILE else []
     if arguments.tools:
         return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
-    mask = Masker(target_of(server_words(arguments)).secrets).text
+    mask = redaction.text
     return mask(repeat_command(arguments, *strict))
 
 

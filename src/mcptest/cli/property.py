@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _try_and_tell(arguments: argparse.Namespace, target: Target) -> int:
-    from mcptest.model.masking import Masker
+    from mcptest.model.redaction import redaction
     from mcptest.peer.connection import Stopped
     from mcptest.run.interrupt import stopping_on_signals
 
@@ -84,7 +84,7 @@ def _try_and_tell(arguments: argparse.Namespace, target: Target) -> int:
     except Stopped:
         raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
     except McptestError as error:
-        raise error.masked(Masker(target.secrets).cut_text) from None
+        raise error.masked(redaction.masker.cut_text) from None
     saved = _save(arguments, target, report)
     written = conclude(arguments, _views(report, arguments))
     code = code_of_tries(report, "" if report.examples else "nothing was tried")
@@ -144,14 +144,14 @@ def _jobs(arguments: argparse.Namespace) -> int:
 
 def _order(arguments: argparse.Namespace, target: Target, stop: Stop) -> PropertyOrder:
     from mcptest.cli.explored import repeat_command
-    from mcptest.model.masking import Masker
+    from mcptest.model.redaction import redaction
     from mcptest.run.properties.examples import FOLDER
     from mcptest.run.properties.order import PropertyOrder
 
     options = [word for name in arguments.allow_tool for word in ("--allow-tool", name)]
     options += ["--timeout", arguments.timeout] if arguments.timeout != _TIMEOUT else []
     options += ["--database", str(arguments.database)] if arguments.database else []
-    repeat = Masker(target.secrets).text(repeat_command(arguments, *options))
+    repeat = redaction.text(repeat_command(arguments, *options))
     from mcptest.transport.files import claim_folder
 
     captures = arguments.output or arguments.capture

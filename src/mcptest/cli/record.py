@@ -20,7 +20,7 @@ from mcptest.cli.options import (
     wanted_revision,
 )
 from mcptest.model.errors import ExitCode, McptestError, PeerError, UsageError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.run.naming import target_of
 from mcptest.transport.target import Target
 
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     target = target_of(server_words(arguments))
-    mask = Masker(target.secrets).text
+    mask = redaction.text
     try:
         if arguments.proxy:
             return _record_proxied(arguments, target)

@@ -1,48 +1,37 @@
 """Keeping secrets out of everything that is written.
 
-Names decide what is a secret: those of variables, headers and options of a command
-(`is_secret_name`, the one list). Its value is replaced wherever it turns up, also escaped for JSON
-or a URL, or as base64 at any alignment, and headers that carry credentials are masked whatever
-they hold.
+What is a secret says `model/secrets.py`. It is replaced wherever it turns up: as it is, as base64
+at any alignment, and with any of its characters escaped for JSON, a URL, HTML or Markdown. Headers
+that carry credentials are masked whatever they hold.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
+from mcptest.model.secrets import SHORTEST_SECRET, is_credential_header
 
-from mcptest.model.capture import (
-    AnyRecord,
-    Frame,
-    Headers,
-    HttpRequest,
-    HttpResponse,
-    Leftover,
-    Note,
-    Opened,
-    Sse,
-    SseEvent,
-    Stderr,
-    Trouble,
-)
+if TYPE_CHECKING:
+    from mcptest.model.capture import Headers
 
 MASK = "***"
 _LONG_NUMBER = 10_000_000
 _PERCENT = "%[0-9A-F]{2}"
 _AFTER_A_CUT = "….)]}\"' "
 """What may stand behind a text that was cut."""
-SHORTEST_SECRET = 4
-"""A shorter value is no secret, and masking it would blot out half of the text."""
-_LONG_FORM = 200
-"""From here on each form is looked for on its own. As one of many in a pattern, a megabyte of text
-takes seconds to compile, and at every place of a message that begins like it all of it is tried."""
+_LONG_SECRET = 256
+"""A longer one is looked for only where all of it is written in one way."""
+_TOGETHER = 400
+"""Characters of secrets in one pattern, which bounds what it takes to compile it."""
+_ESCAPES = ("\\", "%", "&")
+
+
+class _Pattern(Protocol):
+    def sub(self, replacement: bytes, value: bytes, /) -> bytes: ...
 
 
 class Masker:
@@ -54,23 +43,49 @@ class Masker:
             {form for secret in kept for form in _forms_of(secret)}, key=len, reverse=True
         )
         self._forms = tuple(forms)
+        self._raw_forms = tuple(map(_as_bytes, forms))
         self.idle = not forms
         """Nothing to replace in messages; credential headers are masked all the same."""
-        self._long = tuple(form for form in forms if len(form) > _LONG_FORM)
-        self._long_bytes = tuple(map(_as_bytes, self._long))
-        pattern = "|".join(map(re.escape, forms[len(self._long) :]))
-        self._short = re.compile(pattern) if pattern else None
-        self._short_bytes = re.compile(_as_bytes(pattern)) if pattern else None
+        self._short = tuple(sorted(one for one in kept if len(one) <= _LONG_SECRET))
 
     def text(self, value: str) -> str:
-        for form in self._long:
-            value = value.replace(form, MASK)
-        return self._short.sub(MASK, value) if self._short is not None else value
+        for form in self._forms:
+            if form in value:
+                value = value.replace(form, MASK)
+        if not self._short or not any(mark in value for mark in _ESCAPES):
+            return value
+        raw = value.encode("utf-8", "surrogatepass")
+        masked = self._without_escaped(raw)
+        return value if masked == raw else masked.decode("utf-8", "surrogatepass")
 
-    def _raw(self, value: bytes) -> bytes:
-        for form in self._long_bytes:
-            value = value.replace(form, MASK.encode())
-        return value if self._short_bytes is None else self._short_bytes.sub(MASK.encode(), value)
+    def raw(self, value: bytes) -> bytes:
+        """Any bytes, whatever they mean."""
+        for form in self._raw_forms:
+            if form in value:
+                value = value.replace(form, MASK.encode())
+        if not self._short or not any(mark.encode() in value for mark in _ESCAPES):
+            return value
+        return self._without_escaped(value)
+
+    def _without_escaped(self, value: bytes) -> bytes:
+        for pattern in self._escaped:
+            value = pattern.sub(MASK.encode(), value)
+        return value
+
+    @functools.cached_property
+    def _escaped(self) -> tuple[_Pattern, ...]:
+        """Patterns for secrets of which any character may be escaped; made when they are needed."""
+        return tuple(map(_compiled, _gathered(self._short)))
+
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret."""
+        if self.idle or text.endswith("\n"):
+            return 0
+        return max(_end_that_begins(form, text) for form in self._forms)
+
+    def is_telling(self, beginning: str) -> bool:
+        """Whether so much of a secret should not be shown."""
+        return len(beginning) >= SHORTEST_SECRET
 
     def cut_text(self, value: str) -> str:
         """A text that others may have cut: also half a secret at the end of a line is hidden."""
@@ -89,10 +104,11 @@ class Masker:
         """A message's bytes. One that was JSON is JSON afterwards."""
         if self.idle:
             return raw
-        masked = self._raw(raw)
-        # JSON can spell a character in many ways, all of which hold a backslash.
-        if masked == raw and b"\\" not in raw:
+        masked = self.raw(raw)
+        if masked == raw:
             return raw
+        import msgspec
+
         try:
             value = msgspec.json.decode(raw)
         except (ValueError, RecursionError):
@@ -101,6 +117,21 @@ class Masker:
         if _still_means(masked, safe):
             return masked
         return msgspec.json.encode(safe)
+
+    def document(self, content: bytes) -> bytes:
+        """A whole file or answer. What was JSON, also line by line, is JSON afterwards."""
+        masked = content if self.idle else self.raw(content)
+        if masked == content or content[:1] not in (b"{", b"["):
+            return masked
+        if _is_json(masked):
+            return masked
+        if _is_json(content):
+            return self.message(content)
+        return b"".join(map(self._line, content.splitlines(keepends=True)))
+
+    def _line(self, line: bytes) -> bytes:
+        kept = line.rstrip(b"\r\n")
+        return self.message(kept) + line[len(kept) :]
 
     def _value(self, value: Any) -> Any:
         """Mask inside strings, and long numbers; a short one is more likely an id than a secret."""
@@ -123,163 +154,6 @@ class Masker:
             for name, value in headers
         )
 
-    def record(self, record: AnyRecord) -> AnyRecord:
-        """The record as it may be written."""
-        if isinstance(record, HttpRequest):
-            return msgspec.structs.replace(
-                record, url=self.text(record.url), headers=self.headers(record.headers)
-            )
-        if isinstance(record, HttpResponse):
-            return msgspec.structs.replace(record, headers=self.headers(record.headers))
-        if self.idle:
-            return record
-        if isinstance(record, Frame):
-            return msgspec.structs.replace(
-                record, raw=self.message(record.raw), sse=self._event(record.sse)
-            )
-        if isinstance(record, Stderr | Note):
-            return msgspec.structs.replace(record, text=self.text(record.text))
-        if isinstance(record, Leftover):
-            return msgspec.structs.replace(record, text=self.cut_text(record.text))
-        if isinstance(record, Trouble):
-            return msgspec.structs.replace(
-                record, detail=self.text(record.detail), excerpt=self.text(record.excerpt)
-            )
-        if isinstance(record, SseEvent):
-            return msgspec.structs.replace(
-                record,
-                sse=self._event(record.sse),
-                data=self.text(record.data),
-                comment=self._maybe(record.comment),
-            )
-        if isinstance(record, Opened):
-            return msgspec.structs.replace(
-                record,
-                peer=self.text(record.peer),
-                server_label=self.text(record.server_label),
-                revision_reason=self.text(record.revision_reason),
-            )
-        return record
-
-    def _event(self, sse: Sse | None) -> Sse | None:
-        if sse is None:
-            return None
-        return msgspec.structs.replace(sse, event=self._maybe(sse.event), id=self._maybe(sse.id))
-
-    def _maybe(self, text: str | None) -> str | None:
-        return None if text is None else self.text(text)
-
-
-def _listed(words: str) -> tuple[str, ...]:
-    return tuple(words.split())
-
-
-_SECRET_WORDS = frozenset(
-    _listed(
-        "apikey auth authorization bearer cookie cookies cred creds credential credentials dpop "
-        "dsn jwt key keys otp pass passphrase passwd password passwords pat private pw pwd secret "
-        "secrets session sid signature token tokens webhook"
-    )
-)
-"""A name with one of these words is that of a secret. The only list of its kind."""
-_SECRET_PARTS = re.compile(
-    "apikey|accesskey|privatekey|token|secret|passw|passphrase|credential|connectionstring"
-)
-"""The same where words are written together: PGPASSWORD, accessToken."""
-_ABOUT_A_SECRET = frozenset(
-    _listed(
-        "algorithm audience count desktop dir directory disabled enabled endpoint expires expiry "
-        "file folder home host issuer length limit max method min mode name path port prefix "
-        "provider scheme scope scopes size sock socket timeout ttl type uri url user username"
-    )
-)
-"""A name that ends with one of these says where a secret is or how it is used: TOKEN_URL."""
-_NO_SECRETS = frozenset(
-    _listed("PWD DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION MAX_TOKENS SESSION_MANAGER")
-)
-_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_PASSWORD_IN_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s:]*:([^/?#@\s]+)@")
-_SHORT_WORD = 8
-_SHORT_NUMBER = 8
-_ORDINARY = frozenset(
-    _listed(
-        "changeme default development disabled localhost password placeholder postgres production "
-        "undefined"
-    )
-)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable, a header or an option of this name holds a secret."""
-    if name.upper() in _NO_SECRETS:
-        return False
-    words = [word.lower() for word in _BETWEEN_WORDS.split(name) if word]
-    if not words or (words[-1] in _ABOUT_A_SECRET and "webhook" not in words):
-        return False
-    return not _SECRET_WORDS.isdisjoint(words) or bool(_SECRET_PARTS.search("".join(words)))
-
-
-def is_credential_header(name: str) -> bool:
-    """Headers of MCP repeat what the message says, and those of CORS grant something."""
-    return not name.lower().startswith(("mcp-", "access-control-")) and is_secret_name(name)
-
-
-def secrets_of_environment(env: Mapping[str, str]) -> Iterator[str]:
-    """Values of variables that are secrets by their name, and passwords within URLs."""
-    for name, value in env.items():
-        if "://" in value and (found := _PASSWORD_IN_URL.match(value)):
-            yield value
-            yield found[1]
-        elif is_secret_name(name) and not is_ordinary(value):
-            yield value
-
-
-def secrets_of_command(words: Sequence[str]) -> dict[str, str]:
-    """What stands behind an option with the name of a secret (`--api-key X` or `--api-key=X`), and
-    that name."""
-    found = {}
-    for word, following in pairwise((*words, "")):
-        option, assigned, value = word.partition("=")
-        if not option.startswith("-") or not is_secret_name(option):
-            continue
-        value = value if assigned else following
-        if not is_ordinary(value) and (assigned or not value.startswith("-")):
-            found[value] = option.lstrip("-")
-    return found
-
-
-def is_ordinary(value: str) -> bool:
-    """Whether it is a word or number of everyday use. To replace it everywhere hides nothing worth
-    hiding, and changes what a message says and with it the verdict."""
-    if value.isascii() and value.isalpha() and value in (value.lower(), value.upper()):
-        return len(value) < _SHORT_WORD or value.lower() in _ORDINARY
-    return len(value) < SHORTEST_SECRET or (value.isdigit() and len(value) < _SHORT_NUMBER)
-
-
-def secrets_of_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    """What to hide of the headers that are given for a server: those with the name of a secret."""
-    for name, value in headers.items():
-        if is_credential_header(name):
-            yield from (one for one in secrets_of_header(value) if not is_ordinary(one))
-
-
-def secrets_of_header(value: str) -> Iterator[str]:
-    """What to hide of a credential: the whole value, and the token behind a scheme's name."""
-    yield value
-    scheme, _, token = value.partition(" ")
-    if token and scheme.isalpha():
-        yield token
-    if scheme.lower() == "basic":
-        with contextlib.suppress(ValueError):
-            pair = base64.b64decode(token, validate=True).decode("utf-8")
-            yield pair
-            yield pair.partition(":")[2]
-
-
-def variable_of_header(name: str) -> str:
-    """The variable that stands for the value of a header wherever that must not be written."""
-    return "MCP_" + "_".join(word for word in _BETWEEN_WORDS.split(name) if word).upper()
-
 
 def _masked_credential(value: str) -> str:
     """Keep the name of the scheme, which says how the client meant to identify itself."""
@@ -298,10 +172,22 @@ def _can_travel(secret: str) -> bool:
 
 def _still_means(masked: bytes, safe: Any) -> bool:
     """Whether the masked bytes are JSON and hold no secret in another spelling."""
+    import msgspec
+
     try:
         return bool(msgspec.json.decode(masked) == safe)
     except (ValueError, RecursionError):
         return False
+
+
+def _is_json(raw: bytes) -> bool:
+    import msgspec
+
+    try:
+        msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _as_bytes(text: str) -> bytes:
@@ -315,6 +201,11 @@ def _begins_at_the_end(form: str, text: str) -> int:
     while at >= 0 and not form.startswith(text[at:]):
         at = text.find(shortest, at + 1)
     return at
+
+
+def _end_that_begins(form: str, text: str) -> int:
+    longest = min(len(form) - 1, len(text))
+    return next((n for n in range(longest, 0, -1) if form.startswith(text[-n:])), 0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -348,3 +239,59 @@ def _aligned(encoded: str, shift: int, length: int) -> str:
     first = -(-shift * 8 // 6)
     last = (shift + length) * 8 // 6
     return encoded[first:last]
+
+
+def _gathered(secrets: Iterable[str]) -> Iterator[str]:
+    """Patterns of several secrets each."""
+    together: list[str] = []
+    size = 0
+    for secret in secrets:
+        if together and size + len(secret) > _TOGETHER:
+            yield "|".join(together)
+            together, size = [], 0
+        together.append("".join(map(_spellings, secret)))
+        size += len(secret)
+    if together:
+        yield "|".join(together)
+
+
+def _compiled(pattern: str) -> _Pattern:
+    import re2  # type: ignore[import-untyped]  # it has no types
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    compiled: _Pattern = re2.compile(pattern.encode("latin-1"), options)
+    return compiled
+
+
+_NAMED_IN_HTML = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_NAMED_IN_JSON = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+_NAMED_ELSEWHERE = {" ": r"\+", "'": """'"'"'|''"""}
+"""In a form, and within the quotes of a shell and of YAML."""
+
+
+def _spellings(character: str) -> str:
+    """A pattern for a character as it is, or escaped for JSON, a URL, HTML, Markdown or a shell, or
+    for one in the other."""
+    code = ord(character)
+    raw = _as_bytes(character)
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    ways = [
+        re.escape(raw.decode("latin-1")),
+        "".join(rf"\\+u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4)),
+        rf"\\+U(?i:{code:08x})",
+        "".join(f"%(?:25)*(?i:{byte:02x})" for byte in raw),
+        f"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));",
+    ]
+    if code < 0x100:
+        ways.append(rf"\\+x{code:02x}")
+    if character in _NAMED_IN_HTML:
+        ways.append(f"&(?:amp;)*{_NAMED_IN_HTML[character]};")
+    if character in _NAMED_IN_JSON:
+        ways.append(rf"\\+{_NAMED_IN_JSON[character]}")
+    if character in _NAMED_ELSEWHERE:
+        ways.append(_NAMED_ELSEWHERE[character])
+    escaped = "" if character.isalnum() else r"\\*"
+    return f"{escaped}(?:{'|'.join(ways)})"

@@ -9,12 +9,16 @@ from __future__ import annotations
 import functools
 import re
 
+from mcptest.model.redaction import redaction
+
 _UNSAFE = (
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 # Workflow commands of CI systems: `::` at the start of a line, the others anywhere in it.
 _COMMAND = r"(?i:^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[)))"
+_LOOKED_AT = 4096
+"""Characters beyond the limit in which a secret may end that begins before it."""
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -37,20 +41,23 @@ def _escape(match: re.Match[str]) -> str:
 
 def show_lines(text: str, limit: int = 600) -> str:
     """The lines of a text, each of which is safe to look at."""
-    return "\n".join(show(line, limit) for line in text[:limit].split("\n"))
+    cut = redaction.text(text[: limit + _LOOKED_AT])[:limit]
+    return "\n".join(show(line, limit) for line in cut.split("\n"))
 
 
 def in_one_line(text: str, limit: int = 200) -> str:
     """The lines of a text as parts of one that is safe to look at."""
-    parts = (line.strip() for line in text[: 4 * limit].split("\n"))
+    cut = redaction.text(text[: 4 * limit + _LOOKED_AT])[: 4 * limit]
+    parts = (line.strip() for line in cut.split("\n"))
     return show("; ".join(filter(None, parts)), limit)
 
 
 def show(text: str | bytes, limit: int = 200) -> str:
     """One line that is safe in a terminal, a CI log or a message, cut to `limit` characters."""
     if isinstance(text, bytes):
-        text = text[: limit * 4 + 4].decode("utf-8", "backslashreplace")
-    cut = text[: limit + 1]
+        text = text[: limit * 4 + _LOOKED_AT].decode("utf-8", "backslashreplace")
+    # Masked before it is cut: half a secret would not be recognised.
+    cut = redaction.text(text[: limit + _LOOKED_AT])[: limit + 1]
     safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(_escape, cut)
     if "::" in safe or "##" in safe:
         safe = re.sub(_COMMAND, r"\g<0>\\", safe)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mcptest.model.errors import McptestError, UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.results import RunReport
 from mcptest.transport.files import is_special, open_special, replace_file, write_whole
 from mcptest.transport.input_file import read_bounded, read_input
@@ -128,8 +129,9 @@ def append_to_step_summary(text: str) -> list[str]:
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         descriptor = open_special(path) if is_special(path) else os.open(path, flags, 0o666)
+        content = redaction.document(text.encode("utf-8", "backslashreplace"))
         try:
-            write_whole(descriptor, text.encode("utf-8", "backslashreplace") + b"\n")
+            write_whole(descriptor, content + b"\n")
         finally:
             os.close(descriptor)
     except UsageError as error:

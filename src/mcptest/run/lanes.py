@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from mcptest.model.errors import McptestError, PeerError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.results import TestResult
 from mcptest.model.scorecard import Scorecard
 from mcptest.model.show import show
@@ -63,7 +63,7 @@ def _judged(
         return
     with fixture_copy(how.fixture) as fixture:
         server = server_of_suite(lanes.server, how.choice, fixture)
-        mask = Masker(server.target.secrets).text
+        mask = redaction.text
         try:
             yield from _results(block, lanes, how, server, tell)
         except McptestError as error:
@@ -94,7 +94,7 @@ def _results(
     judged = judge_block(block, order, tell, before=how.scorecards.get(lanes.file))
     label = ""
     if server is not None:
-        label = show(Masker(server.target.secrets).text(server.target.label), 120)
+        label = show(redaction.text(server.target.label), 120)
     places = {test.name: test.place for test in block.tests or ()}
     for judgement in judged.judgements:
         for result in results_of_judgement(judgement, block.place, server=label):
@@ -106,7 +106,7 @@ def _results(
 
 
 def _order(block: ComplianceBlock, lanes: Lanes, how: LaneSettings, server: SuiteServer) -> Order:
-    masker = Masker(server.target.secrets)
+    masker = redaction.masker
     return Order(
         target=server.target,
         revision=block.spec_version or server.revision,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mcptest.model.errors import McptestError, PeerError, UsageError
-from mcptest.model.masking import Masker
 from mcptest.model.property import PropertyReport
+from mcptest.model.redaction import redaction
 from mcptest.model.results import TestResult
 from mcptest.peer.connection import Stopped
 from mcptest.run.lanes import LaneSettings, fixture_copy
@@ -64,7 +64,7 @@ def _reports(block: PropertiesBlock, lanes: Lanes, how: LaneSettings) -> Iterato
             for file in block.replay:
                 yield replay_example(order, read_example(Path(lanes.file).parent / file))
         except McptestError as error:
-            raise error.masked(Masker(server.target.secrets).text) from None
+            raise error.masked(redaction.text) from None
 
 
 def _order(block: PropertiesBlock, how: LaneSettings, server: SuiteServer) -> PropertyOrder:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from types import TracebackType
 
 from mcptest.model.errors import UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.results import Status
 from mcptest.peer.pending import encode
 from mcptest.run.selection import identity
@@ -105,4 +106,4 @@ def _failed(test: str) -> dict[str, str]:
 
 
 def _lines(entries: Iterable[dict[str, str]]) -> bytes:
-    return b"".join(encode(entry) + b"\n" for entry in entries)
+    return redaction.document(b"".join(encode(entry) + b"\n" for entry in entries))

@@ -226,7 +226,7 @@ class _Variables:
         name, default = match.group(1), match.group(2)
         value = os.environ.get(name)
         if value is not None:
-            from mcptest.model.masking import secrets_of_environment
+            from mcptest.model.secrets import secrets_of_environment
 
             self.used.extend(secrets_of_environment({name: value}))
             return value

@@ -15,6 +15,7 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.events import Event, RecordingSummary
 from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision
 from mcptest.peer.client import Client
 from mcptest.run.tour import NO_WISHES, Wishes, tour
@@ -112,7 +113,7 @@ def _problem_of(recorder: Recorder) -> str:
 
 
 def masker_for(target: Target) -> Masker:
-    return Masker(target.secrets)
+    return redaction.masker
 
 
 def recorder_for(target: Target, path: Path, form: Form) -> Recorder:

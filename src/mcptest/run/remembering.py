@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from mcptest.model.errors import McptestError
+from mcptest.model.redaction import redaction
 from mcptest.run.head_start import first_with_a_server
 from mcptest.run.same_run import FIXTURE, Remembered, folder_of_memory, key_of, place_in, this_run
 from mcptest.run.settings import Settings
@@ -46,7 +47,8 @@ def _first_command(tests: Sequence[Test], settings: Settings) -> tuple[str, ...]
     plain = not (target.env or target.cwd is not None or target.clean_env)
     if target.way != "stdio" or not plain or understood.secrets:
         return ()
-    return () if any("\0" in word for word in target.command) else target.command
+    unfit = any("\0" in word or redaction.text(word) != word for word in target.command)
+    return () if unfit else target.command
 
 
 def _write(folder: str, key: str, content: bytes) -> None:

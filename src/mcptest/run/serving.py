@@ -12,6 +12,7 @@ from mcptest.model.capture import AnyRecord, Exited, Frame, Stderr, TransportNam
 from mcptest.model.deadline import Deadline
 from mcptest.model.masking import Masker
 from mcptest.model.message import id_key
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision
 from mcptest.peer.answers import NO_ANSWERS, Answers
 from mcptest.peer.client import Client
@@ -213,4 +214,5 @@ def serve(
 
 def masker_for(target: Target, secrets: Collection[str]) -> Masker:
     """Hides what the environment or a configuration gave and what the headers carry."""
-    return Masker([*secrets, *target.secrets])
+    redaction.learn(lambda: (*secrets, *target.secrets))
+    return redaction.masker

@@ -16,6 +16,7 @@ from threading import Event
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.run.disk import LARGEST_FILE
 from mcptest.suite.snapshots_names import FOLDER, MANY, SUFFIX
@@ -223,7 +224,7 @@ def _replace(folder: int, name: str, content: bytes) -> None:
     descriptor = os.open(unfinished, flags, 0o666, dir_fd=folder)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - as above
-            file.write(content)
+            file.write(redaction.document(content))
             file.flush()
             os.fsync(descriptor)
         os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -97,6 +97,6 @@ def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
 def _secrets(used: Mapping[str, str], headers: Mapping[str, str]) -> frozenset[str]:
     if not used and not headers:
         return frozenset()
-    from mcptest.model.masking import secrets_of_environment, secrets_of_headers
+    from mcptest.model.secrets import secrets_of_environment, secrets_of_headers
 
     return frozenset((*secrets_of_environment(used), *secrets_of_headers(headers)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision, parse_revision
 from mcptest.model.show import show
 from mcptest.model.verdict import Severity
@@ -45,7 +45,7 @@ class Player:
         named = Server.of(server)
         wanted = None if named.revision in {None, "auto"} else parse_revision(str(named.revision))
         self._allowed = tuple(allow_tools)
-        self._masker = Masker(named.target.secrets)
+        self._masker = redaction.masker
         self._stage = Stage(
             Whom(target=named.target, revision=wanted, timeout=timeout, startup=named.timeout)
         )

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all.
+"""Files that are there whole or not at all, and hold no secret.
 
 Paths may be texts: every run writes one of these files, and most runs need no pathlib.
 """
@@ -12,6 +12,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from mcptest.model.errors import UsageError
+from mcptest.model.redaction import redaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,7 @@ _claimed: dict[str, int] = {}
 
 def replace_file(path: str | Path, content: bytes) -> None:
     """Write a file through a temporary one beside it, so that nobody ever sees half of it."""
+    content = redaction.document(content)
     try:
         if is_special(path):
             descriptor = open_special(path)

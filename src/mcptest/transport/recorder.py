@@ -29,6 +29,8 @@ from mcptest.model.capture import (
 from mcptest.model.errors import McptestError, UsageError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.masking import Masker
+from mcptest.model.record_masking import mask_record
+from mcptest.model.redaction import redaction
 from mcptest.transport.files import is_special, open_special, write_whole
 from mcptest.wire.capture_codec import encode_records
 
@@ -57,7 +59,7 @@ class Recorder:
         """Leave an older capture of this name alone, whatever happened in this session."""
         self.error: OSError | None = None
         """Set when the file could not be written any more; what was written stays good."""
-        self._masker = masker or Masker()
+        self._given_masker = masker
         self._room = limits.capture_bytes
         self._gathered: list[AnyRecord] = []
         self._gathered_bytes = 0
@@ -131,8 +133,9 @@ class Recorder:
             self.error = error
 
     def _lines_that_fit(self, gathered: list[AnyRecord]) -> list[bytes]:
-        if not all(type(record) is Frame for record in gathered) or not self._masker.idle:
-            gathered = [self._masker.record(self._timed(record)) for record in gathered]
+        masker = self._given_masker or redaction.masker
+        if not all(type(record) is Frame for record in gathered) or not masker.idle:
+            gathered = [mask_record(self._timed(record), masker) for record in gathered]
         self._last_t = gathered[-1].t or self._last_t
         lines = encode_records(gathered)
         size = sum(map(len, lines))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
+from mcptest.model.redaction import redaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,9 @@ class Target(msgspec.Struct, frozen=True):
     referenced: tuple[str, ...] = ()
     """Secrets of our environment that a configuration put into the command or URL."""
 
+    def __post_init__(self) -> None:
+        redaction.learn(self._given_secrets)
+
     @property
     def peer(self) -> str:
         return shlex.join(self.command) if self.way == "stdio" else self.url
@@ -44,17 +48,26 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Values that must not be written anywhere."""
-        from mcptest.model.masking import (
+        if self.way != "stdio" or self.clean_env:
+            return self._given_secrets()
+        from mcptest.model.secrets import secrets_of_environment
+
+        inherited = {**os.environ, **self.env}
+        return (*secrets_of_environment(inherited), *self._given_secrets())
+
+    def _given_secrets(self) -> tuple[str, ...]:
+        from mcptest.model.secrets import (
             secrets_of_command,
             secrets_of_environment,
             secrets_of_headers,
+            secrets_of_url,
         )
 
-        inherited = {} if self.way != "stdio" or self.clean_env else os.environ
         return (
-            *secrets_of_environment({**inherited, **self.env}),
+            *secrets_of_environment(self.env),
             *secrets_of_headers(self.headers),
             *secrets_of_command(self.command),
+            *secrets_of_url(self.url),
             *self.referenced,
         )
 

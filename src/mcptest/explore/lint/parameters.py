@@ -22,7 +22,7 @@ from mcptest.explore.lint.words import (
     plain,
     words_of,
 )
-from mcptest.model.masking import is_secret_name
+from mcptest.model.secrets import is_secret_name
 
 _SAYS_THE_TYPE = frozenset(
     {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$dynamicRef", "if", "not"}

@@ -16,7 +16,7 @@ import msgspec
 from mcptest.model.capture import TransportName
 from mcptest.model.deadline import Deadline, now
 from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Era, Revision
 from mcptest.peer.client import Client
 from mcptest.run.compliance.conversation import Asked, Conversation
@@ -60,7 +60,7 @@ class Site:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.masker = Masker(order.target.secrets)
+        self.masker = redaction.masker
         self.revision: Revision = order.revision or Revision.V2026_07_28
         self.reason = ""
         """Why that revision, once the server was met."""

@@ -16,8 +16,10 @@ from mcptest.clients.scenario import Scenario, offered_revisions
 from mcptest.model.capture import AnyRecord
 from mcptest.model.conformance import CheckResult, Ended, ScenarioResult
 from mcptest.model.errors import McptestError, PeerError
-from mcptest.model.masking import Masker, secrets_of_environment
+from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision
+from mcptest.model.secrets import secrets_of_command, secrets_of_environment
 from mcptest.model.verdict import Side
 from mcptest.peer.scripted.loop import Loop
 from mcptest.peer.scripted.performance import Performance
@@ -98,7 +100,8 @@ def _play_http(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
     loop, script = Loop(), order.scenario.make()
     if order.capture is None:
         return _play_on_site(order, Performance(script, Tape(), loop), should_stop)
-    masker = ScenarioMasker(script, _secrets(order))
+    redaction.learn(lambda: _secrets(order))
+    masker = ScenarioMasker(script, redaction.secrets)
     with Recorder(order.capture, masker=masker, limits=CAPTURE_LIMITS) as recorder:
         tape = Tape(flushed_soon(recorder, loop))
         played = _play_on_site(order, Performance(script, tape, loop), should_stop)
@@ -217,7 +220,7 @@ def _environment(order: ClientOrder, context: Mapping[str, Any]) -> dict[str, st
 
 
 def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
-    client, masker = played.client, _masker(order)
+    client, masker = played.client, redaction.masker
     said = {
         "stdout": masker.cut_text(client.stdout.text()),
         "stderr": masker.cut_text(client.stderr.text()),
@@ -257,11 +260,8 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
 
 def _secrets(order: ClientOrder) -> Iterator[str]:
     inherited = {} if order.clean_env else os.environ
-    return secrets_of_environment({**inherited, **order.env})
-
-
-def _masker(order: ClientOrder) -> Masker:
-    return Masker(_secrets(order))
+    yield from secrets_of_environment({**inherited, **order.env})
+    yield from secrets_of_command(order.command)
 
 
 def _masked(row: CheckResult, masker: Masker) -> CheckResult:

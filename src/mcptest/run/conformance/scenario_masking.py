@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from urllib.parse import unquote_plus
 
 from mcptest.model.capture import Headers
-from mcptest.model.masking import Masker, is_credential_header
+from mcptest.model.masking import Masker
+from mcptest.model.secrets import is_credential_header
 from mcptest.peer.scripted.script import Script
 
 

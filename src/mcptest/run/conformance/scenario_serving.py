@@ -19,6 +19,7 @@ from mcptest.clients.scenario import Scenario, offered_revisions
 from mcptest.model.capture import AnyRecord, TransportName
 from mcptest.model.conformance import CheckResult, ScenarioResult
 from mcptest.model.errors import McptestError, UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Revision, revision_of_wire
 from mcptest.model.verdict import Side
 from mcptest.peer.scripted.loop import Loop
@@ -173,7 +174,7 @@ def _opened(
 def _recorder(capture: Path | None, script: Script) -> Recorder | None:
     if capture is None:
         return None
-    masker = ScenarioMasker(script)
+    masker = ScenarioMasker(script, redaction.secrets)
     recorder = Recorder(_free_place(capture), masker=masker, limits=CAPTURE_LIMITS)
     recorder.kept = True  # that it was launched at all is worth keeping
     return recorder

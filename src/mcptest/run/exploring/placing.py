@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from mcptest.model.errors import UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.suite.written import (
     SCHEMA_FILE,
@@ -51,7 +52,7 @@ def place_starters(
     _make(folder)
     names, titles, placed = FileNames(), _Titles(), []
     for starter in starters:
-        file = names.name_for(starter.subject, _PREFIXES[starter.kind])
+        file = names.name_for(redaction.text(starter.subject), _PREFIXES[starter.kind])
         one = _place(folder, file, starter, server, titles.title_of(starter), overwrite)
         placed.append(one)
         tell(one)
@@ -70,7 +71,9 @@ def _make(folder: Path) -> None:
 def _place(
     folder: Path, file: str, starter: Starter, server: WrittenServer, title: str, overwrite: bool
 ) -> Placed:
-    subject = show(starter.subject, 120)
+    subject = show(redaction.text(starter.subject), 120)
+    if redaction.text(starter.subject) != starter.subject:
+        return Placed(subject, file, "left out", "a secret is in its name")
     try:
         text = starter_yaml(starter, server, title)
     except UnwritableError as error:
@@ -88,6 +91,7 @@ def _place(
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:
     """Write a whole file, never through a link; False when one is there and stays."""
+    content = redaction.document(content)
     try:
         descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
         try:

@@ -15,8 +15,8 @@ import msgspec
 from mcptest.model.capture import AnyRecord, Frame, Stderr, TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.masking import Masker
 from mcptest.model.message import json_type
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.answers import Answers
@@ -104,7 +104,7 @@ class Subject:
     ) -> None:
         """`answers` None: a client that is equipped for everything. `captures`: a folder."""
         self.target = target
-        self.masker = Masker(target.secrets)
+        self.masker = redaction.masker
         self.timeout = timeout
         self.restarts = 0
         self.sessions = 0

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.model.masking import (
-    Masker,
+from mcptest.model.masking import Masker
+from mcptest.model.secrets import (
     is_credential_header,
     secrets_of_command,
     secrets_of_environment,
+    secrets_of_url,
     variable_of_header,
 )
 from mcptest.suite.written import WrittenServer
@@ -50,7 +51,8 @@ def written_server(
 
 def _would_tell(target: Target) -> bool:
     words = (*target.command, target.url, target.cwd or "")
-    masker = Masker((*target.referenced, *secrets_of_command(target.command)))
+    found = secrets_of_command(target.command) | secrets_of_url(target.url)
+    masker = Masker((*target.referenced, *found))
     return any(masker.text(word) != word for word in words)
 
 

@@ -18,7 +18,7 @@ from typing import IO
 
 from mcptest.model.deadline import Deadline
 from mcptest.model.fleet import Found, Kept
-from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.run.fleet.frames import Finished, Frame, Lines, encoded
 from mcptest.run.fleet.order import ServerOrder
@@ -153,7 +153,7 @@ class Child:
         said = self._trouble or f"the process that judged it {self._end_in_words()}"
         tail = b"".join(self._stderr)[-_STDERR_KEPT:].decode("utf-8", "backslashreplace")
         last = tail.strip().rpartition("\n")[2]
-        mask = Masker(self.order.target.secrets).cut_text
+        mask = redaction.masker.cut_text
         return Found(
             self.order.name,
             kept=Kept.LOST,

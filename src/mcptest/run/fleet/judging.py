@@ -17,6 +17,7 @@ from mcptest.model.compliance_events import Event, RuleJudged
 from mcptest.model.errors import McptestError, PeerError
 from mcptest.model.fleet import Found, Kept, OfferedNames
 from mcptest.model.masking import Masker
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import parse_revision
 from mcptest.peer.connection import Stopped
 from mcptest.run.compliance.judging import judge_server
@@ -36,7 +37,7 @@ def judge_one(order: ServerOrder, tell: Tell) -> Found:
     begun = time.monotonic()
     limit = _Limit(begun + order.limit)
     found = Found(order.name)
-    masker = Masker(order.target.secrets)
+    masker = redaction.masker
     try:
         found = replace(found, compliance=_judged(order, tell, limit.is_over))
         found = _audited(order, found, tell, limit.is_over)

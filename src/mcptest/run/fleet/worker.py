@@ -45,9 +45,9 @@ def _found(order: ServerOrder, tell: Callable[[str], None]) -> Found:
         return judge_one(order, tell)
     except Exception as error:  # noqa: BLE001 - a defect of ours costs one server, and is said
         said = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
-        from mcptest.model.masking import Masker
+        from mcptest.model.redaction import redaction
 
-        mask = Masker(order.target.secrets).cut_text
+        mask = redaction.masker.cut_text
         return Found(order.name, kept=Kept.LOST, reason=mask(said))
 
 

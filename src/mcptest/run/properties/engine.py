@@ -14,8 +14,8 @@ from mcptest import __version__
 from mcptest.explore.audit import input_for
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
-from mcptest.model.masking import Masker
 from mcptest.model.property import PropertyReport
+from mcptest.model.redaction import redaction
 from mcptest.model.revision import revision_of_wire
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
@@ -80,7 +80,7 @@ class _Run:
         facts = self.stage.facts
         assert facts is not None  # the server was met
         order, done = self.order, self.done
-        mask = Masker(order.target.secrets).text
+        mask = redaction.text
         return PropertyReport(
             server=mask(order.target.label),
             server_name=show(str(facts.info.get("name") or ""), 120),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from mcptest.model.errors import PeerError
-from mcptest.model.masking import Masker
 from mcptest.model.property import PropertyResult
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
 from mcptest.run.properties.catalogue import PROPERTIES, Ground
@@ -92,7 +92,7 @@ class OneAfterTheOther:
             self._tried += 1
             return result
         except PeerError as error:
-            mask = Masker(self.order.target.secrets).text
+            mask = redaction.text
             self.lost = show(mask(error.message.partition("\n")[0]), 300)
             why = f"the server did not come back: {mask(error.message)}"
             return msgspec.structs.replace(run.so_far(), ended_early=show(why, 300))

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from mcptest.explore.property.steps import Ask
-from mcptest.model.masking import Masker
 from mcptest.model.property import Counterexample, PropertyResult
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.model.verdict import Severity
 from mcptest.peer.connection import Stopped
@@ -61,7 +61,7 @@ class PropertyRun:
         self.stage = stage
         self.order = order
         self._examples = examples
-        self._masker = Masker(order.target.secrets)
+        self._masker = redaction.masker
         self._begun = time.monotonic()
         self._trial: Trial | None = None
         self._found: list[Counterexample] = []

@@ -1,0 +1,88 @@
+"""The secrets that this process was given, for whoever writes something.
+
+There is one set of them for the process. Whatever gives us a secret tells so here: our environment,
+our command line (`cli/app.py`) and each server (`transport/target.py`). Whatever writes asks here:
+the recorder, our own streams (`cli/streams.py`) and everything that writes a file
+(`transport/files.py`). So neither a new command nor a new report has to remember it.
+
+Imports next to nothing: what the secrets are is found out when something is written.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock  # as `threading.Lock`, without the rest of it
+
+TYPE_CHECKING = False  # as in `typing`, which is not imported before the first server is started
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mcptest.model.masking import Masker
+
+    Source = Callable[[], Iterable[str]]
+
+
+class Redaction:
+    """Gathers secrets, and masks what is written."""
+
+    def __init__(self) -> None:
+        self._sources: list[Source] = []
+        self._secrets: set[str] = set()
+        self._masker: Masker | None = None
+        self._lock = allocate_lock()
+
+    def learn(self, source: Source) -> None:
+        """Tell where secrets come from. It is asked before anything else is written."""
+        self._sources.append(source)
+
+    def forget(self) -> None:
+        """Begin anew, as a process of its own would."""
+        self._sources, self._secrets, self._masker = [], set(), None
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Everything that is known by now."""
+        if self._sources:
+            with self._lock:
+                self._ask()
+        return frozenset(self._secrets)
+
+    def _ask(self) -> None:
+        sources = self._sources.copy()
+        found = {secret for source in sources for secret in source()}
+        if not found <= self._secrets:
+            self._secrets = self._secrets | found
+            self._masker = None
+        del self._sources[: len(sources)]  # not before: other threads write meanwhile
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to hide."""
+        if self._sources:
+            with self._lock:
+                self._ask()
+        return not self._secrets
+
+    @property
+    def masker(self) -> Masker:
+        """Hides everything that is known by now."""
+        masker = self._masker
+        if masker is not None and not self._sources:
+            return masker
+        from mcptest.model.masking import Masker
+
+        with self._lock:
+            self._ask()
+            self._masker = self._masker or Masker(self._secrets)
+            return self._masker
+
+    def text(self, value: str) -> str:
+        """A text as it may be shown."""
+        return value if self.idle else self.masker.text(value)
+
+    def document(self, content: bytes) -> bytes:
+        """The content of a file as it may be written."""
+        return content if self.idle else self.masker.document(content)
+
+
+redaction = Redaction()
+"""There is one process, so there is one of these."""
