@@ -13,6 +13,7 @@ from mcptest.agents.allowed import AllowedServer
 from mcptest.agents.child import Child, Children
 from mcptest.agents.workplace import REPORT, Workplace, environment_for, interpreter
 from mcptest.model.errors import ExitCode
+from mcptest.model.redaction import redaction
 from mcptest.model.show import show
 from mcptest.peer.demo import versions
 from mcptest.peer.demo.call import Call, failure
@@ -156,7 +157,8 @@ def told(call: Call, text: str, value: Obj) -> Obj:
 
     The data is there once more as text, for clients that don't know it, as the specification asks.
     """
-    result: Obj = {"content": [{"type": "text", "text": text}]}
+    value = redaction.value(value)
+    result: Obj = {"content": [{"type": "text", "text": redaction.text(text)}]}
     if call.knows(versions.V2025_06_18):
         again = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         result["content"].append({"type": "text", "text": again})

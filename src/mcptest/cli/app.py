@@ -161,9 +161,9 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _secrets_given(argv: Sequence[str]) -> Iterable[str]:
-    from mcptest.model.secrets import secrets_of_command, secrets_of_environment
+    from mcptest.model.secrets import inherited_secrets, secrets_of_command
 
-    return (*secrets_of_command(argv), *secrets_of_environment(os.environ))
+    return (*secrets_of_command(argv), *inherited_secrets(os.environ))
 
 
 def _run(argv: Sequence[str]) -> int:

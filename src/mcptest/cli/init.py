@@ -17,6 +17,7 @@ from mcptest.cli.explored import Explored, add_fixture_option, exploring
 from mcptest.cli.options import add_common_options, add_server_options, duration
 from mcptest.explore.audit import NO_STRUCTURED_CONTENT
 from mcptest.model.errors import ExitCode, McptestError, UsageError
+from mcptest.model.secrets import is_credential_header
 from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS
 
@@ -116,8 +117,9 @@ def _keep_answers(arguments: argparse.Namespace, target: Target, server: Written
 
     # Only servers that the tests start see it: what the suite calls ${NAME} has its value here.
     started = target.way == "stdio"
-    values = [target.env[name] for name in server.needs] if started else target.headers.values()
-    os.environ.update(dict(zip(server.needs, values, strict=True)))
+    if server.needs:
+        values = [target.env[name] for name in server.needs] if started else _credentials(target)
+        os.environ.update(dict(zip(server.needs, values, strict=True)))
     options = [f"--timeout={arguments.timeout}", *(["--quiet"] if arguments.quiet else [])]
     options += [f"--fixture={arguments.fixture}"] if arguments.fixture else []
     command: tuple[str, ...] = ()
@@ -128,6 +130,10 @@ def _keep_answers(arguments: argparse.Namespace, target: Target, server: Written
         options += [] if started else [f"--server={target.url}"]
         command = target.command if started else ()
     return keep_first_answers(arguments.folder, options, command)
+
+
+def _credentials(target: Target) -> list[str]:
+    return [value for name, value in target.headers.items() if is_credential_header(name)]
 
 
 def _called(arguments: argparse.Namespace, explored: Explored) -> AuditReport:

@@ -113,7 +113,7 @@ class Masker:
             value = msgspec.json.decode(raw)
         except (ValueError, RecursionError):
             return masked
-        safe = self._value(value)
+        safe = self.value(value)
         if _still_means(masked, safe):
             return masked
         return msgspec.json.encode(safe)
@@ -133,14 +133,14 @@ class Masker:
         kept = line.rstrip(b"\r\n")
         return self.message(kept) + line[len(kept) :]
 
-    def _value(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:
         """Mask inside strings, and long numbers; a short one is more likely an id than a secret."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self._value(item) for item in value]
+            return [self.value(item) for item in value]
         if isinstance(value, dict):
-            return {self.text(key): self._value(item) for key, item in value.items()}
+            return {self.text(key): self.value(item) for key, item in value.items()}
         if type(value) is int and abs(value) >= _LONG_NUMBER:
             text = str(value)
             return value if self.text(text) == text else MASK

@@ -15,6 +15,7 @@ from _thread import allocate_lock  # as `threading.Lock`, without the rest of it
 TYPE_CHECKING = False  # as in `typing`, which is not imported before the first server is started
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Any
 
     from mcptest.model.masking import Masker
 
@@ -78,6 +79,10 @@ class Redaction:
     def text(self, value: str) -> str:
         """A text as it may be shown."""
         return value if self.idle else self.masker.text(value)
+
+    def value(self, value: Any) -> Any:
+        """JSON as it may be told."""
+        return value if self.idle else self.masker.value(value)
 
     def document(self, content: bytes) -> bytes:
         """The content of a file as it may be written."""

@@ -8,6 +8,7 @@ replaced by `model/masking.py`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -63,6 +64,7 @@ _ORDINARY = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=1024)
 def is_secret_name(name: str) -> bool:
     """Whether a variable, a header or an option of this name holds a secret."""
     if name.upper() in _NO_SECRETS:
@@ -87,6 +89,16 @@ def secrets_of_environment(env: Mapping[str, str]) -> Iterator[str]:
         elif is_secret_name(name) and not is_ordinary(value):
             yield value
             yield from _parts_of(value)
+
+
+def inherited_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The same for our own environment, which is asked for again and again."""
+    return _inherited_secrets(frozenset(env.items()))
+
+
+@functools.lru_cache(maxsize=4)
+def _inherited_secrets(variables: frozenset[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(secrets_of_environment(dict(variables)))
 
 
 def _parts_of(value: str) -> Iterator[str]:

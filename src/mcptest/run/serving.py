@@ -214,5 +214,5 @@ def serve(
 
 def masker_for(target: Target, secrets: Collection[str]) -> Masker:
     """Hides what the environment or a configuration gave and what the headers carry."""
-    redaction.learn(lambda: (*secrets, *target.secrets))
+    redaction.learn(lambda: secrets)
     return redaction.masker

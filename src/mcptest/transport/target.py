@@ -39,7 +39,7 @@ class Target(msgspec.Struct, frozen=True):
     """Secrets of our environment that a configuration put into the command or URL."""
 
     def __post_init__(self) -> None:
-        redaction.learn(self._given_secrets)
+        redaction.learn(self._secrets_around)
 
     @property
     def peer(self) -> str:
@@ -50,10 +50,13 @@ class Target(msgspec.Struct, frozen=True):
         """Values that must not be written anywhere."""
         if self.way != "stdio" or self.clean_env:
             return self._given_secrets()
-        from mcptest.model.secrets import secrets_of_environment
+        return self._secrets_around()
 
-        inherited = {**os.environ, **self.env}
-        return (*secrets_of_environment(inherited), *self._given_secrets())
+    def _secrets_around(self) -> tuple[str, ...]:
+        """Also those of ours that the server may know from elsewhere."""
+        from mcptest.model.secrets import inherited_secrets
+
+        return (*inherited_secrets(os.environ), *self._given_secrets())
 
     def _given_secrets(self) -> tuple[str, ...]:
         from mcptest.model.secrets import (
