@@ -18,6 +18,7 @@ from mcptest.model.secrets import (
     secrets_of_command,
     secrets_of_environment,
     secrets_of_headers,
+    variable_of,
     variable_of_header,
 )
 
@@ -68,8 +69,8 @@ def _variables(arguments: argparse.Namespace) -> dict[str, str]:
         if is_credential_header(name):
             found |= dict.fromkeys(secrets_of_headers({name: value}), variable_of_header(name))
     command = given.get("server_command") or _split(given.get("server") or "")
-    for secret, option in secrets_of_command(command).items():
-        found.setdefault(secret, option.replace("-", "_").upper())
+    for secret, name in secrets_of_command(command).items():
+        found.setdefault(secret, variable_of(name))
     known = _variables_of_the_caller(found)
     named = {secret: known.get(secret, name) for secret, name in found.items()}
     return dict(sorted(named.items(), key=lambda pair: (pair[0] not in known, -len(pair[0]))))

@@ -190,7 +190,7 @@ def _from_server(
         mask = subject.masker.text
         peer = mask(explored.target.label)
         troubles = subject.notes
-    surface = surface_of_offer(offer, subject.masker)
+    surface = surface_of_offer(offer)
     return LintReport(
         server=str(info.get("name", "")) or peer,
         server_version=str(info.get("version", "")),
@@ -288,8 +288,7 @@ def _repeat(arguments: argparse.Namespace) -> str:
     strict += ["--profile", arguments.profile] if arguments.profile != OWN_PROFILE else []
     if arguments.tools:
         return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
-    mask = redaction.text
-    return mask(repeat_command(arguments, *strict))
+    return redaction.text(repeat_command(arguments, *strict))
 
 
 def _is_empty(report: LintReport) -> bool:

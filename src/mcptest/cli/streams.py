@@ -22,6 +22,8 @@ class MaskedStream:
         self._stream = stream
         self._held = ""
         """The end of what was written, as long as it may be the beginning of a secret."""
+        self._flushed = ""
+        """What had to be shown of such a beginning: too little to tell anything."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -35,10 +37,14 @@ class MaskedStream:
         if redaction.idle:
             return self._stream.write(text)
         masker = redaction.masker
-        whole = masker.text(self._held + text)
+        whole = masker.text(self._flushed + self._held + text)
+        fresh = whole.removeprefix(self._flushed)
         unfinished = masker.unfinished(whole)
-        self._held = whole[len(whole) - unfinished :]
-        self._stream.write(whole[: len(whole) - unfinished])
+        if unfinished <= len(fresh):
+            self._flushed = ""
+        held = min(unfinished, len(fresh))
+        self._held = fresh[len(fresh) - held :]
+        self._stream.write(fresh[: len(fresh) - held])
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -47,7 +53,8 @@ class MaskedStream:
 
     def flush(self) -> None:
         """Whoever looks sees it all, but for what looks like half a secret."""
-        if self._held and not redaction.masker.is_telling(self._held):
+        if self._held and not redaction.masker.is_telling(self._flushed + self._held):
+            self._flushed += self._held
             self.release()
         self._stream.flush()
 

@@ -47,7 +47,7 @@ _NO_SECRETS = frozenset(
     _listed("PWD DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION MAX_TOKENS SESSION_MANAGER")
 )
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:([^/?#\s\"'<>]*)@)?[^\s\"'<>]*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:([^/?#\s\"']*)@)?[^\s\"']*")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&;#]+)")
 _NAMED_VALUE = re.compile(r"(?s)-{0,2}([A-Za-z_][\w.-]*)(?:=|:\s+)(.+)")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
@@ -223,4 +223,10 @@ def secrets_of_header(value: str) -> Iterator[str]:
 
 def variable_of_header(name: str) -> str:
     """The variable that stands for the value of a header wherever that must not be written."""
-    return "MCP_" + "_".join(word for word in _BETWEEN_WORDS.split(name) if word).upper()
+    return f"MCP_{variable_of(name)}"
+
+
+def variable_of(name: str) -> str:
+    """A variable that stands for the secret of this name."""
+    variable = "_".join(word for word in _BETWEEN_WORDS.split(name) if word).upper()
+    return f"_{variable}" if variable[:1].isdigit() else variable

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcptest.model.errors import McptestError, UsageError
+from mcptest.model.redaction import redaction
 from mcptest.model.results import Status, TestResult
 from mcptest.model.show import show
 from mcptest.pytest_plugin import McptestWarning, words
@@ -89,7 +90,7 @@ class _SuiteItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, McptestError):
-            return excinfo.value.message  # meant for people as it is
+            return redaction.text(excinfo.value.message)  # meant for people as it is
         if not isinstance(excinfo.value, SuiteTestFailed):
             return super().repr_failure(excinfo, style)
         return told(

@@ -11,6 +11,7 @@ from _pytest._code.code import (
     ReprTraceback,
 )
 
+from mcptest.model.redaction import redaction
 from mcptest.model.results import TestResult
 from mcptest.model.show import show
 from mcptest.report.evidence import BRIEF, FULL, detail_lines, proof_lines
@@ -39,8 +40,8 @@ def told(
     """
     results = () if brief else failed.results
     lines = [line for result in results for line in _lines(result, failed.named, full)]
-    entry = ReprEntryNative([f"{text}\n" for text in lines])
-    reason = " ".join(" ".join(detail_lines(failed.results[0], BRIEF)).split())
+    entry = ReprEntryNative([f"{redaction.text(text)}\n" for text in lines])
+    reason = redaction.text(" ".join(" ".join(detail_lines(failed.results[0], BRIEF)).split()))
     return ReprExceptionInfo(
         reprcrash=ReprFileLocation(path, line, reason[:_REASON]),
         reprtraceback=ReprTraceback([entry], None, style="native"),

@@ -31,7 +31,7 @@ class Alone:
         if outcome.reply is not None:
             self.pace.waited(outcome.duration_ms / 1000)
             self.subject.remark(outcome.reply, f"tools/call {self._tool}")
-        mask = self.subject.masker
+        mask = self.subject.given
         finding = judged_call(outcome.kind, outcome.detail, outcome.reply, arguments, mask)
         if finding.verdict is Verdict.PASSED:
             aftermath = self.subject.aftermath(self._timeout)

@@ -151,7 +151,7 @@ class SliceFuzzer:
         arguments = self._inputs.arguments(number)
         kind, detail = judged_reply(reply)
         self._subject.remark(reply, f"tools/call {self._tool}")
-        finding = judged_call(kind, detail, reply, arguments, self._subject.masker)
+        finding = judged_call(kind, detail, reply, arguments, self._subject.given)
         if finding.verdict is not Verdict.PASSED and finding.signature not in self._known:
             self._unproven.append(number)
         self._take(number, finding)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcptest.explore.audit import input_for
 from mcptest.explore.lint.called import TRIALS, Called
 from mcptest.explore.lint.surface import Surface, surface_of
-from mcptest.model.masking import Masker
 from mcptest.peer.connection import Stopped
 from mcptest.run.exploring.outcome import Outcome
 from mcptest.run.exploring.safety import is_safe
 from mcptest.run.exploring.subject import Offer, Subject
 
 
-def surface_of_offer(offer: Offer, masker: Masker) -> Surface:
-    """What is offered, without secrets of the caller that the server repeats."""
+def surface_of_offer(offer: Offer) -> Surface:
     lists = (offer.tools, offer.prompts, offer.resources, offer.templates)
-    return surface_of(*(_masked(items, masker) for items in lists))
-
-
-def _masked(items: tuple[Any, ...], masker: Masker) -> list[Any]:
-    text = json.dumps(items)
-    masked = masker.text(text)
-    return list(items) if masked == text else list(json.loads(masked))
+    return surface_of(*map(list, lists))
 
 
 def called_tools(

@@ -15,6 +15,7 @@ import msgspec
 from mcptest.model.capture import AnyRecord, Frame, Stderr, TransportName
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.model.masking import Masker
 from mcptest.model.message import json_type
 from mcptest.model.redaction import redaction
 from mcptest.model.revision import Era, Revision
@@ -105,6 +106,8 @@ class Subject:
         """`answers` None: a client that is equipped for everything. `captures`: a folder."""
         self.target = target
         self.masker = redaction.masker
+        self.given = Masker(target.secrets)
+        """Finds what the server was given: to tell it is a leak."""
         self.timeout = timeout
         self.restarts = 0
         self.sessions = 0

@@ -1,0 +1,89 @@
+"""Only a few modules write, and each of them masks what it writes, or has a reason not to.
+
+Whatever else wants to write a file calls one of them. Text for people goes to `sys.stdout` and
+`sys.stderr`, which `cli/streams.py` replaces.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.meta.source_tree import Module, modules
+
+MASKING = {
+    "mcptest.agents.rooted": "writes what an agent asks for",
+    "mcptest.report.write": "appends to the summary of a CI step",
+    "mcptest.run.exploring.placing": "starter suites",
+    "mcptest.run.last_run": "appends which tests failed",
+    "mcptest.run.snapshotting_folder": "golden answers",
+    "mcptest.transport.files": "every report, baseline, scorecard and example",
+    "mcptest.transport.recorder": "captures",
+}
+"""They call `redaction`, directly or through the masker that they were given."""
+UNMASKED = {
+    "mcptest.agents.workplace": "the configuration of a command of ours, gone when that ends",
+    "mcptest.cli.completion_memory": "the names of our own options",
+    "mcptest.cli.app": "opens /dev/null",
+    "mcptest.cli.conformance_pages": "our own documentation",
+    "mcptest.cli.live": "erases a line",
+    "mcptest.peer.demo.files": "the files of the demo, which its client writes",
+    "mcptest.peer.demo.http_server": "a port",
+    "mcptest.peer.demo.stdio": "speaks the protocol",
+    "mcptest.report.compliance_pages": "our own documentation",
+    "mcptest.report.corpus_pages": "our own documentation",
+    "mcptest.report.lint_pages": "our own documentation",
+    "mcptest.report.rule_pages": "our own documentation",
+    "mcptest.run.conformance.results": "copies a capture, which is masked",
+    "mcptest.run.conformance.scenario_serving": "an empty file that takes a name",
+    "mcptest.run.fleet.child": "speaks to a process of ours",
+    "mcptest.run.fleet.pool": "wakes itself up",
+    "mcptest.run.fleet.worker": "speaks to the process that started it, which masks it",
+    "mcptest.run.remembering": "a command, unless a secret is in it",
+    "mcptest.run.tree_copy": "a copy of the user's own folder, gone after the run",
+    "mcptest.run.watching": "wakes itself up",
+    "mcptest.transport.proxy": "opens /dev/null",
+    "mcptest.transport.proxy_http": "wakes itself up",
+    "mcptest.transport.proxy_pipes": "passes bytes on as they are",
+    "mcptest.transport.stdio": "speaks the protocol",
+}
+_WRITING_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND"}
+_WRITING_CALLS = {"write_text", "write_bytes", "copyfile", "copy2", "copytree"}
+
+
+def writes(module: Module) -> Iterator[int]:
+    """The lines in which something is opened for writing, or written past `sys.stdout`."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr in _WRITING_FLAGS:
+            yield node.lineno
+        if isinstance(node, ast.Call) and _is_writing(node):
+            yield node.lineno
+
+
+def _is_writing(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    owner = ast.unparse(call.func).removesuffix(f".{name}")
+    if name in _WRITING_CALLS or (name == "write" and owner in ("os", "sys.__stdout__")):
+        return True
+    if ast.unparse(call.func) == "print":
+        return True
+    if name in ("open", "fdopen") or ast.unparse(call.func) == "open":
+        modes = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if _text(one)]
+        return any(set(mode) <= set("rwaxbt+") and set(mode) & set("wax+") for mode in modes)
+    return False
+
+
+def _text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(node.value)
+
+
+def test_nothing_writes_a_file_or_prints_but_what_is_named_here() -> None:
+    found = {module.name for module in modules() if any(writes(module))}
+    ours = {name for name in found if not name.startswith("mcptest.clients.drivers")}
+    assert sorted(ours - {*MASKING, *UNMASKED}) == []
+    assert sorted({*MASKING, *UNMASKED} - ours) == [], "named, and writes nothing any more"
+
+
+def test_whoever_writes_what_others_said_masks_it() -> None:
+    asking = {module.name for module in modules() if "redaction." in ast.unparse(module.tree)}
+    assert sorted(set(MASKING) - asking) == []
