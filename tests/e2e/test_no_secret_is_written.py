@@ -203,6 +203,15 @@ def test_no_command_that_asks_a_server_writes_a_secret(scene: Scene, words: str)
     scene.saw_everything()
 
 
+@pytest.mark.parametrize("words", ["run suite.yaml", "audit", "record", "doctor --to draft"])
+def test_a_url_with_a_password_is_refused_without_repeating_it(stdio: Scene, words: str) -> None:
+    stdio.planted = {"a user": "usr8xName", "a password": "Pwd9x8y+z", "a parameter": "Qry9x8y/z"}
+    url = "http://usr8xName:Pwd9x8y%2Bz@127.0.0.1:1/mcp?api_key=Qry9x8y%2Fz"
+    out = ["--out", "f"] if words == "record" else []
+    done = stdio.run(*words.split(), *out, "--server", url)
+    assert done.code, done.said
+
+
 @pytest.mark.parametrize("form", ["json", "agent", "tap"])
 def test_no_form_on_stdout_holds_a_secret(scene: Scene, form: str) -> None:
     done = scene.run("run", "suite.yaml", "--format", form, *scene.reach)
