@@ -23,6 +23,8 @@ from mcptest.model.secrets import (
     secrets_of_url,
 )
 from mcptest.model.show import show
+from mcptest.suite.model import Place
+from mcptest.suite.problems import Problem, render
 from mcptest.transport.files import replace_file
 from mcptest.transport.target import Target
 
@@ -54,6 +56,21 @@ def test_the_words_of_a_command_tell_their_secrets(words: list[str], found: dict
     told = secrets_of_command(words)
     assert {secret: name for secret, name in told.items() if secret in found} == found
     assert found or not told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  API_KEY: Arg9x8y  # mine",
+        '  env: {API_KEY: "Arg9x8y", B: 1}',
+        "- 'API_KEY=Arg9x8y'",
+        '  {"headers": {"Authorization": "Bearer Arg9x8y"}',
+        "  url: http://h/mcp?token=Arg9x8y",
+    ],
+)
+def test_a_line_that_can_not_be_read_is_shown_without_its_secrets(line: str) -> None:
+    problem = Problem(Place("s.yaml", 1, 3), "wrong", source=line)
+    assert "Arg9x8y" not in redaction.text(render(problem))
 
 
 def test_a_url_tells_who_somebody_is_and_parameters_with_the_name_of_a_secret() -> None:

@@ -51,6 +51,9 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:([^/?#\s\"']*)@)?[^\s\"']*")
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&;#]+)")
 _NAMED_VALUE = re.compile(r"(?s)-{0,2}([A-Za-z_][\w.-]*)(?:=|:\s+)(.+)")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
+_MEMBER = re.compile(
+    r"""([\w.-]+)["']?\s*[:=]\s*(?:"([^"]*)"|'([^']*)'|([^\s"',{}\[\]][^"',{}\[\]#]*))"""
+)
 _SCHEMES = frozenset({"basic", "bearer", "digest", "dpop", "negotiate", "token"})
 _DEEP = 3
 _SHORT_LINE = 16
@@ -180,6 +183,16 @@ def _secrets_of_word(word: str, depth: int) -> dict[str, str]:
 
         with contextlib.suppress(ValueError):
             found |= _secrets_of_words(shlex.split(word), depth + 1)
+    return found
+
+
+def secrets_of_line(line: str) -> dict[str, str]:
+    """The secrets within a line of YAML or JSON that can't be read."""
+    found = secrets_of_url(line)
+    for name, *values in _MEMBER.findall(line):
+        value = "".join(values).strip()
+        if is_secret_name(name) and not is_ordinary(value):
+            found |= _named(name, value)
     return found
 
 

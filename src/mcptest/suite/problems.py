@@ -10,6 +10,8 @@ from typing import Literal
 import msgspec
 
 from mcptest.model.errors import UsageError
+from mcptest.model.redaction import redaction
+from mcptest.model.secrets import secrets_of_line
 from mcptest.model.show import show
 from mcptest.suite.model import Place
 from mcptest.suite.yaml_nodes import lines_of
@@ -114,9 +116,11 @@ def render(problem: Problem) -> str:
     kind = "warning: " if problem.severity == "warning" else ""
     if problem.source is None:
         return "\n".join((f"{where}: {kind}{problem.message}", *_hint("  ", problem)))
+    source = problem.source
+    redaction.learn(lambda: secrets_of_line(source))
     number = str(place.line)
     gutter = " " * len(number)
-    text, caret = _underlined(problem.source, place.column, problem.width)
+    text, caret = _underlined(source, place.column, problem.width)
     return "\n".join(
         (
             f"{where}:{place.line}:{place.column}: {kind}{problem.message}",
