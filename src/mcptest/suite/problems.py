@@ -11,7 +11,6 @@ import msgspec
 
 from mcptest.model.errors import UsageError
 from mcptest.model.redaction import redaction
-from mcptest.model.secrets import secrets_of_line
 from mcptest.model.show import show
 from mcptest.suite.model import Place
 from mcptest.suite.yaml_nodes import lines_of
@@ -116,6 +115,8 @@ def render(problem: Problem) -> str:
     kind = "warning: " if problem.severity == "warning" else ""
     if problem.source is None:
         return "\n".join((f"{where}: {kind}{problem.message}", *_hint("  ", problem)))
+    from mcptest.model.secrets import secrets_of_line
+
     source = problem.source
     redaction.learn(lambda: secrets_of_line(source))
     number = str(place.line)
