@@ -21,9 +21,14 @@ def server():
     return {"url": sys.argv[-1], "transport": "streamable-http"}
 
 
-with MCPClient(server(), structured_output=True) as found:
+CALLS = CONTEXT.get("toolCalls", [])
+# One limit for the whole session: the shortest that a call of the scenario asks for.
+LIMITS = [call["timeoutMs"] / 1000 for call in CALLS if "timeoutMs" in call]
+SETTINGS = {"client_session_timeout_seconds": min(LIMITS)} if LIMITS else {}
+
+with MCPClient(server(), structured_output=True, adapter_kwargs=SETTINGS) as found:
     tools = {tool.name: tool for tool in found}
-    for call in CONTEXT.get("toolCalls", []):
+    for call in CALLS:
         if call["name"] not in tools:
             continue
         arguments = dict(call["arguments"])
