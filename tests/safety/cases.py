@@ -220,6 +220,10 @@ CASES: tuple[Case, ...] = (
         "red", (*SILENT, "requests"), stage="calling",
     ),
     Case(
+        "list-is-no-list", "malformed", "answers tools/list with a text for a list", "hostile",
+        "told", stage="listing", patient=True,
+    ),
+    Case(
         "list-flood", "flood", "answers tools/list with notifications without end", "hostile",
         "red", (*SILENT, "notifications"), stage="listing",
     ),
