@@ -80,7 +80,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     lost: str = ""
     """Why no answer could come any more; empty while the connection is fine."""
     trouble: str = ""
-    """What became of its HTTP exchange, where that did not end as it should."""
+    """What came in place of the answer, or what became of its HTTP exchange."""
 
     @property
     def result(self) -> Obj:

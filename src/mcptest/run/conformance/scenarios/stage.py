@@ -228,7 +228,7 @@ class Stage:
             begins=place,
             stream=asked.stream,
             lost=why_lost(conversation),
-            trouble=trouble_of(conversation.tape.records[place:], asked.stream),
+            trouble=asked.unusable or trouble_of(conversation.tape.records[place:], asked.stream),
         )
         self._heard[label] = heard
         return heard
