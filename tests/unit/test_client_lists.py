@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mcptest.model import deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import Limits
 from mcptest.model.revision import Revision
@@ -137,7 +138,9 @@ def test_a_cursor_that_comes_again_ends_the_walk_at_once(
 
 def test_a_walk_that_begins_at_a_cursor_notices_when_it_is_back() -> None:
     answers = iter([{"nextCursor": "b"}, {"nextCursor": "a"}])
-    pages = walk_pages("tools/list", lambda _: next(answers), lambda one: one, cursor="a")
+    pages = walk_pages(
+        "tools/list", lambda _: next(answers), lambda one: one, seconds=60, cursor="a"
+    )
     assert next(pages) == {"nextCursor": "b"}
     assert next(pages) == {"nextCursor": "a"}
     with pytest.raises(EndlessPages):
@@ -150,13 +153,26 @@ def test_a_list_without_an_end_keeps_each_item_once() -> None:
     def ask(params: Any) -> Any:
         return {"tools": [{"name": "a"}, {"name": "b"}], "nextCursor": str(next(numbers))}
 
-    listed = list_items("tools/list", "tools", ask, lambda one: one)
+    listed = list_items("tools/list", "tools", ask, lambda one: one, seconds=60)
     assert listed.items == [{"name": "a"}, {"name": "b"}]
     assert listed.endless == "tools/list did not end after 1000 pages"
 
 
 def test_a_list_that_ends_is_kept_as_it_came() -> None:
     answers = iter([{"tools": [1, 1], "nextCursor": ""}, {"tools": [1]}])
-    listed = list_items("tools/list", "tools", lambda _: next(answers), lambda one: one)
+    listed = list_items("tools/list", "tools", lambda _: next(answers), lambda one: one, seconds=60)
     assert listed.items == [1, 1, 1]
     assert listed.endless == ""
+
+
+def test_a_list_takes_no_longer_than_its_time_however_quickly_the_pages_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(deadline.time, "monotonic", lambda: float(next(clock)))
+    numbers = iter(range(1000))
+    pages = walk_pages(
+        "tools/list", lambda _: {"nextCursor": str(next(numbers))}, lambda one: one, seconds=5
+    )
+    with pytest.raises(EndlessPages, match=r"did not end within 5 s, after \d pages"):
+        list(pages)

@@ -367,7 +367,12 @@ class Client:
             return reply
 
         return walk_pages(
-            method, ask, lambda reply: reply.result, cursor=cursor, most=self._limits.pages
+            method,
+            ask,
+            lambda reply: reply.result,
+            seconds=self.timeout if deadline is None else deadline.remaining(),
+            cursor=cursor,
+            most=self._limits.pages,
         )
 
     def list_all(self, method: str, deadline: Deadline | None = None) -> list[Any]:

@@ -1,7 +1,8 @@
 """All pages of a list: the one way in which they are walked, whoever asks for them.
 
 A walk ends where the server says so. One that leads back to a page that was seen, or that goes on
-past the limit, has no end: it is told once, and what was listed again and again counts once.
+past the limit, has no end: it is told once, and what was listed again and again counts once. All
+pages of a list together take no longer than one request may: a page each moment is no excuse.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS
 from mcptest.model.show import show
@@ -35,15 +37,24 @@ def walk_pages(
     ask: Callable[[dict[str, Any] | None], Answer],
     result_of: Callable[[Answer], Any],
     *,
+    seconds: float,
     cursor: str | None = None,
     most: int = DEFAULT_LIMITS.pages,
 ) -> Iterator[Answer]:
     """The answers page by page, from `cursor` on. Raises EndlessPages when they never end.
 
     `ask` gets the params of a request; `result_of` gives the result in an answer, if there is one.
+    `seconds` is how long all of them may take.
     """
     seen = {cursor}
-    for _ in range(most):
+    deadline = Deadline.after(seconds)
+    for number in range(most):
+        if number and deadline.expired:
+            raise EndlessPages(
+                ErrorKind.PAGES_EXCEEDED,
+                f"{method} did not end within {seconds:g} s, after {number} pages",
+                hint="a higher --timeout gives a long list more time",
+            )
         answer = ask(None if cursor is None else {"cursor": cursor})
         yield answer
         result = result_of(answer)
@@ -73,12 +84,13 @@ def list_items(
     ask: Callable[[dict[str, Any] | None], Answer],
     result_of: Callable[[Answer], Any],
     *,
+    seconds: float,
     most: int = DEFAULT_LIMITS.items,
 ) -> Listed:
     """What all pages of a list name, as far as it can be read."""
     items: list[Any] = []
     try:
-        for answer in walk_pages(method, ask, result_of):
+        for answer in walk_pages(method, ask, result_of, seconds=seconds):
             result = result_of(answer)
             page = result.get(member) if isinstance(result, dict) else None
             if not isinstance(page, list):

@@ -254,8 +254,12 @@ class Examination:
                 break
             self.calls.append(Call(tool, self.call(tool)))
 
+    def list_on(self, beside: Conversation, method: str, member: str) -> list[Any]:
+        """The same list on another connection."""
+        return list_through(beside.ask, method, member, self.site.order.timeout).items
+
     def walk(self, method: str, member: str) -> list[Any]:
-        listed = list_through(self._ask_soundly, method, member)
+        listed = list_through(self._ask_soundly, method, member, self.site.order.timeout)
         if listed.endless:
             self.unlisted.add(member)
             if listed.endless not in self.notes:

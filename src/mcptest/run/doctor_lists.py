@@ -20,13 +20,14 @@ LISTS: Mapping[str, tuple[str, str]] = {
 """Method to the capability that it needs, and the member that holds the items."""
 
 
-def list_through(ask: Callable[[Check], Asked], method: str, member: str) -> Listed:
+def list_through(ask: Callable[[Check], Asked], method: str, member: str, seconds: float) -> Listed:
     """What all pages of a list name, asked in a conversation."""
     return list_items(
         method,
         member,
         lambda params: ask(Check(method=method, params=params)),
         lambda asked: asked.exchange.result,
+        seconds=seconds,
     )
 
 

@@ -14,7 +14,7 @@ from mcptest.rules.migration import Fail, Pass, check_resource_error_code, missi
 from mcptest.run.compliance.conversation import Asked
 from mcptest.run.doctor_examination import Examination
 from mcptest.run.doctor_knocks import UNKNOWN_URI
-from mcptest.run.doctor_lists import LISTS, list_through
+from mcptest.run.doctor_lists import LISTS
 from mcptest.run.doctor_verdicts import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -264,7 +264,7 @@ def stable_lists(examination: Examination) -> Judged:
         if not examination.declares(capability):
             continue
         one = [_name(item) for item in examination.walk(method, member)]
-        other = [_name(item) for item in list_through(beside.ask, method, member).items]
+        other = [_name(item) for item in examination.list_on(beside, method, member)]
         first = [_name(item) for item in examination.lists.get(member, ())]
         if {*first} != {*one} or {*one} != {*other}:
             moved.append(member)

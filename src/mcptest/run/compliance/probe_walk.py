@@ -57,7 +57,10 @@ def _walk(
 
     # That the pages never end is for the rules about paging to say.
     with contextlib.suppress(EndlessPages):
-        for asked in walk_pages(method, ask, lambda one: one.exchange.result):
+        pages = walk_pages(
+            method, ask, lambda one: one.exchange.result, seconds=conversation.site.order.timeout
+        )
+        for asked in pages:
             result = asked.exchange.result
             page = result.get(_MEMBERS[method]) if isinstance(result, dict) else None
             if isinstance(page, list):

@@ -26,7 +26,8 @@ def learn(site: Site, conversation: Conversation) -> Offered:
     for method, capability in _CAPABILITY.items():
         found[method] = []
         if declared.declares(capability):
-            listed = list_through(conversation.ask, method, LIST_MEMBERS[method])
+            member = LIST_MEMBERS[method]
+            listed = list_through(conversation.ask, method, member, site.order.timeout)
             found[method] = listed.items
             endless += [listed.endless] if listed.endless else []
     for tool in found["tools/list"]:

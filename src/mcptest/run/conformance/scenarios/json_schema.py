@@ -35,6 +35,7 @@ def _walk(stage: Stage) -> None:
         "tools/list",
         lambda params: stage.ask(f"page {next(numbers)}", "tools/list", params),
         lambda heard: heard.result,
+        seconds=stage.site.order.timeout,
     )
     with contextlib.suppress(EndlessPages):  # the tool was not on any of them
         for heard in pages:
