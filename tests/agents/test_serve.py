@@ -162,7 +162,7 @@ def test_a_message_of_several_lines_becomes_one() -> None:
         ((), "nothing to serve"),
         (("demo", "--mock", "x.yaml"), "only one server"),
         (("--mock", "x.yaml", "--offer", "tasks"), "--offer is for the demo"),
-        (("--mock", "x.yaml"), "no such file"),
+        (("--mock", "x.yaml"), "No such file"),
         (("--capture", "session.jsonl", "--transport", "http"), "over stdio"),
         (("--capture", "weather.yaml"), "not a capture"),
         (("--scenario", "tools_call", "--mock", "x.yaml"), "not a mock"),

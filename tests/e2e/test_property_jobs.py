@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.transport.descendants import look_at, tree_of
-from tests.e2e.driving import BOUND, mcptest
+from mcptest.transport.descendants import tree_of
+from tests.e2e.driving import BOUND, is_alive, mcptest, wait_until
 
 
 def words_of(text: str) -> list[str]:
@@ -77,4 +77,4 @@ def test_a_signal_ends_workers_and_servers_and_tells_what_was_done(
         os.close(bell)
     assert process.returncode == 130
     assert b"interrupted" in out
-    assert [pid for pid in below if (now := look_at(pid)) is not None and not now.dead] == []
+    wait_until(lambda: not any(map(is_alive, below)), "the end of workers and servers")

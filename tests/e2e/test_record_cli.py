@@ -236,7 +236,7 @@ def test_a_banner_is_kept_and_does_not_end_the_session(out: Path) -> None:
 def test_a_server_that_only_greets_is_told_with_its_greeting(out: Path) -> None:
     done = record(out, "--timeout", "2s", command=awkward("only-banner"))
     assert done.code == 3
-    assert "no answer to server/discover or to initialize within 2 s" in done.err
+    assert "no usable answer to server/discover or to initialize within 2 s" in done.err
     assert "Welcome! Listening on port 3000" in done.err
     assert not any(line.lstrip().startswith("::") for line in done.said.splitlines())
 

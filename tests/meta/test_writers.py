@@ -22,11 +22,13 @@ MASKING = {
 }
 """They call `redaction`, directly or through the masker that they were given."""
 UNMASKED = {
+    "mcptest.__main__": "the version, before anything is imported",
     "mcptest.agents.workplace": "the configuration of a command of ours, gone when that ends",
     "mcptest.cli.completion_memory": "the names of our own options",
     "mcptest.cli.app": "opens /dev/null",
     "mcptest.cli.conformance_pages": "our own documentation",
     "mcptest.cli.live": "erases a line",
+    "mcptest.cli.output": "our standard streams, below the ones that mask",
     "mcptest.peer.demo.files": "the files of the demo, which its client writes",
     "mcptest.peer.demo.http_server": "a port",
     "mcptest.peer.demo.stdio": "speaks the protocol",
@@ -42,6 +44,8 @@ UNMASKED = {
     "mcptest.run.remembering": "a command, unless a secret is in it",
     "mcptest.run.tree_copy": "a copy of the user's own folder, gone after the run",
     "mcptest.run.watching": "wakes itself up",
+    "mcptest.transport.bare_signals": "says that we were interrupted",
+    "mcptest.transport.lifeline": "tells a process of ours which servers are running",
     "mcptest.transport.proxy": "opens /dev/null",
     "mcptest.transport.proxy_http": "wakes itself up",
     "mcptest.transport.proxy_pipes": "passes bytes on as they are",

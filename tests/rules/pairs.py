@@ -559,8 +559,8 @@ HTTP = {
     "HTTP-011": http_pair([modern_post("mcp-method")], [modern_post()]),
     "HTTP-012": http_pair([modern_post(mcp_name="sub")], [modern_post(mcp_name="=?base64?YWRk?=")]),
     "HTTP-013": http_pair(
-        [posted(5, MODERN_CALL, MODERN_HEADERS), replied(5, fail(5, -32601), status=200)],
-        [posted(5, MODERN_CALL, MODERN_HEADERS), replied(5, fail(5, -32601), status=404)],
+        [modern_post(), posted(6, MODERN_CALL, MODERN_HEADERS), replied(6, fail(5, -32601), 200)],
+        [modern_post(), posted(6, MODERN_CALL, MODERN_HEADERS), replied(6, fail(5, -32601), 404)],
     ),
     "HTTP-014": http_pair([modern_post(mcp_session_id="s1")], [modern_post()]),
     "HTTP-015": http_pair(

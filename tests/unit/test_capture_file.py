@@ -176,7 +176,7 @@ def test_a_truncated_file_is_refused_with_its_offset(tmp_path: Path, cut: int) -
 
 def test_a_directory_a_missing_file_and_a_bad_name_are_refused(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "none"), "a\0b"):
-        with pytest.raises(UsageError, match="cannot read the capture"):
+        with pytest.raises(UsageError, match="can't read the capture"):
             read(path)
 
 

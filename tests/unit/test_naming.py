@@ -263,7 +263,10 @@ def test_a_configuration_that_can_not_be_used_says_where(
 
 def test_a_configuration_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
-    assert refused("s", config=path).message == f"can't read {path}: No such file or directory"
+    assert (
+        refused("s", config=path).message
+        == f"can't read the configuration {path}: No such file or directory"
+    )
 
 
 @pytest.mark.parametrize(

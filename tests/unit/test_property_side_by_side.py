@@ -20,6 +20,7 @@ from mcptest.run.properties.order import PropertyOrder
 from mcptest.run.properties.sends import Send
 from mcptest.transport.descendants import tree_of
 from mcptest.transport.target import DEMO, Target
+from tests.e2e.driving import is_alive, wait_until
 
 ROOT = Path(__file__).parents[2]
 FAULTY = Target(
@@ -38,6 +39,7 @@ except OSError:
     sys.exit("there is one of us already")
 from mcptest.peer.demo.__main__ import run
 from mcptest.peer.demo.options import parse_options
+from tests.e2e.driving import is_alive, wait_until
 sys.exit(run(parse_options([])))
 """
 
@@ -108,6 +110,14 @@ def test_a_worker_that_is_killed_costs_its_property_and_nothing_else() -> None:
     assert other.examples == 1
 
 
+def await_the_end_of_all_but(before: set[int]) -> None:
+    """The lifelines of the workers end by themselves, a moment after them."""
+    wait_until(
+        lambda: not any(map(is_alive, set(tree_of(os.getpid())) - before)),
+        "the end of all processes",
+    )
+
+
 def test_an_interrupted_run_ends_its_workers_and_says_how_far_they_came() -> None:
     before = set(tree_of(os.getpid()))
     begun: list[str] = []
@@ -117,7 +127,7 @@ def test_an_interrupted_run_ends_its_workers_and_says_how_far_they_came() -> Non
     assert report.interrupted
     assert {one.ended_early for one in report.properties} == {"interrupted"}
     assert {one.name for one in report.properties} == set(begun)
-    assert set(tree_of(os.getpid())) == before
+    await_the_end_of_all_but(before)
 
 
 def test_a_defect_in_a_worker_is_told_where_it_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +139,7 @@ def test_a_defect_in_a_worker_is_told_where_it_can_be_seen(monkeypatch: pytest.M
     monkeypatch.setattr("mcptest.run.properties.property_run.PropertyRun.result", broken)
     with pytest.raises(RuntimeError, match="LookupError: lost in thought"):
         tried(DEMO, 2)
-    assert set(tree_of(os.getpid())) == before
+    await_the_end_of_all_but(before)
 
 
 def test_many_writers_keep_the_same_example_and_leave_nothing_else(tmp_path: Path) -> None:

@@ -77,6 +77,14 @@ def _nested(depth: int) -> Any:
     return schema
 
 
+def _doubling(steps: int) -> Any:
+    """Definitions that each refer to the next one twice."""
+    definitions: dict[str, Any] = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(steps)
+    }
+    return {**definitions, f"d{steps}": {"type": "object"}}
+
+
 def _at(name: str, **properties: Any) -> Any:
     return _tool(name, inputSchema={"type": "object", "properties": properties})
 
@@ -233,6 +241,10 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "L225": Example(
         _tool(inputSchema={"type": "object", "anyOf": [{"required": ["number"]}]}),
+        _takes(["number"], number=_NUMBER),
+    ),
+    "L226": Example(
+        _tool(inputSchema={"type": "object", "$ref": "#/$defs/d0", "$defs": _doubling(28)}),
         _takes(["number"], number=_NUMBER),
     ),
     "L231": Example({"prompts": [{"name": "review"}]}, _prompt()),

@@ -267,6 +267,7 @@ class Property(_Head, kw_only=True):
     properties: list[TriedProperty]
     summary: PropertySummary
     restarts: Count
+    problems: list[str]
 
 
 # -- coverage ------------------------------------------------------------------------------------
