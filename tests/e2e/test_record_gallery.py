@@ -57,11 +57,15 @@ HARMLESS = frozenset(
         "duplicate-keys",
     }
 )
-BEFORE_THE_MESSAGES = frozenset({"forgets-to-flush", "stdin-closed-but-alive"})
-"""Nothing is wrong with the messages: the recording itself failed, and says so.
-
-The one answers when its stdin is closed; to the other nothing could be sent at all.
-"""
+BEFORE_THE_MESSAGES = frozenset(
+    {
+        "forgets-to-flush",  # answers when its stdin is closed
+        "stdin-closed-but-alive",  # nothing could be sent to it at all
+        "answers-half-a-line",  # the answer was on its way when we gave up
+        "writes-one-byte-and-hangs",
+    }
+)
+"""Nothing is wrong with the messages: the recording itself failed, and says so."""
 
 
 def is_gone(pid: int) -> bool:

@@ -166,8 +166,9 @@ class ServerProcess:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-        if self.status() is None:  # it may have left the group that it was started in
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+        # Once and no more: whoever prints in a handler would do so twice.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(self.pid) != self.pid:  # it left the group that it was started in
                 os.kill(self.pid, number)
 
     def release(self, deadline: Deadline, *, politely: bool) -> list[int]:

@@ -149,6 +149,8 @@ class StdioProxy:
         while self._process.status() is None:
             due = [each for each in (self._patience, self._kill_at) if each and not each.expired]
             self._doze(min((each.remaining() for each in due), default=longest), longest)
+            if self._process.status() is not None:
+                break  # a signal that came since is for us
             for number in self._signals_heard():
                 self._be_signalled(number)
             self._look_for_a_reason_to_end()
