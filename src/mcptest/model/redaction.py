@@ -27,17 +27,23 @@ class Redaction:
 
     def __init__(self) -> None:
         self._sources: list[Source] = []
+        self._given: object = None
         self._secrets: set[str] = set()
         self._masker: Masker | None = None
         self._lock = allocate_lock()
 
-    def learn(self, source: Source) -> None:
-        """Tell where secrets come from. It is asked before anything else is written."""
-        self._sources.append(source)
+    def learn(self, source: Source, given: object = None) -> None:
+        """Tell where secrets come from. It is asked before anything else is written.
+
+        `given` is what it depends on: of ten thousand tests on one server, the first one tells.
+        """
+        if given is None or given != self._given:
+            self._given = given
+            self._sources.append(source)
 
     def forget(self) -> None:
         """Begin anew, as a process of its own would."""
-        self._sources, self._secrets, self._masker = [], set(), None
+        self._sources, self._given, self._secrets, self._masker = [], None, set(), None
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -41,7 +40,7 @@ _CANCELLING = 1.0
 _BURST = 32
 
 
-class Reply(msgspec.Struct, frozen=True, dict=True):
+class Reply(msgspec.Struct, frozen=True):
     """The answer to one request, as it came."""
 
     method: str
@@ -51,7 +50,7 @@ class Reply(msgspec.Struct, frozen=True, dict=True):
     revision: Revision | None = None
     """The revision that was spoken."""
 
-    @cached_property
+    @property
     def faults(self) -> Faults:
         """What is wrong with its form."""
         return faults_of_answer(self.message, self.revision, self.method)

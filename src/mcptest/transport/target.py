@@ -39,7 +39,8 @@ class Target(msgspec.Struct, frozen=True):
     """Secrets of our environment that a configuration put into the command or URL."""
 
     def __post_init__(self) -> None:
-        redaction.learn(self._secrets_around)
+        given = (self.command, self.url, self.env, self.headers, self.referenced)
+        redaction.learn(self._secrets_around, given)
 
     @property
     def peer(self) -> str:
