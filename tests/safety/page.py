@@ -46,11 +46,10 @@ This page is what came of trying it: every command that talks to a peer, on {len
 one that answers in the end {PATIENT:g}. The peers are in `tests/rogues` and `tests/safety`, and
 `make test` runs a sample of the cells. To run all of them:
 
-<!-- not run: it takes many minutes; tests/safety/test_matrix.py runs a sample -->
-```console
-$ python -m tests.safety.matrix
-$ python -m tests.safety.matrix --busy 8
-$ python -m tests.safety.matrix --only "audit/schema-bomb@http"
+```text
+python -m tests.safety.matrix
+python -m tests.safety.matrix --busy 8
+python -m tests.safety.matrix --only "audit/schema-bomb@http"
 ```
 """
 MEANING = """
