@@ -50,8 +50,8 @@ def _row(one: PropertyResult, report: PropertyReport, style: Style) -> str:
         return f"  {style.dash} {name}  skipped: {show(one.skipped, 200)}"
     counted = any(report.counts(found) for found in one.counterexamples)
     sign = style.cross if counted else style.warning if one.counterexamples else style.tick
-    if one.name in report.untried:
-        sign = style.cross
+    if one.name in report.untried:  # it neither holds nor is broken, for all that was seen
+        sign = style.unsure
     spent = columns.duration(one.duration_ms)
     again = f" and {one.replayed} kept" if one.replayed else ""
     found = len(one.counterexamples)
@@ -96,18 +96,18 @@ def _remarks(found: Counterexample) -> Iterator[str]:
 
 def summary_in_words(report: PropertyReport) -> str:
     early = "interrupted; " if report.interrupted else ""
-    asked = [one for one in report.properties if not one.skipped]
-    tried = [one for one in asked if one.name not in report.untried]
+    untried = report.untried
+    tried = [one for one in report.properties if not (one.skipped or one.name in untried)]
     held = sum(not any(map(report.counts, one.counterexamples)) for one in tried)
-    parts = [f"{held}/{len(asked)} properties hold", f"{report.examples} examples"]
+    parts = [f"{held}/{len(tried)} properties hold", f"{report.examples} examples"]
     failed = len(report.failures)
     advice = len(report.counterexamples) - failed
     if failed:
         parts.append(f"{failed} counterexample{'s' * (failed != 1)}")
     if advice:
         parts.append(f"{advice} against advice (SHOULD)")
-    if report.untried:
-        parts.append(f"no time for {', '.join(report.untried)} (--max-time)")
+    if untried:
+        parts.append(f"{len(untried)} not tried ({', '.join(untried)})")
     if report.restarts:
         parts.append(f"{report.restarts} restart{'s' * (report.restarts != 1)}")
     return f"{early}{', '.join(parts)}, seed {report.seed}"
