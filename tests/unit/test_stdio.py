@@ -266,3 +266,32 @@ def test_the_tail_of_stderr_is_safe_to_show_and_short() -> None:
     assert lines[0] == "the server exited with code 1"
     assert lines[-1] == "  stderr: \\x07end"
     assert len(lines) == 13
+
+
+def test_a_flood_while_closing_is_not_read_for_as_long_as_there_is_time() -> None:
+    read, ends = 0, []
+
+    def count(record: AnyRecord) -> None:
+        nonlocal read
+        if isinstance(record, Frame):
+            read += len(record.raw)
+        elif isinstance(record, Exited):
+            ends.append(record)
+
+    server = python("import os\nwhile True: os.write(1, b'x' * 60000 + b'\\n')", count)
+    server.close(Deadline.after(600))
+    assert read < 2 * stdio.CLOSE_BYTES
+    assert [(one.signal, one.after) for one in ends] == [(signal.SIGTERM, "terminate")]
+
+
+def test_of_two_large_messages_one_waits_until_the_other_is_done_with() -> None:
+    """Both come to their end, also in one thread that reads now here and now there."""
+    code = "import os\nfor _ in range(96): os.write(1, b'1' * 65536)\n"
+    code += "os.write(1, b'\\n')\nos.read(0, 1)"
+    with python(code) as one, python(code) as other:
+        came: dict[Stdio, list[bytes]] = {one: [], other: []}
+        deadline = Deadline.after(60)
+        while not all(came.values()) and not deadline.expired:
+            for server, got in came.items():
+                got.extend(frames(server.receive(Deadline.after(0.05))))
+    assert [[len(raw) for raw in got] for got in came.values()] == [[96 * 65536]] * 2

@@ -129,7 +129,7 @@ class Answer:
         if rest:
             why = f"{len(rest)} bytes follow the end of the response"
             self.trouble(ErrorKind.BAD_HTTP, why, show(rest, EXCERPT))
-        self._say(StreamEnd(t=self._clock(), stream=self._stream))
+        self._end_stream(complete=True)
 
     def cut(self, why: str) -> None:
         """We hang up ourselves."""
@@ -137,7 +137,7 @@ class Answer:
         rest = self._body.unfinished() if self._body is not None else b""
         if rest:
             self._say(leftover(rest, self._clock(), stream=self._stream))
-        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
+        self._end_stream(complete=False)
 
     def begin_again(self) -> None:
         """Forget a redirect: the answer proper is still to come."""
@@ -149,7 +149,11 @@ class Answer:
         if rest:
             detail += f"; {len(rest)} bytes of an unfinished event: {show(rest, 80)!r}"
         self.trouble(kind, detail, excerpt)
-        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=False))
+        self._end_stream(complete=False)
+
+    def _end_stream(self, *, complete: bool) -> None:
+        self._body = self._unpacker = None  # what it holds may be large, and it holds us
+        self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=complete))
 
     def trouble(self, kind: ErrorKind, detail: str, excerpt: str = "") -> None:
         self._say(
@@ -230,7 +234,7 @@ class _Json:
     def __init__(self, answer: Answer, limit: int) -> None:
         self._answer = answer
         self._limit = limit
-        self._pieces: list[bytes] = []
+        self._came = bytearray()
         self.held = 0
 
     def add(self, data: bytes) -> None:
@@ -239,17 +243,17 @@ class _Json:
             raise WireError(
                 ErrorKind.BODY_TOO_LARGE,
                 f"the body is larger than {self._limit} bytes",
-                b"".join(self._pieces[:1])[:1000],
+                bytes(self._came[:1000]),
             )
-        self._pieces.append(data)
+        self._came += data
 
     def finish(self) -> None:
         if self.held:
-            pieces, self._pieces = self._pieces, []
-            self._answer.message(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            whole, self._came = bytes(self._came), bytearray()
+            self._answer.message(whole)
 
     def unfinished(self) -> bytes:
-        return b"".join(self._pieces)
+        return bytes(self._came)
 
 
 class _Text:

@@ -96,6 +96,7 @@ class HttpChannel:
         if not self._closed:
             self._closed = True
             self._exchanges.close()
+            self._waiting = []  # nobody will ask for it; the sink has it
 
     def _take(self, record: AnyRecord) -> None:
         """Every record passes here: to the capture first, then to whoever receives."""

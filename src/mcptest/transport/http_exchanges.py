@@ -8,6 +8,7 @@ the request.
 from __future__ import annotations
 
 import selectors
+import time
 from collections import deque
 
 from mcptest.model.capture import Frame, HttpRequest, Note, Trouble
@@ -21,6 +22,7 @@ from mcptest.transport.http_answer import Answer, EnoughError
 from mcptest.transport.http_connection import Connection, LostError
 from mcptest.transport.http_pool import ConnectionPool
 from mcptest.transport.http_request import Request, moved, redirect_target
+from mcptest.transport.large_messages import LARGE_BYTES, LARGE_IDLE_SECONDS, large_messages
 from mcptest.transport.url import Origin
 from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import Head, ResponseReader
@@ -60,6 +62,10 @@ class Exchanges:
         self._queue: deque[Exchange] = deque()
         self._running: dict[int, Exchange] = {}
         self._standing = 0
+        self._large: Exchange | None = None
+        """The exchange whose large response is read now."""
+        self._large_waited = 0.0
+        """For how long we have looked for more of it."""
 
     # -- what the transport asks for -------------------------------------------------------
 
@@ -81,6 +87,9 @@ class Exchanges:
 
     def poll(self, seconds: float) -> None:
         """Wait for the network once, for no longer than `seconds`, and act on what it brings."""
+        begun, large = time.monotonic(), self._large
+        if large is not None and (large.ended or large.answer.held <= LARGE_BYTES):
+            self._leave_large()
         for connection, events in self._pool.select(seconds):
             if connection not in self._pool:
                 continue  # closed by what came before it in this round
@@ -90,6 +99,7 @@ class Exchanges:
                 self._lose(connection, lost)
         while self._queue and not self._is_full():
             self._start_unattended(self._queue.popleft())
+        self._large_waited += time.monotonic() - begun
 
     def is_writing(self, exchange: Exchange) -> bool:
         """Are bytes of this request still waiting for the server to take them?"""
@@ -125,6 +135,7 @@ class Exchanges:
         for stream in [*self._running, *(queued.stream for queued in self._queue)]:
             self.abandon(stream, "still open when the transport was closed")
         self._pool.close()
+        self._leave_large()
 
     # -- one exchange ----------------------------------------------------------------------
 
@@ -209,10 +220,12 @@ class Exchanges:
 
     def _read_on(self, connection: Connection) -> None:
         while True:
+            exchange = connection.exchange
+            if exchange is not None and not self._may_read(exchange):
+                return
             data = connection.read()
             if data is None:
                 return
-            exchange = connection.exchange
             if exchange is None:
                 self._found_while_idle(connection, data)
             elif data:
@@ -221,6 +234,21 @@ class Exchanges:
                 self._peer_closed(exchange, connection)
             if not connection.buffers or connection not in self._pool:
                 return
+
+    def _may_read(self, exchange: Exchange) -> bool:
+        """False: the response is large, and it is another one's turn."""
+        if exchange.answer.held <= LARGE_BYTES:
+            return True
+        if self._large not in (None, exchange) and self._large_waited < LARGE_IDLE_SECONDS:
+            return False
+        if not large_messages.may_read(self):
+            return False
+        self._large, self._large_waited = exchange, 0.0
+        return True
+
+    def _leave_large(self) -> None:
+        self._large = None
+        large_messages.leave(self)
 
     def _take(self, exchange: Exchange, connection: Connection, data: bytes) -> None:
         reader, answer = exchange.reader, exchange.answer

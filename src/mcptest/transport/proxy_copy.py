@@ -17,6 +17,7 @@ from mcptest.model.errors import ErrorKind
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.show import show
 from mcptest.transport.base import Sink
+from mcptest.transport.large_messages import LARGE_BYTES, return_large_blocks
 from mcptest.transport.leftover import LateOutput, last_line
 from mcptest.wire.lines import LineReader, LineTooLong
 
@@ -111,6 +112,8 @@ class LineCopy:
 
     def take(self, chunk: bytes, t: float) -> Sequence[AnyRecord]:
         sender = self._sender
+        if self._reader.held > LARGE_BYTES:
+            return_large_blocks()
         return [
             Frame(t=t, sender=sender, raw=line) if type(line) is bytes else self._too_long(line, t)  # type: ignore[arg-type]  # the only other kind of line
             for line in self._reader.feed(chunk)

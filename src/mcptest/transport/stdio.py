@@ -32,6 +32,7 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.limits import DEFAULT_LIMITS, Limits
 from mcptest.model.show import show
 from mcptest.transport.base import NO_HEADERS, Clock, Sink
+from mcptest.transport.large_messages import LARGE_BYTES, large_messages
 from mcptest.transport.leftover import LateOutput, last_line
 from mcptest.transport.process import REAP_SECONDS, ExitStatus, ServerProcess
 from mcptest.transport.stderr import StderrLog
@@ -46,6 +47,8 @@ DRAIN_READS = 16
 EXIT_GRACE_SECONDS = 0.5
 """A closed pipe is most often the first sign of an exit: how long we wait to know."""
 CLOSE_SECONDS = 5.0
+CLOSE_BYTES = 32 * 1024 * 1024
+"""What a server may still say once its stdin is closed: whoever says more is not about to end."""
 TURN_SECONDS = 0.05
 """How often the process is looked at where the system has no process descriptors."""
 GLANCE_SECONDS = 0.0002
@@ -54,6 +57,9 @@ MOST_SKIPPED_GLANCES = 32
 INBOX_BYTES = 8 * 1024 * 1024
 INBOX_RECORDS = 100_000
 """What may pile up while we can't hand it out: then the server's output has to wait."""
+
+UNFINISHED_KEPT = 64 * 1024
+"""How much of an unfinished line is told to whoever asks what came."""
 
 _yield_processor: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
@@ -106,6 +112,8 @@ class Stdio:
         self._closed = False
         self._step: Step = ""
         self._late = LateOutput()
+        self._reads_large = False
+        self._said_meanwhile = 0
 
     @property
     def peer(self) -> str:
@@ -234,6 +242,8 @@ class Stdio:
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
         """What the server said on stdout and stderr, and at last how it ended."""
+        if self._reads_large and self._lines.held <= LARGE_BYTES:
+            self._leave_large()
         while not self._inbox:
             if self._gone:
                 raise self._exit_error()
@@ -259,10 +269,14 @@ class Stdio:
             if not self._inbox:  # the record of it goes out first
                 raise error
 
-    def _await_exit(self, deadline: Deadline) -> None:
+    def _await_exit(self, deadline: Deadline, most_bytes: int | None = None) -> None:
+        """Until the deadline; no longer than for so much on stdout, before it is forced."""
+        self._said_meanwhile = 0
         while not self._gone:
             self._turn(self._poll, deadline)
             if deadline.expired:
+                return
+            if most_bytes is not None and self._said_meanwhile > most_bytes:
                 return
 
     def _glance(self) -> bool:
@@ -293,6 +307,8 @@ class Stdio:
         if self._pidfd is None and self._status is None:
             self._meet_exit()
         if self._closed:  # nobody will ask for it; the sink has it
+            if self._reads_large and self._lines.held <= LARGE_BYTES:
+                self._leave_large()
             self._inbox.clear()
             self._inbox_bytes = 0
 
@@ -310,6 +326,8 @@ class Stdio:
         return self._process.pidfd if self._process else None
 
     def _read_stdout(self, descriptor: int) -> None:
+        if self._lines.held > LARGE_BYTES and not self._may_read_large():
+            return
         try:
             chunk = os.read(descriptor, READ_BYTES)
         except BlockingIOError:
@@ -320,6 +338,7 @@ class Stdio:
         if self._step in FORCED:
             self._late.add(chunk)
             return
+        self._said_meanwhile += len(chunk)
         t = self._clock()
         sink = self._sink
         keep = self._inbox.append
@@ -334,6 +353,18 @@ class Stdio:
         self._inbox_bytes += len(chunk)
         if self._inbox_bytes > INBOX_BYTES or len(self._inbox) > INBOX_RECORDS:
             self._relieve_inbox()
+
+    def _may_read_large(self) -> bool:
+        """Whether it is our turn; a dead server's last words are always read, they are not many."""
+        if self._status is not None:
+            return True
+        self._reads_large = large_messages.may_read(self)
+        return self._reads_large
+
+    def _leave_large(self) -> None:
+        """The large message that was handed out is done with, or nobody will read on."""
+        self._reads_large = False
+        large_messages.leave(self)
 
     def _refused(self, line: LineTooLong) -> Trouble:
         detail = (
@@ -433,6 +464,7 @@ class Stdio:
         finally:
             left = process.release(deadline, politely=self._step != "kill")
             self._stdout = self._stderr = None
+            self._leave_large()
         if not self._gone or left:
             who = "the server" if not self._gone else f"{len(left)} processes of the server"
             detail = f"{who} could not be ended, not even by SIGKILL"
@@ -457,24 +489,22 @@ class Stdio:
             # a process that is stopped can't see the end of its stdin
             share = 0.0 if step == "stdin-closed" and process.is_stopped else 0.5
             patience = deadline.within(deadline.remaining() * share)
-            self._await_exit(kill_by if step == "kill" else patience)
+            self._await_exit(kill_by if step == "kill" else patience, CLOSE_BYTES)
 
     # Words
 
     @property
     def unfinished(self) -> bytes:
-        """What has come of a line on stdout whose newline is still missing."""
-        return self._lines.unfinished
+        """How a line on stdout begins whose newline is still missing."""
+        return self._lines.beginning(UNFINISHED_KEPT)
 
     def condition(self) -> str:
         """What else is known, as lines to append to a message: is it stopped, what did it say."""
         stopped = self._process is not None and not self._gone and self._process.is_stopped
         lines = ["the server process is stopped (SIGSTOP or the like)"] if stopped else []
-        half = self._lines.unfinished
-        if half:
-            lines.append(
-                f"stdout stands in the middle of a line, after {len(half)} bytes: {show(half)}"
-            )
+        if half := self.unfinished:
+            held = self._lines.held
+            lines.append(f"stdout stands in the middle of a line, after {held} bytes: {show(half)}")
         lines += [f"stderr: {line}" for line in self._log.tail()]
         return "".join(f"\n  {line}" for line in lines)
 

@@ -100,7 +100,8 @@ def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
         raw = record.raw
         sender = _MESSAGE_FROM[record.sender]
         if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
-            keep(begin + sender + b'"message":' + raw + b"}\n")  # half the time of formatting it
+            # Half the time of formatting it, and one copy of what may be large.
+            keep(b"".join((begin, sender, b'"message":', raw, b"}\n")))
         else:
             keep(b"%b%b%b}\n" % (begin, sender, _other_than_object(raw)))
     return lines

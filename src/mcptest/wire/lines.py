@@ -51,9 +51,13 @@ class LineReader:
         return pieces
 
     @property
-    def unfinished(self) -> bytes:
-        """What has come of a line whose newline is still missing."""
-        return bytes(self._rest)
+    def held(self) -> int:
+        """How many bytes have come of a line whose newline is still missing."""
+        return len(self._rest)
+
+    def beginning(self, size: int) -> bytes:
+        """How that line begins."""
+        return bytes(self._rest[:size])
 
     def finish(self) -> bytes:
         """What was left at the end of the stream without a newline, or nothing."""

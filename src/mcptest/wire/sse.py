@@ -46,7 +46,6 @@ class SseDecoder:
         "_id",
         "_limit",
         "_line",
-        "_line_bytes",
         "_lines",
         "_retry",
         "_skip_newline",
@@ -61,8 +60,7 @@ class SseDecoder:
         self.fault: WireError | None = None
         self._start: bytes | None = b""
         """What came so far while a byte order mark is still possible, then None."""
-        self._line: list[bytes] = []
-        self._line_bytes = 0
+        self._line = bytearray()
         self._skip_newline = False
         self._lines: list[bytes] = []
         self._event_bytes = 0
@@ -74,7 +72,7 @@ class SseDecoder:
     @property
     def held(self) -> int:
         """Bytes kept for what is not complete yet."""
-        return self._line_bytes + self._event_bytes
+        return len(self._line) + self._event_bytes
 
     def feed(self, data: bytes) -> list[Item]:
         """The events and comments that `data` completed, up to the first fault: see `fault`."""
@@ -101,14 +99,15 @@ class SseDecoder:
         rest = lines.pop()
         for line in lines:
             if self._line:
-                self._line.append(line)
-                line = b"".join(self._line)  # noqa: PLW2901  # the whole line replaces its tail
-                self._line.clear()
-                self._line_bytes = 0
+                self._line += line
+                if self._line.startswith(b"data: "):  # cut and copied at once: it may be large
+                    self._take_data(bytes(memoryview(self._line)[6:]))
+                    self._line = bytearray()
+                    continue
+                line = bytes(self._line)  # noqa: PLW2901  # the whole line replaces its tail
+                self._line = bytearray()
             if line.startswith(b"data: "):  # the one kind of line that there are very many of
-                self._lines.append(line[6:])
-                self._event_bytes += len(line) + 1
-                self._fields = True
+                self._take_data(line[6:])
             elif line:
                 self._take_line(line, items)
             elif self._fields:
@@ -117,16 +116,15 @@ class SseDecoder:
             else:
                 self._event_bytes = 0  # lines that meant nothing
         if rest:
-            self._line.append(rest)
-            self._line_bytes += len(rest)
-        self._check_size(self._line_bytes)
+            self._line += rest
+        self._check_size(len(self._line))
 
     def finish(self) -> bytes | None:
         """At the end of the stream: what was begun and never ended by a blank line, if anything.
 
         The rules say that such an event is discarded. A lone comment is no loss.
         """
-        line = b"".join(self._line)
+        line = bytes(self._line)
         lines = list(self._lines)
         if line and not line.startswith(b":"):
             lines.append(line)
@@ -141,6 +139,11 @@ class SseDecoder:
             return b""
         self._start = None
         return data.removeprefix(codecs.BOM_UTF8)
+
+    def _take_data(self, value: bytes) -> None:
+        self._lines.append(value)
+        self._event_bytes += len(value) + 7
+        self._fields = True
 
     def _take_line(self, line: bytes, items: list[Item]) -> None:
         self._check_size(len(line))
@@ -184,5 +187,5 @@ class SseDecoder:
             raise WireError(
                 ErrorKind.EVENT_TOO_LARGE,
                 f"a server-sent event is larger than {self._limit} bytes",
-                b"\n".join(self._lines[:4] + self._line[:1])[:1000],
+                b"\n".join([*self._lines[:4], bytes(self._line[:1000])])[:1000],
             )

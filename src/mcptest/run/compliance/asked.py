@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from mcptest.model.capture import AnyRecord, Trouble
+from mcptest.model.limits import MEBIBYTE
 from mcptest.model.message import ABSENT, Message
 from mcptest.model.show import show
 from mcptest.peer.pending import Pending
 from mcptest.run.compliance.tape import Tape
 from mcptest.suite.check_forms import Check
 from mcptest.suite.exchange_targets import Exchange
+
+_BODY_KEPT = MEBIBYTE
+"""Of a response's body: no check looks further into one, and each exchange keeps its own."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -85,10 +89,22 @@ def input_requests(result: Any) -> Sequence[Any]:
     return tuple(asked.values()) if isinstance(asked, dict) else ()
 
 
+def body_text(bodies: Iterable[bytes]) -> str:
+    """The body of a response as a text, as far as anyone looks into it."""
+    kept: list[bytes] = []
+    left = _BODY_KEPT
+    for body in bodies:
+        kept.append(body[:left])
+        left -= len(kept[-1])
+        if not left:
+            break
+    return b"\n".join(kept).decode("utf-8", "backslashreplace")
+
+
 def http_facts(tape: Tape, stream: int) -> dict[str, Any]:
     """Status, headers and body of a response that has come."""
     response, trouble = tape.responses[stream], tape.troubles.get(stream)
-    body = b"\n".join(frame.raw for frame in tape.bodies.get(stream, ()))
-    text = body.decode("utf-8", "backslashreplace") or (trouble.excerpt if trouble else "")
+    text = body_text(frame.raw for frame in tape.bodies.get(stream, ()))
+    text = text or (trouble.excerpt if trouble else "")
     headers = {name.lower(): value for name, value in response.headers}
     return {"status": response.status, "headers": headers, "body": text}

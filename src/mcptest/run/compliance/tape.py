@@ -27,7 +27,7 @@ from mcptest.wire.envelope import decode, is_meant_as_message
 from mcptest.wire.http_rules import may_say_anything
 from mcptest.wire.session_source import SessionSource
 
-_ROOM = 32 * MEBIBYTE
+_ROOM = 24 * MEBIBYTE
 _RECORD_COST = 200
 _STDERR_KEPT = 20
 _STDERR_ON_TAPE = 1_000
@@ -75,17 +75,22 @@ class Tape:
     def __call__(self, record: AnyRecord) -> None:
         if self.recorder is not None:
             self.recorder(record)
+        has_room = self._take_room(record)
         self._index(record)
+        if has_room:
+            self.records.append(record)
+
+    def _take_room(self, record: AnyRecord) -> bool:
         if type(record) is Stderr:
             self._stderr_lines += 1
             if self._stderr_lines > _STDERR_ON_TAPE:
-                return
+                return False
         size = _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
         if self.dropped or size > self._room.left:  # a gap would make a session that never was
             self.dropped += 1
-            return
+            return False
         self._room.left -= size
-        self.records.append(record)
+        return True
 
     def _index(self, record: AnyRecord) -> None:
         kind = type(record)

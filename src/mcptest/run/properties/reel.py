@@ -21,6 +21,8 @@ _STDERR_KEPT = 20
 _ROOM = 24 * MEBIBYTE
 _RECORD_COST = 6_000
 """What any record counts for: four thousand small ones are kept, which are judged in a moment."""
+_LARGEST_READ = MEBIBYTE
+"""Of what is larger the last one only is kept as read: its value is as large as its bytes."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
@@ -42,6 +44,7 @@ class Reel:
         self._taken = 0
         self._into = self.beginning
         self._read: dict[int, Message] = {}
+        self._large: Message | None = None
 
     def __call__(self, record: AnyRecord) -> None:
         kind = type(record)
@@ -67,10 +70,15 @@ class Reel:
     def next_example(self) -> None:
         self.example.clear()
         self._read.clear()
+        self._large = None
         self._taken = 0
 
     def read(self, raw: bytes) -> Message:
-        """The message of a frame of this example. It is read once, however many ask for it."""
+        """The message of a frame of this example. A small one is read once."""
+        if len(raw) > _LARGEST_READ:
+            if self._large is None or self._large.raw is not raw:
+                self._large = decode(raw)
+            return self._large
         found = self._read.get(id(raw))
         if found is None or found.raw is not raw:
             found = self._read[id(raw)] = decode(raw)
@@ -78,7 +86,7 @@ class Reel:
 
     def has_read(self, message: Message) -> None:
         """Somebody has read this frame already. A message of a batch is no frame by itself."""
-        if message.raw:
+        if 0 < len(message.raw) <= _LARGEST_READ:
             self._read[id(message.raw)] = message
 
     def of_example(self, spec_version: str, *, ended: bool) -> SessionSource:

@@ -14,6 +14,7 @@ from mcptest.model.errors import ErrorKind, PeerError
 from mcptest.model.message import ABSENT, Kind, Message
 from mcptest.peer.connection import Connection
 from mcptest.peer.pending import Pending, encode, request_of
+from mcptest.run.compliance.asked import body_text
 from mcptest.run.properties.reel import Reel
 from mcptest.run.properties.sends import Send, asked_ids, with_unused_ids
 from mcptest.run.properties.stage import Stage
@@ -247,7 +248,7 @@ def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, An
     )
     if response is None:
         return None
-    body = b"\n".join(_bodies(records, stream)).decode("utf-8", "backslashreplace")
+    body = body_text(_bodies(records, stream))
     headers = {name.lower(): value for name, value in response.headers}
     return {"status": response.status, "headers": headers, "body": body}
 
