@@ -1,8 +1,9 @@
-"""Servers that never stop talking: `python -I -S flooding.py CASE [http]`.
+"""Servers that never stop talking: `python -I -S flooding.py CASE [http|sse] [stateless]`.
 
 Each behaves well until it does the one thing that it is named for. The same cases are served on
-stdio and, with `http`, on a free port of the loopback: its URL is the first line on stdout.
-Standard library only.
+stdio and, with `http` or `sse` (HTTP+SSE of 2024-11-05), on a free port of the loopback: its URL is
+the first line on stdout. With `stateless` they speak 2026-07-28 and nothing else. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -147,8 +148,13 @@ CASES = (
 BEGINNINGS = frozenset({"initialize", "server/discover"})
 
 
+STATELESS = "2026-07-28"
+
+
 def reply(request: Message) -> Message:
     answer: Message = {"jsonrpc": "2.0", "id": request["id"]}
+    if "stateless" in sys.argv[2:]:
+        return answer | stateless_reply(request["method"])
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     results: dict[str, Any] = {
         "initialize": {
@@ -173,6 +179,26 @@ def reply(request: Message) -> Message:
     if request["method"] in results:
         return answer | {"result": results[request["method"]]}
     return answer | {"error": {"code": -32601, "message": "Method not found"}}
+
+
+def stateless_reply(method: str) -> Message:
+    """The same server in the era that has no sessions."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    tool = {"name": "echo", "description": "Echo the text back.", "inputSchema": schema}
+    cached = {"ttlMs": 0, "cacheScope": "private"}
+    results: dict[str, Message] = {
+        "server/discover": {
+            "supportedVersions": [STATELESS],
+            "capabilities": {"tools": {}},
+        }
+        | cached,
+        "tools/list": {"tools": [tool | {"annotations": {"readOnlyHint": True}}]} | cached,
+        "tools/call": {"content": [{"type": "text", "text": "hello"}]},
+    }
+    if method not in results:
+        return {"error": {"code": -32601, "message": "Method not found"}}
+    who = {"io.modelcontextprotocol/serverInfo": {"name": "flooding", "version": "1"}}
+    return {"result": {"resultType": "complete", "_meta": who} | results[method]}
 
 
 def flood_before(case: str, request: Message) -> Callable[[], Flood] | None:
@@ -314,16 +340,50 @@ def answer_with_stream(case: str, request: Message, say: Callable[[bytes], None]
     say(as_event(dump(reply(request))))
 
 
-def serve_http(case: str) -> NoReturn:
+# Over HTTP+SSE
+
+
+class SseSite:
+    """One stream for all that the server says; what is posted is answered there."""
+
+    def __init__(self) -> None:
+        self._saying = threading.Lock()
+        self._stream: socket.socket | None = None
+
+    def serve_connection(self, case: str, sock: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            read = read_request(sock)
+            if read is None:
+                return
+            method, body = read
+            if method == "GET":
+                self._stream = sock
+                self.say(STREAM + b"event: endpoint\ndata: /messages\n\n")
+                return
+            sock.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            sock.close()
+            message = json.loads(body)
+            if isinstance(message, dict) and "id" in message and "method" in message:
+                answer_with_stream(case, message, self.say)
+
+    def say(self, data: bytes) -> None:
+        assert self._stream is not None
+        with self._saying:
+            self._stream.sendall(data)
+
+
+def serve_http(case: str, way: str) -> NoReturn:
+    serve = SseSite().serve_connection if way == "sse" else serve_connection
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-    write(1, f"http://127.0.0.1:{listener.getsockname()[1]}/mcp\n".encode())
+    path = "sse" if way == "sse" else "mcp"
+    write(1, f"http://127.0.0.1:{listener.getsockname()[1]}/{path}\n".encode())
     while True:
         sock, _ = listener.accept()
-        threading.Thread(target=serve_connection, args=(case, sock), daemon=True).start()
+        threading.Thread(target=serve, args=(case, sock), daemon=True).start()
 
 
 if __name__ == "__main__":
-    if "http" in sys.argv[2:]:
-        serve_http(sys.argv[1])
+    for way in {"http", "sse"}.intersection(sys.argv[2:]):
+        serve_http(sys.argv[1], way)
     serve_stdio(sys.argv[1])
     os._exit(0)
