@@ -24,6 +24,13 @@ LIST_MEMBERS: Final = {
     "prompts/list": "prompts",
 }
 """The member of an answer that holds the items."""
+LIST_CAPABILITIES: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
+"""The capability that declares each list."""
 
 Answer = TypeVar("Answer")
 

@@ -22,23 +22,23 @@ from mcptest.model.errors import PeerError
 from mcptest.model.message import Kind
 from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
+from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.peer.stateless import PREFIX
 from mcptest.run.call_failed import answered_twice
 from mcptest.run.compliance.asked import trouble_of
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.declared import EVERYTHING
 from mcptest.run.compliance.learning import learn_about_eras
+from mcptest.run.compliance.listing import list_through
 from mcptest.run.compliance.order import Order
 from mcptest.run.compliance.sending import may_change_era
 from mcptest.run.compliance.site import Site
 from mcptest.run.compliance.waiting import Waits
 from mcptest.run.doctor_knocks import knocks_for
 from mcptest.run.doctor_lists import (
-    LISTS,
     arguments_for,
     fits,
     is_read_only,
-    list_through,
     prompt_arguments,
 )
 from mcptest.run.doctor_watch import LONGEST_PROOF, Watch
@@ -227,7 +227,7 @@ class Examination:
     @cached_property
     def a_list(self) -> str:
         """A list that the server says it has; the tools where it says nothing."""
-        declared = (method for method, (needs, _) in LISTS.items() if self.declares(needs))
+        declared = (method for method, needs in LIST_CAPABILITIES.items() if self.declares(needs))
         return next(declared, "tools/list")
 
     # -- what there is ---------------------------------------------------------------------
@@ -239,10 +239,10 @@ class Examination:
         if first is not None:
             self._note_faults(first.method, first.faults)
         self._ask_soundly(self.alive)
-        for method, (capability, member) in LISTS.items():
+        for method, capability in LIST_CAPABILITIES.items():
             if self.declares(capability):
-                before = self.watch.results
-                self.lists[member] = self.walk(method, member)
+                member, before = LIST_MEMBERS[method], self.watch.results
+                self.lists[member] = self.walk(method)
                 if self.watch.results == before:
                     self.unlisted.add(member)
         self._read_one()
@@ -254,14 +254,14 @@ class Examination:
                 break
             self.calls.append(Call(tool, self.call(tool)))
 
-    def list_on(self, beside: Conversation, method: str, member: str) -> list[Any]:
+    def list_on(self, beside: Conversation, method: str) -> list[Any]:
         """The same list on another connection."""
-        return list_through(beside.ask, method, member, self.site.order.timeout).items
+        return list_through(beside.ask, method, self.site.order.timeout).items
 
-    def walk(self, method: str, member: str) -> list[Any]:
-        listed = list_through(self._ask_soundly, method, member, self.site.order.timeout)
+    def walk(self, method: str) -> list[Any]:
+        listed = list_through(self._ask_soundly, method, self.site.order.timeout)
         if listed.endless:
-            self.unlisted.add(member)
+            self.unlisted.add(LIST_MEMBERS[method])
             if listed.endless not in self.notes:
                 self.notes.append(listed.endless)
         return listed.items

@@ -1,34 +1,12 @@
-"""What a server lists, and what may be made of it: pages, and tools that may be called."""
+"""What may be made of what a server lists: tools that may be called, and their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcptest.explore.plausible import plausible_arguments
-from mcptest.peer.pagination import Listed, list_items
-from mcptest.run.compliance.conversation import Asked
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
-from mcptest.suite.check_forms import Check
-
-LISTS: Mapping[str, tuple[str, str]] = {
-    "tools/list": ("tools", "tools"),
-    "resources/list": ("resources", "resources"),
-    "resources/templates/list": ("resources", "resourceTemplates"),
-    "prompts/list": ("prompts", "prompts"),
-}
-"""Method to the capability that it needs, and the member that holds the items."""
-
-
-def list_through(ask: Callable[[Check], Asked], method: str, member: str, seconds: float) -> Listed:
-    """What all pages of a list name, asked in a conversation."""
-    return list_items(
-        method,
-        member,
-        lambda params: ask(Check(method=method, params=params)),
-        lambda asked: asked.exchange.result,
-        seconds=seconds,
-    )
 
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:

@@ -9,12 +9,12 @@ from mcptest.model.deadline import Deadline
 from mcptest.model.doctor import Judged
 from mcptest.model.errors import PeerError
 from mcptest.model.show import show
+from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.peer.stateless import UNSUPPORTED_VERSION, StatelessLifecycle
 from mcptest.rules.migration import Fail, Pass, check_resource_error_code, missing_resource_code
 from mcptest.run.compliance.conversation import Asked
 from mcptest.run.doctor_examination import Examination
 from mcptest.run.doctor_knocks import UNKNOWN_URI
-from mcptest.run.doctor_lists import LISTS
 from mcptest.run.doctor_verdicts import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -260,11 +260,12 @@ def stable_lists(examination: Examination) -> Judged:
     if beside is None:
         return unknown("there was no second connection to compare with")
     moved, reordered = [], []
-    for method, (capability, member) in LISTS.items():
+    for method, capability in LIST_CAPABILITIES.items():
         if not examination.declares(capability):
             continue
-        one = [_name(item) for item in examination.walk(method, member)]
-        other = [_name(item) for item in examination.list_on(beside, method, member)]
+        member = LIST_MEMBERS[method]
+        one = [_name(item) for item in examination.walk(method)]
+        other = [_name(item) for item in examination.list_on(beside, method)]
         first = [_name(item) for item in examination.lists.get(member, ())]
         if {*first} != {*one} or {*one} != {*other}:
             moved.append(member)

@@ -6,7 +6,7 @@ names say so. Nothing else is ever called.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,10 +14,12 @@ import msgspec
 from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.capture import AnyRecord, Frame
 from mcptest.model.message import Kind, id_key
-from mcptest.peer.pagination import LIST_MEMBERS, distinct
+from mcptest.peer.pagination import LIST_MEMBERS, Listed, distinct, list_items
 from mcptest.rules.corpus.placeholders import WELL_KNOWN
+from mcptest.run.compliance.asked import Asked
 from mcptest.run.compliance.order import Order
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.suite.check_forms import Check
 from mcptest.wire.envelope import decode
 
 
@@ -32,6 +34,17 @@ class Lists(msgspec.Struct):
     """What leads to the second page of tools."""
     page_of_tool: dict[str, str] = {}
     """The cursor of its page, for tools that are not on the first."""
+
+
+def list_through(ask: Callable[[Check], Asked], method: str, seconds: float) -> Listed:
+    """What all pages of a list name, asked in a conversation."""
+    return list_items(
+        method,
+        LIST_MEMBERS[method],
+        lambda params: ask(Check(method=method, params=params)),
+        lambda asked: asked.exchange.result,
+        seconds=seconds,
+    )
 
 
 def lists_on(records: Sequence[AnyRecord]) -> Lists:

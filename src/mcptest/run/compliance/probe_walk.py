@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Final
 
-from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, walk_pages
+from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.rules.corpus.probe_steps import Step
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
 from mcptest.run.compliance.probe_course import Course
@@ -13,12 +13,6 @@ from mcptest.run.compliance.probe_seen import Unobserved
 from mcptest.suite.check_forms import Check
 
 _MEMBERS: Final = {**LIST_MEMBERS, "tasks/list": "tasks"}
-_CAPABILITY: Final = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "prompts/list": "prompts",
-}
 
 
 def walk_lists(course: Course, step: Step) -> None:
@@ -42,7 +36,7 @@ def walk_lists(course: Course, step: Step) -> None:
 def _methods(course: Course, step: Step) -> list[str]:
     if step.options.only:
         return [step.options.only]
-    return [method for method, name in _CAPABILITY.items() if course.is_declared(name)]
+    return [method for method, name in LIST_CAPABILITIES.items() if course.is_declared(name)]
 
 
 def _walk(

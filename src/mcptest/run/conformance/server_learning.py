@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcptest.peer.pagination import LIST_MEMBERS
+from mcptest.peer.pagination import LIST_CAPABILITIES
 from mcptest.run.compliance.conversation import Conversation
+from mcptest.run.compliance.listing import list_through
 from mcptest.run.compliance.site import Site
 from mcptest.run.conformance.scenarios.scene import Offered
-from mcptest.run.doctor_lists import list_through
-
-_CAPABILITY = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-}
 
 
 def learn(site: Site, conversation: Conversation) -> Offered:
@@ -23,11 +16,10 @@ def learn(site: Site, conversation: Conversation) -> Offered:
     declared = Offered(capabilities=site.capabilities)
     found: dict[str, list[Any]] = {}
     endless: list[str] = []
-    for method, capability in _CAPABILITY.items():
+    for method, capability in LIST_CAPABILITIES.items():
         found[method] = []
         if declared.declares(capability):
-            member = LIST_MEMBERS[method]
-            listed = list_through(conversation.ask, method, member, site.order.timeout)
+            listed = list_through(conversation.ask, method, site.order.timeout)
             found[method] = listed.items
             endless += [listed.endless] if listed.endless else []
     for tool in found["tools/list"]:

@@ -24,7 +24,7 @@ from mcptest.peer.answers import Answers
 from mcptest.peer.client import Client, Reply
 from mcptest.peer.connection import Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
-from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
+from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, distinct
 from mcptest.run.call_failed import answered_twice
 from mcptest.run.exploring.outcome import Kind, Outcome, judged_error, judged_reply
 from mcptest.transport.files import claim_folder
@@ -39,13 +39,6 @@ _REMARKS_KEPT = 20
 _VAIN_STARTS = 2
 """After so many starts in a row that failed, a server is given up."""
 _METHOD_NOT_FOUND = -32601
-_LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-}
-"""Each list, and the capability that declares it."""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -373,7 +366,7 @@ class Subject:
         """
         found: dict[str, list[Any]] = {}
         problems = self._problem_of_beginning()
-        for method, capability in _LISTS.items():
+        for method, capability in LIST_CAPABILITIES.items():
             items: list[Any] = []
             found[method] = items
             if method in without or self.given_up or not self.client.declares(capability):

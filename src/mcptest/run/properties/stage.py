@@ -19,7 +19,7 @@ from mcptest.peer.answers import Answers
 from mcptest.peer.client import Client
 from mcptest.peer.connection import Connection, Stopped
 from mcptest.peer.meeting import ASKED_FOR, Met
-from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
+from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, distinct
 from mcptest.run.properties.reel import Reel
 from mcptest.transport.target import Target, reach_of
 
@@ -31,12 +31,6 @@ _FIRST_FENCE = 1_000_000_000
 """Ids of fences are far from those that examples use."""
 _OUR_OWN_IDS = 64
 """The client counts from 1; what it may still use is not for raw requests."""
-_LISTS = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-}
 
 
 class Whom(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +149,7 @@ class Stage:
     def _learn(self, client: Client) -> None:
         """Read the lists once; afterwards only that of the tools, whose schemas rules need."""
         if self.facts is None:
-            lists = {method: self._list(client, method) for method in _LISTS}
+            lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
             offer = Offer(
                 tools=lists["tools/list"],
                 prompts=lists["prompts/list"],
@@ -169,7 +163,7 @@ class Stage:
 
     def _list(self, client: Client, method: str) -> tuple[Any, ...]:
         """As far as it can be read; what is wrong with it is for the rules to say."""
-        if not client.declares(_LISTS[method]):
+        if not client.declares(LIST_CAPABILITIES[method]):
             return ()
         found: list[Any] = []
         try:
