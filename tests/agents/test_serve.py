@@ -109,7 +109,7 @@ BAD = {
     "name: x\ntools: [{name: a, input: {type: 3}, answers: [{text: a}]}]": ("2:19", "type: object"),
     "name: x\ntools: [{name: a, answers: [{text: a}], output: {type: object, required: 3}}]": (
         "2:41",
-        "is no JSON Schema",
+        "is not a JSON Schema",
     ),
 }
 

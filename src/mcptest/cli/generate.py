@@ -16,7 +16,6 @@ from mcptest.cli.explored import (
 )
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
-from mcptest.model.show import show
 from mcptest.peer.answers import NO_ANSWERS
 
 
@@ -43,9 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
+    from mcptest.explore.audit import unchecked_schemas
     from mcptest.report.placed import placed_lines
     from mcptest.run.exploring.placing import place_starters
-    from mcptest.run.exploring.starters import starters_of_offer, unchecked_schemas
+    from mcptest.run.exploring.starters import starters_of_offer
     from mcptest.run.exploring.written_server import written_server
 
     offer = explored.subject.offer()
@@ -59,15 +59,15 @@ def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     mask = explored.subject.masker.text
     for method, reason in offer.problems.items():
         sys.stderr.write(f"mcptest: {method} could not be read: {mask(reason)}\n")
-    for name, reason in unchecked_schemas(offer):
-        sys.stderr.write(f"mcptest: {show(mask(name), 80)}: {mask(reason)}\n")
+    unchecked = list(unchecked_schemas(offer.tools))
+    sys.stderr.writelines(f"mcptest: {mask(one)}\n" for one in unchecked)
     if not placed:
         sys.stderr.write("mcptest: the server offers nothing that a test could be written for\n")
         return ExitCode.FAILED if offer.problems else ExitCode.NOTHING_MATCHED
     if not arguments.quiet:
         named = () if server.block else server_options(arguments)
         sys.stdout.writelines(f"{line}\n" for line in next_steps(arguments, named))
-    lost = offer.problems or any(one.how == "left out" for one in placed)
+    lost = offer.problems or unchecked or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK
 
 

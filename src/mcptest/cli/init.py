@@ -98,7 +98,8 @@ def _init(arguments: argparse.Namespace, explored: Explored) -> tuple[int, Writt
             if note.startswith(DOUBTFUL):
                 sys.stdout.write(f"  {item.kind} {item.name!r}: {note}\n")
     sys.stderr.writelines(f"mcptest: {note}\n" for note in report.notes)
-    lost = report.problems or any(one.how == "left out" for one in placed)
+    unchecked = any(item.unchecked for item in report.items)
+    lost = report.problems or unchecked or any(one.how == "left out" for one in placed)
     return ExitCode.FAILED if lost else ExitCode.OK, server
 
 

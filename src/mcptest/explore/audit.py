@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from mcptest.explore.from_schema import fitting_value
 from mcptest.model.message import ABSENT
+from mcptest.model.show import show
 from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _PLACE = re.compile(r"path|file|dir|folder|root", re.IGNORECASE)
@@ -32,6 +33,14 @@ class Input(msgspec.Struct, frozen=True):
     doubt: str = ""
     unchecked: str = ""
     """Why nobody can say what the schema accepts, though it may be valid."""
+
+
+def unchecked_schemas(tools: Iterable[Any]) -> Iterator[str]:
+    """The tools for which no input can be made because their schemas can't be checked, and why."""
+    for tool in tools:
+        reason = input_for(tool).unchecked if isinstance(tool, dict) else ""
+        if reason:
+            yield f"{show(str(tool.get('name')), 80)}: {reason}"
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -144,6 +153,8 @@ def structured_misfit(tool: Mapping[str, Any], result: Mapping[str, Any]) -> str
         if "structuredContent" not in result:
             return NO_STRUCTURED_CONTENT
         misfit = compiled.misfit(result["structuredContent"])
+    except SchemaLimitError as error:
+        return f"its structured content can't be checked against its output schema: {error}"
     except SchemaError as error:
         return f"its output schema can't be used: {error}"
     if misfit is None:

@@ -87,7 +87,8 @@ class RootCause(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that went wrong and kept several rules from being judged."""
 
     id: str
-    """`exited`, `banner`, `unauthorized`, `silence` … and a number where there are several."""
+    """`exited`, `banner`, `unauthorized`, `silence`, `unchecked` …; a number follows where there
+    are several."""
     message: str
     hint: str = ""
     evidence: tuple[Evidence, ...] = ()

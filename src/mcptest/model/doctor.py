@@ -33,6 +33,8 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: tuple[Evidence, ...] = ()
     advice: str = ""
     """What the specification recommends and the server does not do: it breaks nothing."""
+    unchecked: bool = False
+    """Unknown because it costs too much to look at what the server offers."""
 
 
 class MovedRule(msgspec.Struct, frozen=True):
@@ -58,6 +60,7 @@ class Diagnosis(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: tuple[MovedRule, ...] = ()
     fix: str = ""
     advice: str = ""
+    unchecked: bool = False
 
     @property
     def breaks(self) -> bool:
@@ -112,4 +115,5 @@ class DoctorReport(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_whole(self) -> bool:
         """Whether the server could be examined as it was asked for."""
-        return not self.unreached and not self.unanswered
+        unchecked = any(one.unchecked for one in self.items)
+        return not self.unreached and not self.unanswered and not unchecked

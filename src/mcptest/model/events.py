@@ -28,7 +28,7 @@ class StepTaken:
 
     `refused` is an error answer, which a server may well give; `malformed` is one whose form no
     client should accept, `doubtful` one that clients may read in different ways; `failed` means
-    that there was no usable answer.
+    that there was no usable answer, or no way to ask.
     """
 
     what: str

@@ -74,6 +74,8 @@ class FuzzedTool(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     refuses_as_internal: bool = False
     """Whether it answers malformed requests with the code for internal errors."""
+    unchecked: str = ""
+    """Why its schema could not be checked: whatever passed, it was not fuzzed as it was asked."""
     categories: Mapping[str, int] = {}
     """How many inputs of each category were sent."""
     duration_ms: int = 0
@@ -141,4 +143,5 @@ class FuzzReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        return bool(self.failures or self.problem or self.unreached) or self.interrupted
+        whole = not (self.problem or self.unreached or self.interrupted)
+        return bool(self.failures) or not whole or any(tool.unchecked for tool in self.tools)

@@ -58,3 +58,5 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     findings: tuple[Finding, ...] = ()
     findings_total: int = 0
     """All violations, also those beyond the number that is kept."""
+    unchecked: bool = False
+    """Inconclusive because it costs too much to look at what was sent: that is no success."""

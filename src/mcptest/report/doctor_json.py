@@ -45,4 +45,5 @@ def _item(item: Diagnosis) -> dict[str, Any]:
         "evidence": [{"sent": one.sent, "received": one.received} for one in item.evidence],
         "rules": [{"id": one.id, "bucket": one.bucket} for one in item.rules],
         "fix": item.fix,
+        **({"unchecked": True} if item.unchecked else {}),
     }

@@ -23,18 +23,17 @@ def doctor_as_run(report: DoctorReport) -> RunReport:
 
 
 def _result(item: Diagnosis, report: DoctorReport) -> TestResult:
-    status = _STATUS[item.verdict]
+    status = Status.FAIL if item.unchecked else _STATUS[item.verdict]
+    failed = status is Status.FAIL
     first = item.evidence[0] if item.evidence else None
     proof = Proof(request=first.sent, response=first.received) if first is not None else None
     return TestResult(
         name=f"{item.id}: {item.title}",
         status=status,
         detail=item.detail if status is not Status.PASS else "",
-        kind="check" if item.breaks else "",
-        failures=(FailedCheck(item.id, f"{item.detail} {item.fix}".strip()),)
-        if item.breaks
-        else (),
-        proof=proof if item.breaks else None,
+        kind="check" if failed else "",
+        failures=(FailedCheck(item.id, f"{item.detail} {item.fix}".strip()),) if failed else (),
+        proof=proof if failed else None,
         server=report.server,
         revision=report.newer.value,
         note=item.advice,

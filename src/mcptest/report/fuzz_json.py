@@ -55,6 +55,7 @@ def _tool(tool: FuzzedTool) -> dict[str, Any]:
         "failures": [_failure(failure) for failure in tool.failures],
         "categories": dict(tool.categories),
         "notes": list(tool.notes),
+        **({"unchecked": tool.unchecked} if tool.unchecked else {}),
         "duration_ms": tool.duration_ms,
     }
 

@@ -34,7 +34,8 @@ def fuzz_as_markdown(report: FuzzReport) -> str:
 
 def _row(tool: FuzzedTool) -> str:
     passed = "" if tool.skipped else f"{tool.passed}/{tool.runs}"
-    said = f"skipped: {tool.skipped}" if tool.skipped else "; ".join(tool.notes)
+    remarks = filter(None, (tool.unchecked, *tool.notes))
+    said = f"skipped: {tool.skipped}" if tool.skipped else "; ".join(remarks)
     return "| " + " | ".join(map(code, (tool.name, passed, said))) + " |"
 
 

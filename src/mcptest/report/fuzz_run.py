@@ -32,7 +32,14 @@ def _of_tool(tool: FuzzedTool) -> Iterator[TestResult]:
     if tool.skipped:
         yield TestResult(name=f"fuzz {tool.name}", status=Status.SKIP, detail=tool.skipped)
         return
-    if not tool.runs:
+    if tool.unchecked:
+        yield TestResult(
+            name=f"fuzz {tool.name}: its schema",
+            status=Status.FAIL,
+            detail=tool.unchecked,
+            kind="check",
+        )
+    elif not tool.runs:
         reason = "; ".join(tool.notes) or "nothing was sent"
         yield TestResult(name=f"fuzz {tool.name}", status=Status.SKIP, detail=reason)
     elif not tool.failures:

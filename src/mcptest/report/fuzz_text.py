@@ -39,6 +39,8 @@ def fuzz_lines(report: FuzzReport, style: Style, *, verbose: bool = False) -> It
     width = min(_NAME, max((columns.cells(show(t.name, 200)) for t in report.tools), default=0))
     for tool in report.tools:
         yield _row(tool, width, style)
+        if tool.unchecked:
+            yield f"      {style.cross} {show(tool.unchecked, 300)}"
         for note in tool.notes:
             yield f"      {style.warning} {show(note, 300)}"
         if verbose and tool.categories:
@@ -56,7 +58,8 @@ def _row(tool: FuzzedTool, width: int, style: Style) -> str:
     name = columns.pad(columns.cut(show(tool.name, 200), width), width)
     if tool.skipped:
         return f"  {style.dash} {name}  skipped: {tool.skipped}"
-    sign = style.cross if tool.failures else style.tick if tool.runs else style.warning
+    failed = tool.failures or tool.unchecked
+    sign = style.cross if failed else style.tick if tool.runs else style.warning
     spent = columns.duration(tool.duration_ms)
     counts = ", ".join(_counts(tool.failures))
     return f"  {sign} {name}  {tool.passed}/{tool.runs} passed  {spent:>6}  {counts}".rstrip()
@@ -119,6 +122,9 @@ def summary_in_words(report: FuzzReport) -> str:
     early = "interrupted; " if report.interrupted else ""
     tools = f"{len(tested)} tool{'s' * (len(tested) != 1)}"
     parts = [f"{report.passed}/{report.runs} inputs passed", *_counts(report.failures)]
+    unchecked = sum(bool(tool.unchecked) for tool in tested)
+    if unchecked:
+        parts.append(f"{unchecked} with a schema that can't be checked")
     if report.skipped:
         parts.append(f"{len(report.skipped)} skipped")
     if report.unreached:

@@ -191,6 +191,8 @@ class FuzzTool(msgspec.Struct, kw_only=True):
     failures: list[FuzzFinding]
     categories: dict[str, Count]
     notes: list[str]
+    unchecked: str | UnsetType = UNSET
+    """Why its input schema could not be checked; then the run failed."""
     duration_ms: Count
 
 

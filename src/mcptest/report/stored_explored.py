@@ -177,6 +177,7 @@ class _Tool(msgspec.Struct):
     failures: tuple[_Failed, ...] = ()
     categories: Mapping[str, int] = {}
     notes: tuple[str, ...] = ()
+    unchecked: str = ""
     duration_ms: int = 0
     reason: str = ""
     """Of one that was skipped."""
@@ -190,6 +191,7 @@ class _Tool(msgspec.Struct):
             failures=tuple(one.failure(self.tool) for one in self.failures),
             categories=self.categories,
             notes=self.notes,
+            unchecked=self.unchecked,
             duration_ms=self.duration_ms,
         )
 

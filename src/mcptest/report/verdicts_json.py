@@ -69,9 +69,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def is_failure(verdict: Verdict, session: JudgedSession, strict: bool = False) -> bool:
-    """A broken MUST decides; a broken SHOULD is a warning unless `strict`."""
+    """A broken MUST decides; a broken SHOULD is a warning unless `strict`. What could not be
+    looked at is no success whatever the rule says."""
     if verdict.outcome is not Outcome.FAIL:
-        return False
+        return verdict.unchecked
     return strict or RULES[verdict.rule].severity_in(session.revision) is Severity.MUST
 
 

@@ -85,7 +85,7 @@ class Check:
         if self.violations:
             return self._verdict(Outcome.FAIL)
         if self._unchecked:
-            return self._verdict(Outcome.INCONCLUSIVE, self._unchecked)
+            return self._verdict(Outcome.INCONCLUSIVE, self._unchecked, unchecked=True)
         if self.observed:
             return self._verdict(Outcome.PASS)
         if self._reason:
@@ -109,7 +109,7 @@ class Check:
         reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
         return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
 
-    def _verdict(self, outcome: Outcome, reason: str = "") -> Verdict:
+    def _verdict(self, outcome: Outcome, reason: str = "", *, unchecked: bool = False) -> Verdict:
         return Verdict(
             rule=self.rule.id,
             outcome=outcome,
@@ -117,6 +117,7 @@ class Check:
             observed=max(self.observed, self.violations),
             findings=tuple(self._findings),
             findings_total=self.violations,
+            unchecked=unchecked,
         )
 
 

@@ -31,6 +31,15 @@ _ORDER = (
 )
 
 
+def decisiveness(verdict: Verdict) -> int:
+    """Which verdict on one rule counts where there are several sessions: the lowest.
+
+    A failure in any session counts; a pass in any counts where nothing failed, and where all could
+    be looked at.
+    """
+    return 0 if verdict.unchecked else 2 * _ORDER.index(verdict.outcome) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedSession:
     """A session, what was known of it in the end, and what the rules say."""
@@ -140,8 +149,7 @@ def _together(sessions: Sequence[JudgedSession]) -> JudgedSession:
 
 
 def _worst(*verdicts: Verdict) -> Verdict:
-    """A failure in any session counts; a pass in any counts where nothing failed."""
-    deciding = min(verdicts, key=lambda one: _ORDER.index(one.outcome))
+    deciding = min(verdicts, key=decisiveness)
     findings = tuple(finding for one in verdicts for finding in one.findings)
     return Verdict(
         rule=deciding.rule,
@@ -150,6 +158,7 @@ def _worst(*verdicts: Verdict) -> Verdict:
         observed=sum(one.observed for one in verdicts),
         findings=findings[: DEFAULT_LIMITS.findings],
         findings_total=sum(one.findings_total for one in verdicts),
+        unchecked=deciding.unchecked,
     )
 
 

@@ -337,4 +337,5 @@ def _diagnosis(
         rules=rules,
         fix=item.fix if wanting else "",
         advice=mask(judged.advice),
+        unchecked=judged.unchecked,
     )

@@ -30,6 +30,7 @@ from mcptest.run.doctor_verdicts import (
     said,
     some,
     uncalled_in_words,
+    unchecked,
     unknown,
 )
 from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
@@ -162,17 +163,17 @@ def tool_schemas(examination: Examination) -> Judged:
     tools = list(examination.tools)[:_MOST_TOOLS]
     if not tools:
         return not_used("the server lists no tools")
-    wrong, unchecked = _schema_problems(tools)
+    wrong, limited = _schema_problems(tools)
     if wrong:
         return breaks(f"schemas that are not valid: {some(wrong)}")
-    if unchecked:
-        return unknown(f"schemas that can't be checked: {some(unchecked)}")
+    if limited:
+        return unchecked(f"schemas that can't be checked: {some(limited)}")
     return ready(f"the schemas of all {len(tools)} tools are valid")
 
 
 def _schema_problems(tools: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     """Schemas that are not valid, and those of which nobody can say."""
-    wrong, unchecked = [], []
+    wrong, limited = [], []
     for tool, member in product(tools, ("inputSchema", "outputSchema")):
         if member == "outputSchema" and member not in tool:
             continue
@@ -183,10 +184,10 @@ def _schema_problems(tools: Sequence[Mapping[str, Any]]) -> tuple[list[str], lis
         try:
             CompiledSchema(schema)
         except SchemaLimitError as error:
-            unchecked.append(f"{tool.get('name')}.{member}: {error}")
+            limited.append(f"{tool.get('name')}.{member}: {error}")
         except SchemaError as error:
             wrong.append(f"{tool.get('name')}.{member}: {error}")
-    return wrong, unchecked
+    return wrong, limited
 
 
 def tool_names(examination: Examination) -> Judged:
@@ -228,7 +229,11 @@ def structured_output(examination: Examination) -> Judged:
         return not_used("no tool has an outputSchema")
     seen = [call for call in examination.calls if "outputSchema" in call.tool]
     for call in seen:
-        problem = _misfit(call)
+        try:
+            problem = _misfit(call)
+        except SchemaLimitError as error:
+            name = some([call.tool.get("name")])
+            return unchecked(f"the structuredContent of {name} can't be checked: {error}")
         if problem:
             return breaks(f"{some([call.tool.get('name')])}: {problem}", call.asked)
     if not seen:
@@ -244,6 +249,8 @@ def _misfit(call: Call) -> str:
         return "the result has no structuredContent" if "content" in result else ""
     try:
         misfit = CompiledSchema(call.tool.get("outputSchema")).misfit(result["structuredContent"])
+    except SchemaLimitError:
+        raise
     except SchemaError as error:
         return f"the outputSchema can't be used: {error}"
     return "" if misfit is None else f"structuredContent{misfit.pointer}: {misfit.reason}"

@@ -37,6 +37,10 @@ def unknown(detail: str, *proofs: Proof, advice: str = "") -> Judged:
     return Judged(Verdict.UNKNOWN, detail, _evidence(proofs), advice)
 
 
+def unchecked(detail: str) -> Judged:
+    return Judged(Verdict.UNKNOWN, detail, unchecked=True)
+
+
 def _evidence(proofs: Iterable[Proof]) -> tuple[Evidence, ...]:
     found = [one if isinstance(one, Evidence) else proof(one) for one in proofs]
     return tuple(one for one in found if one.sent or one.received)[:_MOST_PROOFS]

@@ -14,7 +14,7 @@ from mcptest.model.show import show
 from mcptest.model.verdict import Outcome, Severity, Verdict
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declare import Rule
-from mcptest.rules.judge import judge
+from mcptest.rules.judge import decisiveness, judge
 from mcptest.suite.invariants_block import InvariantsBlock
 from mcptest.transport.capture_file import open_capture
 
@@ -22,13 +22,6 @@ INVARIANTS = "invariants"
 _LOOKING_UP = 1_000
 """Records between two looks at the clock."""
 _UNJUDGED_TOLD = 5
-_FROM_WORST = (
-    Outcome.FAIL,
-    Outcome.PASS,
-    Outcome.INCONCLUSIVE,
-    Outcome.NOT_OBSERVED,
-    Outcome.NOT_APPLICABLE,
-)
 
 
 class _InTime(Iterator[tuple[int, AnyRecord]]):
@@ -63,8 +56,7 @@ class _Seen:
     def add(self, verdict: Verdict, file: str) -> None:
         self.sessions += 1
         self.failed += verdict.outcome is Outcome.FAIL
-        worse = _FROM_WORST.index(verdict.outcome)
-        if self.worst is None or worse < _FROM_WORST.index(self.worst.outcome):
+        if self.worst is None or decisiveness(verdict) < decisiveness(self.worst):
             self.worst, self.file = verdict, file
 
 
@@ -159,7 +151,7 @@ def _status(verdict: Verdict, severity: Severity, *, strict: bool) -> Status:
     if verdict.outcome is Outcome.PASS:
         return Status.PASS
     if verdict.outcome is not Outcome.FAIL:
-        return Status.SKIP
+        return Status.FAIL if verdict.unchecked else Status.SKIP
     counts = severity is Severity.MUST or (strict and severity is Severity.SHOULD)
     return Status.FAIL if counts else Status.SKIP
 

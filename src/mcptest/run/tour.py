@@ -191,8 +191,8 @@ def _safe_call(tools: list[Any]) -> tuple[_Calls, tuple[StepTaken, ...]]:
             if CompiledSchema(schema).fits(arguments):
                 return ((name, arguments),), tuple(unusable)
         except SchemaLimitError as error:
-            detail = f"its inputSchema can't be checked: {error}"
-            unusable.append(StepTaken(f"tools/call {show(name, 60)}", "skipped", detail))
+            detail = f"it was not called: its inputSchema can't be checked: {error}"
+            unusable.append(StepTaken(f"tools/call {show(name, 60)}", "failed", detail))
         except SchemaError:
             pass  # whether the schema is at fault is for the rules to say
     return (), tuple(unusable[:_UNUSABLE])

@@ -13,7 +13,7 @@ import msgspec
 from mcptest.model.show import show
 from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
 
-__all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError"]
+__all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "schema_problem"]
 
 DIALECTS = {
     "https://json-schema.org/draft/2020-12/schema": 202012,
@@ -77,6 +77,17 @@ class CompiledSchema:
         except rs.ValidationError as error:
             return error
         raise AssertionError("the validator found the value both valid and not")
+
+
+def schema_problem(schema: Any) -> str:
+    """Why nothing can be held against the schema, as the end of a sentence; empty when it can."""
+    try:
+        CompiledSchema(schema)
+    except SchemaLimitError as error:
+        return f"can't be checked: {error}"
+    except SchemaError as error:
+        return f"is not a JSON Schema: {error}"
+    return ""
 
 
 def dialect_of(schema: Any) -> int:

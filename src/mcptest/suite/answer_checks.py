@@ -85,9 +85,10 @@ def output_schema(subject: Subject) -> Iterator[Outcome]:
     observed = subject.observed
     if observed.structured is ABSENT or observed.output_schema is None or observed.is_error:
         return
+    of_tool = f" of {observed.subject}" if observed.subject else ""
     yield _misfit(
         "output_schema",
-        "output_schema: structuredContent",
+        f"output_schema: structuredContent{of_tool}",
         observed.structured,
         observed.output_schema,
     )

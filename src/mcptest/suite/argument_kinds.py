@@ -70,13 +70,10 @@ def _pattern(argument: Any) -> str | None:
 
 
 def _schema(argument: Any) -> str | None:
-    from mcptest.schema.json_schema import CompiledSchema, SchemaError
+    from mcptest.schema.json_schema import schema_problem
 
-    try:
-        CompiledSchema(argument)
-    except SchemaError as error:
-        return f"not a JSON Schema: {error}"
-    return None
+    problem = schema_problem(argument)
+    return f"the schema {problem}" if problem else None
 
 
 def _type(argument: Any) -> str | None:

@@ -82,12 +82,11 @@ def _check_paths(read: Reading) -> None:
 def _check_schema(read: Reading) -> None:
     if "schema" not in read:
         return
-    from mcptest.schema.json_schema import CompiledSchema, SchemaError
+    from mcptest.schema.json_schema import schema_problem
 
-    try:
-        CompiledSchema(read.get("schema"))
-    except SchemaError as error:
-        read.complain(f"schema is not a JSON Schema: {error}", "schema")
+    problem = schema_problem(read.get("schema"))
+    if problem:
+        read.complain(f"schema {problem}", "schema")
 
 
 def _items(read: Reading, name: str) -> tuple[Node, ...]:

@@ -208,12 +208,14 @@ def _by_pattern(value: Any, argument: Any, *, wanted: bool) -> Mismatch | None:
 
 def schema(value: Any, argument: Any) -> Mismatch | None:
     """Fits the JSON Schema (2020-12 unless `$schema` says otherwise)."""
-    from mcptest.schema.json_schema import CompiledSchema, SchemaError
+    from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
     try:
         misfit = CompiledSchema(argument).misfit(value)
+    except SchemaLimitError as error:
+        return Mismatch(f"can't be checked against the schema: {error}", argument, value)
     except SchemaError as error:
-        return Mismatch(f"the schema can't be used: {error}", argument, value)
+        return Mismatch(f"can't be held against the schema: {error}", argument, value)
     except (ValueError, OverflowError, RecursionError) as error:
         # a value that is no JSON (a lone surrogate, an endless number) can't fit any schema
         return Mismatch(f"it can't be validated: {show(str(error))}", argument, value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.schema.json_schema import CompiledSchema, SchemaError
+from mcptest.schema.json_schema import schema_problem
 from mcptest.suite.fields import (
     Choice,
     Declaration,
@@ -231,10 +231,9 @@ def _check_schemas(tool: Reading) -> None:
         if not isinstance(schema, dict) or schema.get("type") != "object":
             tool.complain(f"{name} must be a JSON Schema with type: object", name)
             continue
-        try:
-            CompiledSchema(schema)
-        except SchemaError as error:
-            tool.complain(f"{name} is no JSON Schema: {error}", name)
+        problem = schema_problem(schema)
+        if problem:
+            tool.complain(f"{name} {problem}", name)
 
 
 def _check_answer(answer: Reading) -> None:

@@ -46,6 +46,8 @@ class Observed(msgspec.Struct, frozen=True):
     """Contents before the call, by path; None for a file that was not there."""
     output_schema: Any = None
     """The tool's `outputSchema`, where it has one."""
+    subject: str = ""
+    """What the method was about: the tool, the prompt or the resource."""
     failing: str = "call failed"
     """How a message about a call without a usable result begins: `tool call echo failed`."""
     problem: str = ""
@@ -85,6 +87,7 @@ def observe(
         files=files,
         snapshots=snapshots if snapshots is not None else {},
         output_schema=output_schema,
+        subject=subject,
         failing=failing_call(method, subject),
         problem=(result_problem(method, result) or "") if answered else "",
         lists_nothing=listed_by(method, result) == [],

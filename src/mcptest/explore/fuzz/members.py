@@ -40,6 +40,8 @@ class Form(msgspec.Struct, frozen=True):
     members: tuple[Member, ...] = ()
     unusable: str = ""
     """Why nothing can be said of any input."""
+    unchecked: bool = False
+    """Whether that is because it costs too much to say it."""
 
     def misfit(self, arguments: Any) -> str | None:
         """Why the schema does not accept it; None when it does. Raises SchemaLimitError when it
@@ -57,7 +59,7 @@ def form_of(tool: Mapping[str, Any]) -> Form:
     try:
         compiled = CompiledSchema(schema)
     except SchemaLimitError as error:
-        return Form(schema, None, None, unusable=str(error))
+        return Form(schema, None, None, unusable=str(error), unchecked=True)
     except SchemaError as error:
         return Form(schema, None, None, tuple(_members(schema)), str(error))
     value = fitting_value(schema)

@@ -41,15 +41,17 @@ def _unread(why: str) -> Entry:
 def _tool(tool: FuzzedTool, column: str, places: Places) -> Iterator[Entry]:
     """One entry for the tool, and one for each way in which it fails."""
     sent = ", ".join(f"{number} {name}" for name, number in tool.categories.items())
+    failed = bool(tool.failures or tool.unchecked)
     yield Entry(
         name=tool.name,
-        outcome="skip" if tool.skipped or not tool.runs else "fail" if tool.failures else "pass",
+        outcome="skip" if tool.skipped or not tool.runs else "fail" if failed else "pass",
         group="tools",
         brief=brief(tool.skipped or f"{tool.passed} of {tool.runs} inputs were taken well"),
         ms=None if tool.skipped else tool.duration_ms,
         column=column,
         facts=(
             *told("Why it was skipped", tool.skipped),
+            *told("Not checked", tool.unchecked),
             Fact("Inputs", "prose", f"{tool.runs} sent, {tool.failed} failed"),
             *told("By category", sent),
             *(Fact("Note", "prose", one) for one in tool.notes),

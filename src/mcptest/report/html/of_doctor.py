@@ -36,7 +36,7 @@ def source_of_doctor(report: DoctorReport, file: str, code: int, places: Places)
 
 
 def _entry(item: Diagnosis, column: str, places: Places) -> Entry:
-    outcome = _OUTCOMES[item.verdict]
+    outcome = "fail" if item.unchecked else _OUTCOMES[item.verdict]
     return Entry(
         name=item.title,
         id=item.id,

@@ -11,11 +11,13 @@ from mcptest.model.show import show, show_lines
 
 SHOWN = 2_000
 UNAUTHORIZED = frozenset({401, 403})
+_UNCHECKED = "unchecked"
 _HINTS = {
     "exited": "catch errors per request: no message of a client may end the process",
     "silence": "answer every request, also one that can't be served, with an error",
     "banner": "write nothing but messages to stdout; logs belong on stderr",
     "unauthorized": "give a token with --header 'Authorization=Bearer …'",
+    _UNCHECKED: "offer schemas without references that multiply, and lists that end",
     "unreachable": "the server has to be there for as long as it is judged",
 }
 
@@ -34,8 +36,21 @@ class Causes:
     def note(self, name: str, message: str, evidence: tuple[Evidence, ...] = ()) -> str:
         """Tell of a cause; the first of its kind is the one that is kept. Returns its id."""
         if name not in self._found:
-            safe = show_lines(self._masker.text(message), 600)
-            self._found[name] = RootCause(name, safe, _HINTS.get(name, ""), evidence)
+            self._found[name] = RootCause(name, self._safe(message), _HINTS.get(name, ""), evidence)
+        return name
+
+    def _safe(self, message: str) -> str:
+        return show_lines(self._masker.text(message), 600)
+
+    def note_unchecked(self, message: str) -> str:
+        """Tell of something that costs too much to look at. Returns the id of the cause."""
+        names = [name for name in self._found if name.startswith(_UNCHECKED)]
+        safe = self._safe(message)
+        known = next((name for name in names if self._found[name].message == safe), None)
+        if known is not None:
+            return known
+        name = f"{_UNCHECKED}-{len(names) + 1}" if names else _UNCHECKED
+        self._found[name] = RootCause(name, safe, _HINTS[_UNCHECKED])
         return name
 
     def note_error(self, error: PeerError, evidence: tuple[Evidence, ...] = ()) -> str:

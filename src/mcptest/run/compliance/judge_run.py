@@ -46,7 +46,7 @@ from mcptest.run.compliance.probing import (
 )
 from mcptest.run.compliance.results import Results, for_a_cause, without_findings
 from mcptest.run.compliance.rows import BESIDE, Asking, Job, Lane, jobs_of, with_those_beside
-from mcptest.run.compliance.sessions import judge_session, judge_sessions
+from mcptest.run.compliance.sessions import SessionVerdict, judge_session, judge_sessions
 from mcptest.run.compliance.side_by_side import side_by_side
 from mcptest.run.compliance.site import Site
 from mcptest.suite.check_forms import Check
@@ -566,13 +566,19 @@ class Judging:
                 self._settle(self._behind_the_refusal(rule))
             else:
                 again = partial(self._session_again, rule)
-                self._settle(self.make.over_sessions(rule, verdict), verdict.seen_on, again)
+                self._settle(self._over_sessions(rule, verdict), verdict.seen_on, again)
+
+    def _over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
+        result = self.make.over_sessions(rule, verdict)
+        if not verdict.unchecked:
+            return result
+        return msgspec.structs.replace(result, cause=self.causes.note_unchecked(verdict.reason))
 
     def _session_again(self, rule: CorpusRule, seen: Sighting) -> RuleResult:
         assert seen.conversation is not None  # a session was had
         assert rule.session is not None  # as it is for those that are judged by one
         verdict = judge_session(self.site, rule.session, seen.conversation)
-        return self.make.over_sessions(rule, verdict)
+        return self._over_sessions(rule, verdict)
 
     def _tell_each_fault_once(self) -> None:
         """What several rules saw is held against one of them; the others say which."""

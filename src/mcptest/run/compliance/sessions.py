@@ -12,7 +12,7 @@ from mcptest.model.compliance import Evidence
 from mcptest.model.message import ABSENT, Kind, id_key
 from mcptest.model.verdict import Finding, Outcome, Side, Verdict
 from mcptest.rules.declare import RULES, Rule
-from mcptest.rules.judge import judge
+from mcptest.rules.judge import decisiveness, judge
 from mcptest.run.compliance.causes import SHOWN, evidence_of
 from mcptest.run.compliance.conversation import AT_WORK, Conversation
 from mcptest.run.compliance.site import Site
@@ -23,13 +23,6 @@ _KEPT = 3
 """Different findings of one rule that are told; how many there are in all is said."""
 _BRIEF = 300
 """How much of the second message and of further ones is shown."""
-_BEST_FIRST = (
-    Outcome.FAIL,
-    Outcome.PASS,
-    Outcome.INCONCLUSIVE,
-    Outcome.NOT_OBSERVED,
-    Outcome.NOT_APPLICABLE,
-)
 
 
 ON_THE_TOUR_ONLY = frozenset({"INV-004", "PAGE-003", "TOOL-005"})
@@ -62,6 +55,7 @@ class SessionVerdict(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     seen_on: Conversation | None = None
     """The first session that decided it."""
+    unchecked: bool = False
 
 
 def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVerdict]:
@@ -148,19 +142,17 @@ def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
 
 
 def _combined(verdicts: Sequence[tuple[Verdict, Conversation]], site: Site) -> SessionVerdict:
-    """A failure in any session counts; a pass in any counts where nothing failed."""
     if not verdicts:
         return SessionVerdict(Outcome.INCONCLUSIVE, "there is no whole session to judge it by")
-    outcomes = {verdict.outcome for verdict, _ in verdicts}
-    outcome = next(one for one in _BEST_FIRST if one in outcomes)
-    deciding = [pair for pair in verdicts if pair[0].outcome is outcome]
+    decided = min((verdict for verdict, _ in verdicts), key=decisiveness)
+    deciding = [pair for pair in verdicts if decisiveness(pair[0]) == decisiveness(decided)]
     found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
     told = list({(one.message, one.pointer): (one, tape) for one, tape in found[::-1]}.values())
     told = told[::-1][:_KEPT]
     total = sum(max(one.findings_total, len(one.findings)) for one, _ in deciding)
     return SessionVerdict(
-        outcome,
-        deciding[0][0].reason,
+        decided.outcome,
+        decided.reason,
         sum(verdict.observed for verdict, _ in deciding),
         tuple(_counted([_masked(finding, site) for finding, _ in told], total)),
         tuple(
@@ -169,6 +161,7 @@ def _combined(verdicts: Sequence[tuple[Verdict, Conversation]], site: Site) -> S
             if (evidence := _evidence(finding, tape, site, brief=place > 0)) is not None
         ),
         deciding[0][1],
+        decided.unchecked,
     )
 
 

@@ -94,6 +94,7 @@ class ToolFuzzer:
             failures=failures,
             notes=(*notes, *self._notes_on_inputs()),
             refuses_as_internal=any(one.wrong_codes for one in self._slices),
+            unchecked=self._unchecked(),
             categories=self._categories(),
             duration_ms=round((time.monotonic() - self._begun) * 1000),
         )
@@ -183,6 +184,10 @@ class ToolFuzzer:
             self.stopped = True
             return case.arguments, 0
 
+    def _unchecked(self) -> str:
+        form = self._inputs.form
+        return f"its input schema can't be checked: {form.unusable}" if form.unchecked else ""
+
     def _notes_on_inputs(self) -> list[str]:
         notes = []
         if self._inputs.left_out:
@@ -192,10 +197,10 @@ class ToolFuzzer:
                 f"--runs {total} sends them all"
             )
         form = self._inputs.form
-        if form.compiled is None:
+        if form.compiled is None and not form.unchecked:
             notes.append(
                 f"its input schema can't be used, so no input can be called valid: {form.unusable}"
             )
-        elif form.base is None:
+        elif form.compiled is not None and form.base is None:
             notes.append("no input was found that its schema accepts")
         return notes

@@ -41,14 +41,6 @@ def starters_of_offer(
             yield _of_template(template)
 
 
-def unchecked_schemas(offer: Offer) -> Iterator[tuple[str, str]]:
-    """The tools whose input schemas can't be checked, and why."""
-    for tool in offer.tools:
-        reason = input_for(tool).unchecked if isinstance(tool, dict) else ""
-        if reason:
-            yield str(tool.get("name")), reason
-
-
 def _of_tool(tool: Mapping[str, Any], *, include_writes: bool, ground: Ground | None) -> Starter:
     made = input_for(tool, ground)
     reason = why_not(tool)

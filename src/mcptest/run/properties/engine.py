@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from mcptest import __version__
-from mcptest.explore.audit import input_for
+from mcptest.explore.audit import unchecked_schemas
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.property import PropertyReport
@@ -103,10 +103,7 @@ class _Run:
 
     def _problems(self, tools: Iterable[Any]) -> Iterator[str]:
         yield from self.stage.endless.values()
-        for tool in tools:
-            reason = input_for(tool).unchecked if isinstance(tool, dict) else ""
-            if reason:
-                yield f"{show(str(tool.get('name')), 80)}: {reason}"
+        yield from unchecked_schemas(tools)
 
     def _meet(self) -> None:
         try:
