@@ -1,7 +1,7 @@
 """Servers whose offer is the attack: schemas that multiply, and lists whose pages never end.
 
-Runs alone with the standard library: `python offers.py NAME` over stdio; `http_server` serves the
-same on a port of its own. Everything else about these servers is sound.
+Runs alone with the standard library: `python offers.py NAME [stateless]` over stdio; `http_server`
+serves the same on a port of its own. Everything else about these servers is sound.
 """
 
 from __future__ import annotations
@@ -126,6 +126,16 @@ def _lists_in_lists(depth: int, width: int) -> Any:
     return {"c": made}
 
 
+def _nearly_all_of(number: int) -> Obj:
+    """More than nine tenths of the steps that may be taken for one value; none like another."""
+    large, small = _twice("allOf", 21), _twice("allOf", 18)
+    renamed = json.loads(json.dumps(small).replace("/a", "/b"))
+    others = {"b" + name[1:]: one for name, one in renamed["$defs"].items()}
+    both = {"allOf": [{"$ref": "#/$defs/a0"}, {"$ref": "#/$defs/b0"}]}
+    return {"type": "object", "title": str(number), **both, "$defs": {**large["$defs"], **others}}
+
+
+MANY = "many-just-allowed"
 PLAIN: Obj = {"type": "object", "properties": {}}
 INPUTS: dict[str, Callable[[], Obj]] = {
     "all-of": lambda: _twice("allOf"),
@@ -191,9 +201,17 @@ def _page(loop: str, cursor: Any, items: list[Obj]) -> tuple[list[Obj], str | No
 # -- the server --------------------------------------------------------------------------------
 
 
+STATELESS = "2026-07-28"
+_META = "io.modelcontextprotocol/"
+_CACHED = ("server/discover", "resources/read")
+
+
 class Server:
-    def __init__(self, name: str) -> None:
+    """Speaks the revisions with a handshake, or just the stateless one."""
+
+    def __init__(self, name: str, *, stateless: bool = False) -> None:
         self.name = name
+        self.stateless = stateless
         self.loop = name if name in LOOPS else ""
         tool: Obj = {
             "name": "bomb",
@@ -208,6 +226,13 @@ class Server:
             tool["outputSchema"] = schema()
             self.content["structuredContent"] = value()
         self.tools = [tool]
+        if name == MANY:
+            names = range(200)
+            self.tools = [
+                {**tool, "name": f"bomb{n}", "inputSchema": _nearly_all_of(n)} for n in names
+            ]
+        self.capabilities: Obj = {"tools": {}, "prompts": {}, "resources": {}}
+        self.info = {"name": f"offers-{name}", "version": "1.0.0"}
         self.prompts = [{"name": "hello", "description": "Says hello to whoever asks."}]
         self.resources = [{"uri": "test://one", "name": "one", "mimeType": "text/plain"}]
 
@@ -215,13 +240,39 @@ class Server:
         if not isinstance(message, dict) or "id" not in message or "method" not in message:
             return None
         params = message.get("params") or {}
-        found = self._result(message["method"], params)
+        method = message["method"]
+        find = self._stateless_result if self.stateless else self._result
+        found = find(method, params)
         base = {"jsonrpc": "2.0", "id": message["id"]}
         if found is None:
             return {**base, "error": {"code": -32601, "message": "Method not found"}}
         if "code" in found:
             return {**base, "error": found}
         return {**base, "result": found}
+
+    def _stateless_result(self, method: str, params: Obj) -> Obj | None:
+        meta = params.get("_meta")
+        asked = meta.get(_META + "protocolVersion") if isinstance(meta, dict) else None
+        if asked is None:
+            return None if method == "initialize" else {"code": -32602, "message": "No version"}
+        if asked != STATELESS:
+            data = {"supported": [STATELESS], "requested": asked}
+            return {"code": -32022, "message": "Unsupported protocol version", "data": data}
+        found: Obj | None = None
+        if method == "server/discover":
+            found = {"supportedVersions": [STATELESS], "capabilities": self.capabilities}
+        elif method not in ("initialize", "ping"):
+            found = self._result(method, params)
+        if found is None or "code" in found:
+            return found
+        hints = {"ttlMs": 1_000, "cacheScope": "public"}
+        cached = hints if method.endswith("/list") or method in _CACHED else {}
+        return {
+            **found,
+            "resultType": "complete",
+            **cached,
+            "_meta": {_META + "serverInfo": self.info},
+        }
 
     def _result(self, method: str, params: Obj) -> Obj | None:
         lists = {
@@ -235,15 +286,15 @@ class Server:
             known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
             return {
                 "protocolVersion": asked if asked in known else known[-1],
-                "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
-                "serverInfo": {"name": f"offers-{self.name}", "version": "1.0.0"},
+                "capabilities": self.capabilities,
+                "serverInfo": self.info,
             }
         if method == "ping":
             return {}
         if method in lists:
             return self._listed(*lists[method], params.get("cursor"))
         if method == "tools/call":
-            if params.get("name") != "bomb":
+            if params.get("name") not in {tool["name"] for tool in self.tools}:
                 return {"code": -32602, "message": "Unknown tool"}
             return self.content
         if method == "prompts/get" and params.get("name") == "hello":
@@ -311,4 +362,4 @@ def http_server(server: Server) -> ThreadingHTTPServer:
 
 
 if __name__ == "__main__":
-    serve_stdio(Server(sys.argv[1]))
+    serve_stdio(Server(sys.argv[1], stateless="stateless" in sys.argv[2:]))

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcptest.cli.command_line import repeat_line, server_options
 from mcptest.cli.explored import (
@@ -17,6 +18,9 @@ from mcptest.cli.explored import (
 from mcptest.cli.options import add_common_options, add_server_options
 from mcptest.model.errors import ExitCode, McptestError
 from mcptest.peer.answers import NO_ANSWERS
+
+if TYPE_CHECKING:
+    from mcptest.run.interrupt import Stop
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     # As a suite does that declares nothing: it would not be shown the others either.
     with stopping_on_signals() as stop, exploring(arguments, stop, NO_ANSWERS) as explored:
         try:
-            return max(_generate(arguments, explored), tell_what_was_odd(explored))
+            return max(_generate(arguments, explored, stop), tell_what_was_odd(explored))
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
 
 
-def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
+def _generate(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> int:
     from mcptest.explore.audit import unchecked_schemas
     from mcptest.report.placed import placed_lines
     from mcptest.run.exploring.placing import place_starters
@@ -49,9 +53,11 @@ def _generate(arguments: argparse.Namespace, explored: Explored) -> int:
     from mcptest.run.exploring.written_server import written_server
 
     offer = explored.subject.offer()
-    starters = starters_of_offer(
-        offer, include_writes=arguments.include_writes, ground=explored.ground(as_variable=True)
-    )
+    ground = explored.ground(as_variable=True)
+    starters = [*starters_of_offer(offer, include_writes=arguments.include_writes, ground=ground)]
+    if stop.is_set():
+        sys.stderr.write("mcptest: interrupted: nothing was written\n")
+        return ExitCode.INTERRUPTED
     server = written_server(explored.target, spec_version=arguments.spec_version)
     placed = place_starters(arguments.output, starters, server, overwrite=arguments.overwrite)
     told = placed_lines(placed, str(arguments.output), server.needs)

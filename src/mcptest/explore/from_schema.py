@@ -29,6 +29,8 @@ _MOST_VALUES: Final = 2_000
 _ATTEMPTS: Final = 40
 _TOO_LARGE: Final = 3
 """How often a try may grow too large before the schema is given up."""
+_STEPS_PER_EFFORT: Final = 100
+"""Checking a value takes native steps, of which so many count as one of ours."""
 _ROOM: Final = 3
 """How many items or members are added at most beyond what is needed."""
 _SCALARS: Final = ("string", "integer", "boolean", "number", "null")
@@ -40,48 +42,44 @@ def fitting_value(schema: Any, choices: Choices | None = None, *, name: str = ""
         compiled = CompiledSchema(schema)
     except SchemaError:
         return ABSENT
+    effort = Effort()
     patience = _TOO_LARGE
-    for attempt in _attempts(choices):
+    for attempt in _attempts(choices, effort):
         try:
             value = attempt(schema, name)
             if compiled.fits(value):
                 return value
+            effort.spend(1 + compiled.steps // _STEPS_PER_EFFORT)
         except (Contradiction, RecursionError):
             continue
         except TooLarge:
             patience -= 1
-            if not patience:
+            if not patience or effort.is_spent:
                 break
     return ABSENT
 
 
-def _attempts(choices: Choices | None) -> Iterator[Callable[[Any, str], Any]]:
+def _attempts(choices: Choices | None, effort: Effort) -> Iterator[Callable[[Any, str], Any]]:
+    def attempt(chosen: Choices, *, hints: bool) -> Callable[[Any, str], Any]:
+        return lambda schema, name: _Maker(schema, chosen, hints, effort).value(schema, name, 0)
+
     if choices is None:
-        yield lambda schema, name: made_from(schema, Plainest(), name)
-        yield lambda schema, name: made_from(schema, Plainest(), name, hints=False)
+        yield attempt(Plainest(), hints=True)
+        yield attempt(Plainest(), hints=False)
         for seed in range(_ATTEMPTS):
-            yield lambda schema, name, seed=seed: made_from(  # type: ignore[misc]  # the seed is bound
-                schema, Seeded(seed), name, hints=False
-            )
+            yield attempt(Seeded(seed), hints=False)
     else:
-        for attempt in range(_ATTEMPTS):
-            yield lambda schema, name, hints=attempt == 0: made_from(  # type: ignore[misc]  # bound
-                schema, choices, name, hints=hints
-            )
-
-
-def made_from(schema: Any, choices: Choices, name: str = "", *, hints: bool = True) -> Any:
-    """One try, not validated. Raises Contradiction or TooLarge."""
-    return _Maker(schema, choices, hints).value(schema, name, 0)
+        for number in range(_ATTEMPTS):
+            yield attempt(choices, hints=number == 0)
 
 
 class _Maker:
     """One walk through a schema; whatever it says, the walk has an end."""
 
-    def __init__(self, root: Any, choices: Choices, hints: bool) -> None:
+    def __init__(self, root: Any, choices: Choices, hints: bool, effort: Effort) -> None:
         self._choices = choices
         self._hints = hints
-        self._effort = Effort()
+        self._effort = effort
         self._settler = Settler(root, choices, self._effort)
         self._made = 0
 

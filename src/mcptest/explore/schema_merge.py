@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from mcptest.explore.choices import Choices
+from mcptest.model.cancellation import cancellation
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -35,17 +36,29 @@ class TooLarge(Exception):  # noqa: N818 - it is a fact about a schema, not a fa
     """The schema asks for more than an input of a test holds, or for too long a search."""
 
 
-class Effort:
-    """How much is done to find values for one schema before it is given up."""
+_EFFORT: Final = 20_000
+_ASKING: Final = 1_000
 
-    def __init__(self, steps: int = 200_000) -> None:
+
+class Effort:
+    """How much is done to find values for one schema before it is given up: that many steps, or
+    what was done by the time the command has to end."""
+
+    def __init__(self, steps: int = _EFFORT) -> None:
         self._left = steps
+        self._ask_at = steps
 
     def spend(self, steps: int = 1) -> None:
         """Raises TooLarge when nothing is left."""
         self._left -= steps
-        if self._left < 0:
-            raise TooLarge
+        if self._left <= self._ask_at:
+            self._ask_at = self._left - _ASKING
+            if self.is_spent or cancellation.is_over():
+                raise TooLarge
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
 
 
 class Settler:

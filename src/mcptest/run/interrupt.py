@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from mcptest.model.cancellation import cancellation
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ExitCode
 from mcptest.run.temporary import remove_all_folders
@@ -68,7 +69,8 @@ def stopping_on_signals() -> Iterator[Stop]:
     heeded = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in heeded}
     try:
-        yield stop
+        with cancellation.heeding(stop.is_over):
+            yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -110,6 +110,11 @@ class Cost:
         return self._counted(value, limit, remembering=False) <= limit
 
     @property
+    def steps(self) -> int:
+        """On one part of a value, at most."""
+        return self._steps
+
+    @property
     def backtracks(self) -> bool:
         """Whether one of its expressions may be given up on."""
         return self._parts.backtracking

@@ -44,6 +44,11 @@ class CompiledSchema:
         self._cost = Cost(schema)
         self._validator = _compile(schema)
 
+    @property
+    def steps(self) -> int:
+        """How many it takes to check a value that has no parts, at most."""
+        return self._cost.steps
+
     def misfit(self, value: Any) -> Misfit | None:
         """The first reason why `value` does not fit, or None. Raises SchemaLimitError when it
         costs too much to say."""

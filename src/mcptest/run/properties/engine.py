@@ -12,6 +12,7 @@ import msgspec
 
 from mcptest import __version__
 from mcptest.explore.audit import unchecked_schemas
+from mcptest.model.cancellation import cancellation
 from mcptest.model.deadline import Deadline
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.property import PropertyReport
@@ -74,7 +75,8 @@ class _Run:
     def report(self) -> PropertyReport:
         try:
             self._meet()
-            self.done = self._run_all()
+            with cancellation.heeding(self.order.is_over):
+                self.done = self._run_all()
         finally:
             self.stage.close()
         facts = self.stage.facts

@@ -77,6 +77,8 @@ class PropertyRun:
         try:
             strands = self.property.examples(self.ground)
         except NothingToTry as why:
+            if self.order.is_over():  # it was not looked for to the end
+                return self.so_far()
             return PropertyResult(
                 name=self.property.name, about=self.property.about, skipped=str(why)
             )

@@ -22,6 +22,7 @@ from typing import NoReturn
 import msgspec
 
 from mcptest.explore.property.drawn import LETTERS
+from mcptest.model.cancellation import cancellation
 from mcptest.model.deadline import Deadline
 from mcptest.model.property import PropertyResult
 from mcptest.rules.corpus.version_corpus import corpus_of
@@ -256,7 +257,8 @@ def _be_a_worker(
         last_words.clear()
         order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
         own = OneAfterTheOther(order, stage.another(order.is_over), ground)
-        _work(own, pipe)
+        with cancellation.heeding(order.is_over):
+            _work(own, pipe)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
         with suppress(OSError):
             pipe.send(Told(Done(), defect=traceback.format_exc()))
