@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driving import Done, mcptest
-from tests.rogues.offers import INPUTS, LOOPS, OUTPUTS, Server, http_server
+from tests.e2e.driving import BOUND, Done, mcptest, wait_until
+from tests.rogues.offers import INPUTS, LOOPS, MANY, OUTPUTS, Server, http_server
 
 OFFERS = Path(__file__).parent.parent / "rogues" / "offers.py"
 SUITE = """\
@@ -25,42 +27,70 @@ tests:
       args: {{}}
       expect: {{not_error: true}}
 """
-UNCHECKED = "checked: checking a value against it takes"
-SAYS_OF_A_SCHEMA = {
-    "audit": (1, "its input schema can't be " + UNCHECKED),
-    "lint": (1, "inputSchema can't be " + UNCHECKED),
-    "fuzz": (0, "its input schema can't be used"),
-    "property": (1, "bomb: its input schema can't be " + UNCHECKED),
-    "generate": (0, "bomb: its input schema can't be " + UNCHECKED),
-    "init": (0, "its input schema can't be " + UNCHECKED),
-    "record": (0, "its inputSchema can't be " + UNCHECKED),
-    "compliance": (0, "the inputSchema of 'bomb' can't be checked"),
-    "doctor": (0, "schemas that can't be checked: bomb.inputSchema"),
-    "fleet": (1, "its input schema can't be " + UNCHECKED),
+UNCHECKED = "can't be checked: "
+ANSWER = "structuredContent of bomb can't be checked against the schema: "
+SAYS_OF_AN_INPUT = {
+    "audit": (1, "its input schema " + UNCHECKED),
+    "lint": (1, "inputSchema " + UNCHECKED),
+    "fuzz": (1, "its input schema " + UNCHECKED),
+    "property": (1, "bomb: its input schema " + UNCHECKED),
+    "generate": (1, "bomb: its input schema " + UNCHECKED),
+    "init": (1, "tool 'bomb' has a fault that its test does not look for: its input schema "),
+    "record": (1, "tools/call bomb it was not called: its inputSchema " + UNCHECKED),
+    "compliance": (1, "the inputSchema of 'bomb' " + UNCHECKED),
+    "doctor": (1, "schemas that can't be checked: bomb.inputSchema: "),
+    "fleet": (1, "the inputSchema of 'bomb' " + UNCHECKED),
     "conformance": (0, ""),
     "coverage": (0, ""),
     "snapshot": (0, ""),
     "run": (0, ""),
 }
 """Exit code and phrase of each command; commands that need no input schema say nothing of it."""
+SAYS_OF_AN_OUTPUT = {
+    "audit": (1, "its structured content can't be checked against its output schema: "),
+    "lint": (1, "outputSchema " + UNCHECKED),
+    "init": (0, "tool 'bomb' is broken: its test will fail"),
+    "compliance": (1, "the outputSchema of 'bomb' " + UNCHECKED),
+    "doctor": (1, "schemas that can't be checked: bomb.outputSchema: "),
+    "fleet": (1, "the outputSchema of 'bomb' " + UNCHECKED),
+    "snapshot": (0, "its own expectation does not hold: output_schema: " + ANSWER),
+    "run": (1, "output_schema: " + ANSWER),
+    "fuzz": (0, ""),
+    "property": (0, ""),
+    "generate": (0, ""),
+    "record": (0, ""),
+    "conformance": (0, ""),
+    "coverage": (0, ""),
+}
+"""The same of an output schema. To keep an answer as golden is no check of it, and says what is."""
 SAYS_OF_A_LIST = {
     "audit": (1, "tools/list could not be read"),
     "lint": (1, "tools/list could not be read"),
-    "fuzz": (1, "tools/list"),
+    "fuzz": (1, "tools/list could not be read"),
     "property": (1, "tools/list"),
     "generate": (1, "tools/list could not be read"),
     "init": (1, "tools/list could not be read"),
     "record": (1, "tools/list"),
-    "compliance": (None, "PAGE-003"),
-    "doctor": (0, "tools/list"),
+    "compliance": (1, "PAGE-003"),
+    "doctor": (1, "tools/list"),
     "conformance": (1, "tools/list"),
     "coverage": (1, "tools/list"),
     "fleet": (1, "tools/list"),
 }
+ALLOWED = {
+    "one-of-just-allowed",
+    "circle",
+    "empty-repetition",
+    "endless-array",
+    "endless-object",
+    "same-twice",
+    "numbers",
+}
+"""Input schemas that cost little enough to be checked, and that inputs are hard to make for."""
 
 
 def command_of(name: str) -> list[str]:
-    return [sys.executable, "-I", "-S", str(OFFERS), name]
+    return [sys.executable, "-I", "-S", str(OFFERS), *name.split()]
 
 
 def drive(command: str, folder: Path, name: str, url: str = "") -> Done:
@@ -115,52 +145,171 @@ def _said(done: Done) -> str:
     return " ".join(done.said.split())
 
 
-@pytest.mark.parametrize("command", sorted(SAYS_OF_A_SCHEMA))
-def test_a_schema_that_multiplies_is_named_by_every_command(command: str, tmp_path: Path) -> None:
-    code, phrase = SAYS_OF_A_SCHEMA[command]
-    done = drive(command, tmp_path, "all-of")
+def _assert_says(done: Done, says: tuple[int, str]) -> None:
+    code, phrase = says
     assert done.code == code, done.said
     assert phrase in _said(done)
 
 
-@pytest.mark.parametrize("name", sorted({*INPUTS, *OUTPUTS} - {"all-of"}))
-def test_every_schema_comes_to_an_end_in_an_audit_and_in_a_compliance_run(
-    name: str, tmp_path: Path
+# -- schemas -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", sorted(SAYS_OF_AN_INPUT))
+@pytest.mark.parametrize("name", ["all-of", "reference-chain"])
+def test_an_input_schema_beyond_the_limits_is_named_by_every_command(
+    command: str, name: str, tmp_path: Path
 ) -> None:
-    for command in ("audit", "compliance", "fuzz", "record"):
-        assert drive(command, tmp_path, name).code in (0, 1)
+    _assert_says(drive(command, tmp_path, name), SAYS_OF_AN_INPUT[command])
+
+
+@pytest.mark.parametrize("command", sorted(SAYS_OF_AN_OUTPUT))
+def test_an_output_schema_beyond_the_limits_is_named_by_every_command(
+    command: str, tmp_path: Path
+) -> None:
+    _assert_says(drive(command, tmp_path, "output-all-of"), SAYS_OF_AN_OUTPUT[command])
+
+
+@pytest.mark.parametrize("name", sorted(INPUTS.keys() - ALLOWED))
+@pytest.mark.parametrize("command", ["generate", "record", "fuzz"])
+def test_every_input_schema_beyond_the_limits_is_named(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    _assert_says(drive(command, tmp_path, name), SAYS_OF_AN_INPUT[command])
+
+
+@pytest.mark.parametrize("name", sorted(ALLOWED))
+@pytest.mark.parametrize("command", ["generate", "record", "fuzz"])
+def test_an_input_schema_within_the_limits_is_held_against_nobody(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    done = drive(command, tmp_path, name)
+    assert done.code == 0, done.said
+    assert UNCHECKED not in _said(done)
+
+
+@pytest.mark.parametrize("name", sorted(OUTPUTS.keys() - {"output-tree"}))
+def test_an_answer_that_costs_too_much_to_check_is_no_pass(name: str, tmp_path: Path) -> None:
+    for command in ("run", "snapshot", "audit"):
+        folder = tmp_path / command
+        folder.mkdir()
+        _assert_says(drive(command, folder, name), SAYS_OF_AN_OUTPUT[command])
+
+
+def test_an_answer_that_does_not_fit_is_told_where_the_reason_costs_too_much(
+    tmp_path: Path,
+) -> None:
+    done = drive("run", tmp_path, "output-tree")
+    assert done.code == 1
+    assert "does not fit the schema" in _said(done)
+
+
+@pytest.mark.parametrize(
+    "expect", ["schema: {schema}", "check: [{{target: result, matcher: {{schema: {schema}}}}}]"]
+)
+def test_a_schema_of_the_suite_itself_is_refused_with_the_reason(
+    expect: str, tmp_path: Path
+) -> None:
+    schema = json.dumps(INPUTS["all-of"]())
+    suite = SUITE.replace("{{not_error: true}}", "{{not_error: true, " + "EXPECT}}")
+    executable, *args = command_of("all-of")
+    suite = suite.format(command=executable, args=json.dumps(args))
+    (tmp_path / "suite.yaml").write_text(suite.replace("EXPECT", expect.format(schema=schema)))
+    done = mcptest("run", str(tmp_path), cwd=tmp_path)
+    assert done.code == 2, done.said
+    assert "schema can't be checked: checking a value against it takes" in _said(done)
 
 
 @pytest.mark.parametrize("http", ["all-of"], indirect=True)
-@pytest.mark.parametrize("command", ["audit", "compliance", "doctor", "fuzz", "generate", "record"])
-def test_a_schema_that_multiplies_is_named_over_http(
+@pytest.mark.parametrize(
+    "command", sorted(SAYS_OF_AN_INPUT.keys() - {"run", "snapshot", "coverage", "conformance"})
+)
+def test_an_input_schema_beyond_the_limits_is_named_over_http(
     command: str, http: str, tmp_path: Path
 ) -> None:
-    code, phrase = SAYS_OF_A_SCHEMA[command]
-    done = drive(command, tmp_path, "", url=http)
-    if command not in ("compliance", "doctor"):  # this server is not sound by their HTTP rules
-        assert done.code == code, done.said
-    assert phrase in _said(done)
+    _assert_says(drive(command, tmp_path, "", url=http), SAYS_OF_AN_INPUT[command])
 
 
-@pytest.mark.parametrize("name", ["output-choices", "output-unique", "output-backtracking"])
-def test_a_result_that_costs_too_much_to_check_is_no_pass(name: str, tmp_path: Path) -> None:
-    audited = drive("audit", tmp_path, name)
-    assert audited.code == 1
-    assert "its output schema can't be used" in _said(audited)
-    judged = drive("compliance", tmp_path, name)
-    assert "the structuredContent of 'bomb' can't be checked" in _said(judged)
+@pytest.mark.parametrize(
+    "command",
+    sorted(SAYS_OF_AN_INPUT.keys() - {"run", "snapshot", "coverage", "conformance", "doctor"}),
+)
+def test_an_input_schema_beyond_the_limits_is_named_in_the_stateless_era(
+    command: str, tmp_path: Path
+) -> None:
+    done = drive(command, tmp_path, "all-of stateless")
+    _assert_says(done, SAYS_OF_AN_INPUT[command])
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("command", ["audit", "compliance", "run"])
+def test_an_output_schema_beyond_the_limits_is_named_in_the_stateless_era(
+    command: str, tmp_path: Path
+) -> None:
+    done = drive(command, tmp_path, "output-all-of stateless")
+    _assert_says(done, SAYS_OF_AN_OUTPUT[command])
+
+
+def test_a_capture_with_a_schema_beyond_the_limits_is_not_judged_to_be_fine(
+    tmp_path: Path,
+) -> None:
+    drive("record", tmp_path, "all-of")
+    words = ("compliance", "invariants", "--capture", str(tmp_path / "capture.jsonl"))
+    done = mcptest(*words, cwd=tmp_path)
+    _assert_says(done, (1, "the inputSchema of 'bomb' " + UNCHECKED))
+
+
+# -- many schemas, each within the limits --------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["audit", "fuzz", "property", "doctor"])
+def test_many_costly_schemas_do_not_add_up_past_the_limit_of_the_command(
+    command: str, tmp_path: Path
+) -> None:
+    words = {"doctor": ["--to", "2025-11-25"]}.get(command, [])
+    # The bound is what fails here: it is far above the limit, and far below what all would take.
+    done = mcptest(command, *words, "--max-time", "2s", "--", *command_of(MANY), cwd=tmp_path)
+    assert done.code == 1, done.said
+
+
+@pytest.mark.parametrize("command", ["audit", "property", "generate", "compliance run"])
+def test_an_interrupt_ends_the_work_on_many_costly_schemas(command: str, tmp_path: Path) -> None:
+    seen = tmp_path / "listed"
+    words = [*command.split(), *(["--output", "out"] if command == "generate" else [])]
+    server = [*command_of(MANY), f"told={seen}"]
+    started = subprocess.Popen(
+        [sys.executable, "-m", "mcptest", *words, "--", *server],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(seen.exists, "the tools to be listed")
+        started.send_signal(signal.SIGINT)
+        assert started.wait(BOUND) == 130
+    finally:
+        started.kill()
+        started.wait()
+
+
+# -- lists -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", ["two-cursors", "endless-cursors"])
 @pytest.mark.parametrize("command", sorted(SAYS_OF_A_LIST))
 def test_a_list_without_an_end_is_told_by_every_command(
     command: str, loop: str, tmp_path: Path
 ) -> None:
-    code, phrase = SAYS_OF_A_LIST[command]
-    done = drive(command, tmp_path, loop)
-    assert code is None or done.code == code, done.said
-    assert phrase in _said(done)
+    _assert_says(drive(command, tmp_path, loop), SAYS_OF_A_LIST[command])
+
+
+@pytest.mark.parametrize("loop", ["same-cursor", "three-cursors"])
+@pytest.mark.parametrize("command", ["generate", "lint", "record"])
+def test_every_list_without_an_end_is_told(command: str, loop: str, tmp_path: Path) -> None:
+    _assert_says(drive(command, tmp_path, loop), SAYS_OF_A_LIST[command])
+
+
+@pytest.mark.parametrize("command", ["audit", "compliance", "record"])
+def test_a_list_without_an_end_is_told_in_the_stateless_era(command: str, tmp_path: Path) -> None:
+    _assert_says(drive(command, tmp_path, "endless-cursors stateless"), SAYS_OF_A_LIST[command])
 
 
 def test_the_score_of_an_audit_is_not_full_when_a_list_has_no_end(tmp_path: Path) -> None:
@@ -178,7 +327,4 @@ def test_what_is_listed_again_and_again_is_one_item(loop: str, tmp_path: Path) -
 @pytest.mark.parametrize("http", ["two-cursors"], indirect=True)
 @pytest.mark.parametrize("command", ["audit", "conformance", "generate", "record"])
 def test_a_list_without_an_end_is_told_over_http(command: str, http: str, tmp_path: Path) -> None:
-    code, phrase = SAYS_OF_A_LIST[command]
-    done = drive(command, tmp_path, "", url=http)
-    assert done.code == code, done.said
-    assert phrase in _said(done)
+    _assert_says(drive(command, tmp_path, "", url=http), SAYS_OF_A_LIST[command])

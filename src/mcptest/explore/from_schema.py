@@ -21,6 +21,7 @@ from mcptest.explore.schema_merge import (
     merged,
     types_of,
 )
+from mcptest.model.cancellation import cancellation
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 
@@ -38,6 +39,8 @@ _SCALARS: Final = ("string", "integer", "boolean", "number", "null")
 
 def fitting_value(schema: Any, choices: Choices | None = None, *, name: str = "") -> Any:
     """A value that fits, or ABSENT when none was found. Without choices: the plainest one."""
+    if cancellation.is_over():
+        return ABSENT
     try:
         compiled = CompiledSchema(schema)
     except SchemaError:

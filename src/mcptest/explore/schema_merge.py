@@ -53,7 +53,9 @@ class Effort:
         self._left -= steps
         if self._left <= self._ask_at:
             self._ask_at = self._left - _ASKING
-            if self.is_spent or cancellation.is_over():
+            if cancellation.is_over():
+                self._left = -1
+            if self.is_spent:
                 raise TooLarge
 
     @property

@@ -22,6 +22,7 @@ from mcptest.explore.property.translated_number import numbers
 from mcptest.explore.property.translated_object import objects
 from mcptest.explore.property.translated_text import texts
 from mcptest.explore.schema_merge import Effort, TooLarge, types_of
+from mcptest.model.cancellation import cancellation
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 
@@ -66,6 +67,8 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 def fitting_values(schema: Any) -> SearchStrategy[Any]:
     """Values that fit; nothing when none was found or the schema can't be used."""
+    if cancellation.is_over():
+        return st.nothing()
     try:
         return _known(_encode(schema))
     except (TypeError, ValueError, RecursionError):
