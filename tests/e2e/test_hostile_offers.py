@@ -204,7 +204,7 @@ def test_an_answer_that_does_not_fit_is_told_where_the_reason_costs_too_much(
 
 
 @pytest.mark.parametrize(
-    "expect", ["schema: {schema}", "check: [{{target: result, matcher: {{schema: {schema}}}}}]"]
+    "expect", ["schema: {schema}", "checks: [{{target: result, matcher: {{schema: {schema}}}}}]"]
 )
 def test_a_schema_of_the_suite_itself_is_refused_with_the_reason(
     expect: str, tmp_path: Path
