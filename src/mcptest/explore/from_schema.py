@@ -21,7 +21,7 @@ from mcptest.explore.schema_merge import (
     merged,
     types_of,
 )
-from mcptest.model.cancellation import cancellation
+from mcptest.model.deadline import cancellation
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 

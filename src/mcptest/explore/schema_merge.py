@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from mcptest.explore.choices import Choices
-from mcptest.model.cancellation import cancellation
+from mcptest.model.deadline import cancellation
 
 Schema: TypeAlias = Mapping[str, Any]
 

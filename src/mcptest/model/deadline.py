@@ -1,9 +1,14 @@
-"""One deadline for one piece of work: connecting, writing, reading and closing take from it."""
+"""One deadline for one piece of work: connecting, writing, reading and closing take from it.
+
+What works without waiting asks the `cancellation` of the process instead.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -57,3 +62,30 @@ def parse_duration(text: str) -> float:
     if 0 < seconds < 1e9:
         return seconds
     raise UsageError(f"not a duration: {text!r}", hint="write it like 500ms, 30s or 2m")
+
+
+class Cancellation:
+    """Whether the command is about to end, for work that waits for nobody and so is never woken.
+
+    Who waits for a peer is told by its connection. A long search of our own has nothing of the
+    kind: it asks here now and then, and gives up.
+    """
+
+    def __init__(self) -> None:
+        self._reasons: list[Callable[[], bool]] = []
+
+    @contextlib.contextmanager
+    def heeding(self, is_over: Callable[[], bool]) -> Iterator[None]:
+        """Within this, whoever asks gives up once `is_over` says so."""
+        self._reasons.append(is_over)
+        try:
+            yield
+        finally:
+            self._reasons.remove(is_over)
+
+    def is_over(self) -> bool:
+        return any(is_over() for is_over in self._reasons)
+
+
+cancellation = Cancellation()
+"""Of this process: a signal, and the limits of what is under way."""

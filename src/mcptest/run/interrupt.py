@@ -8,8 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from mcptest.model.cancellation import cancellation
-from mcptest.model.deadline import Deadline
+from mcptest.model.deadline import Deadline, cancellation
 from mcptest.model.errors import ExitCode
 from mcptest.run.temporary import remove_all_folders
 from mcptest.transport.descendants import live_servers, look_at, tree_of

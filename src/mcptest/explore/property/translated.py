@@ -22,7 +22,7 @@ from mcptest.explore.property.translated_number import numbers
 from mcptest.explore.property.translated_object import objects
 from mcptest.explore.property.translated_text import texts
 from mcptest.explore.schema_merge import Effort, TooLarge, types_of
-from mcptest.model.cancellation import cancellation
+from mcptest.model.deadline import cancellation
 from mcptest.model.message import ABSENT
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 

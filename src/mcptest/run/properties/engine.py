@@ -12,8 +12,7 @@ import msgspec
 
 from mcptest import __version__
 from mcptest.explore.audit import unchecked_schemas
-from mcptest.model.cancellation import cancellation
-from mcptest.model.deadline import Deadline
+from mcptest.model.deadline import Deadline, cancellation
 from mcptest.model.errors import ErrorKind, PeerError, UsageError
 from mcptest.model.property import PropertyReport
 from mcptest.model.redaction import redaction

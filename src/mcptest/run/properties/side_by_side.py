@@ -22,8 +22,7 @@ from typing import NoReturn
 import msgspec
 
 from mcptest.explore.property.drawn import LETTERS
-from mcptest.model.cancellation import cancellation
-from mcptest.model.deadline import Deadline
+from mcptest.model.deadline import Deadline, cancellation
 from mcptest.model.property import PropertyResult
 from mcptest.rules.corpus.version_corpus import corpus_of
 from mcptest.run.interrupt import last_words
