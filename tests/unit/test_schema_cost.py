@@ -11,7 +11,10 @@ from mcptest.explore.from_schema import fitting_value
 from mcptest.explore.fuzz.members import form_of
 from mcptest.explore.fuzz.near_valid import near_valid_cases
 from mcptest.explore.property.arguments import almost_valid_arguments, tool_arguments
+from mcptest.model.deadline import cancellation
 from mcptest.model.message import ABSENT
+from mcptest.model.verdict import Outcome, Verdict
+from mcptest.rules.judge import decisiveness
 from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 from tests.rogues.offers import INPUTS, OUTPUTS
 
@@ -141,3 +144,19 @@ def test_wherever_a_reference_leads_the_cost_is_counted(reference: str) -> None:
     }
     compiled, refusal = _compiled(schema)
     assert compiled is not None or "steps" not in refusal
+
+
+def test_a_pass_in_another_session_does_not_hide_what_could_not_be_checked() -> None:
+    failed, passed = Verdict("R", Outcome.FAIL), Verdict("R", Outcome.PASS, observed=1)
+    unchecked = Verdict("R", Outcome.INCONCLUSIVE, "why", unchecked=True)
+    unsure = Verdict("R", Outcome.INCONCLUSIVE, "why")
+    in_order = sorted((unsure, passed, unchecked, failed), key=decisiveness)
+    assert in_order == [failed, unchecked, passed, unsure]
+
+
+def test_a_search_for_inputs_ends_with_the_command() -> None:
+    schema = {"type": "object", "allOf": [{"required": ["a"]}], "properties": {"a": {}}}
+    assert fitting_value(schema) is not ABSENT
+    with cancellation.heeding(lambda: True):
+        assert fitting_value(schema) is ABSENT
+    assert fitting_value(schema) is not ABSENT
