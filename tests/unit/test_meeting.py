@@ -119,6 +119,18 @@ def test_an_error_of_the_new_era_is_never_followed_by_initialize(
     assert asks_only(server, "server/discover")
 
 
+@pytest.mark.parametrize(("seconds", "processes"), [(0, 1), (0.6, 1), (1.4, 1), (1.6, 2)])
+def test_no_second_process_is_started_ahead_where_no_session_will_begin(
+    clock: VirtualTime, seconds: float, processes: int
+) -> None:
+    """How many are started for a revision alone does not depend on how busy the machine is."""
+    refused = after(seconds, error(-32601, "what?"))
+    reached = Reached(server_of(clock, server__discover=refused), server_of(clock))
+    with contextlib.closing(Client(reach=reached)) as client:
+        assert client.find_revision(Deadline.after(30)).revision is OLD
+    assert len(reached.made) == processes
+
+
 OLDER = [
     (discovered("2025-11-25", "2025-06-18"), "2025-11-25"),
     (discovered("2024-11-05", "2025-06-18", "2031-01-01"), "2025-06-18"),

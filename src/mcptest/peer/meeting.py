@@ -396,6 +396,7 @@ class Meeting:
 
     def find_revision(self, deadline: Deadline) -> Met:
         """What to begin in, without beginning. Raises PeerError; the connections stay open."""
+        self._starts_ahead = False  # no session begins here, so that none is waited for
         self.launch(deadline)
         return Met(self._found(deadline), self.reason, self.first.transport.name)
 
