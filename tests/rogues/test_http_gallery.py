@@ -487,9 +487,9 @@ def test_a_rogue_of_the_old_transport_is_named_when_it_is_opened(name: str) -> N
 
 def test_what_came_of_an_unfinished_answer_is_known_when_the_time_is_over() -> None:
     with serving(after_request(stops_inside_the_body)) as server, connected(server) as transport:
-        assert transport.condition() == ""
+        assert transport.partial() == ""
         transport.send(PING, Deadline.after(WAIT))
         deadline = Deadline.after(WAIT)
-        while not transport.condition() and not deadline.expired:
+        while not transport.partial() and not deadline.expired:
             transport.receive(deadline.within(0.05))
-        assert transport.condition() == "\n  1 bytes of an unfinished response came"
+        assert transport.partial() == "1 bytes of an unfinished response came"

@@ -23,7 +23,7 @@ from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
 from mcptest.model.message import ABSENT, Flaw, Kind, Message, id_key, json_type
 from mcptest.model.show import show
 from mcptest.peer.pending import Pending, encode, request_of
-from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of
+from mcptest.transport.base import NO_HEADERS, Sink, Transport, condition_of, partial_of
 from mcptest.wire.correlation import IdSet, id_of_other_type
 from mcptest.wire.envelope import batch_problems, decode, is_meant_as_message
 
@@ -303,6 +303,8 @@ class Connection:
             words = words.replace("no answer", "no usable answer", 1)
         if known:
             words = f"{words}: {known}"
+        if partial := partial_of(self.transport):
+            came = partial if came == NOTHING_CAME else f"{came}; {partial}"
         came = "" if known and came == NOTHING_CAME else f"; {came}"
         message = f"{words}{came}{condition_of(self.transport)}"
         hint = "" if known else "raise --timeout if it is only slow"

@@ -74,6 +74,12 @@ def condition_of(transport: Transport) -> str:
     return str(condition()) if condition is not None else ""
 
 
+def partial_of(transport: Transport) -> str:
+    """What has come of a message that is not complete, as a clause; empty if nothing has."""
+    partial = getattr(transport, "partial", None)
+    return str(partial()) if partial is not None else ""
+
+
 class HttpStreams(Protocol):
     """What streamable HTTP offers beyond sending and receiving."""
 

@@ -84,10 +84,10 @@ class HttpChannel:
         records, self._waiting, self._waiting_bytes = self._waiting, [], 0
         return records
 
-    def condition(self) -> str:
-        """What has come of an answer that is not complete, as a line to append to a message."""
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
         held = self._exchanges.held
-        return f"\n  {held} bytes of an unfinished response came" if held else ""
+        return f"{held} bytes of an unfinished response came" if held else ""
 
     def abandon(self, stream: int) -> None:
         self._exchanges.abandon(stream, "abandoned by the client")

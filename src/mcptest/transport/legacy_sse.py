@@ -77,9 +77,9 @@ class LegacySse:
             "POST", self._endpoint, deadline, headers, payload, only_acknowledged=True
         )
 
-    def condition(self) -> str:
-        """What else is known of a server that does not answer."""
-        return self._channel.condition()
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
+        return self._channel.partial()
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
         """As everywhere; once the stream has ended and is drained, PeerError is raised."""

@@ -228,7 +228,7 @@ class Stdio:
             f"the server does not read its stdin: {unsent} bytes could not be written within "
             f"{deadline.limit:g} s"
         )
-        return PeerError(ErrorKind.TIMEOUT, f"{message}{self.condition()}")
+        return PeerError(ErrorKind.TIMEOUT, f"{message}{self._in_detail()}")
 
     def _why_unwritable(self, deadline: Deadline) -> PeerError:
         """The pipe to the server is broken: it is dead, or it closed its stdin and lives on."""
@@ -498,26 +498,35 @@ class Stdio:
         """How a line on stdout begins whose newline is still missing."""
         return self._lines.beginning(UNFINISHED_KEPT)
 
+    def partial(self) -> str:
+        """What has come of a line that is not complete, as a clause."""
+        half = self.unfinished
+        if not half:
+            return ""
+        held = self._lines.held
+        return f"stdout stands in the middle of a line, after {held} bytes: {show(half)}"
+
     def condition(self) -> str:
         """What else is known, as lines to append to a message: is it stopped, what did it say."""
         stopped = self._process is not None and not self._gone and self._process.is_stopped
         lines = ["the server process is stopped (SIGSTOP or the like)"] if stopped else []
-        if half := self.unfinished:
-            held = self._lines.held
-            lines.append(f"stdout stands in the middle of a line, after {held} bytes: {show(half)}")
         lines += [f"stderr: {line}" for line in self._log.tail()]
         return "".join(f"\n  {line}" for line in lines)
 
+    def _in_detail(self) -> str:
+        partial = self.partial()
+        return (f"\n  {partial}" if partial else "") + self.condition()
+
     def _exit_error(self) -> PeerError:
         silent = "" if self._log.tail(1) else " and wrote nothing to stderr"
-        return PeerError(ErrorKind.EXITED, f"the server {self._status}{silent}{self.condition()}")
+        return PeerError(ErrorKind.EXITED, f"the server {self._status}{silent}{self._in_detail()}")
 
     def _closed_error(self, which: str) -> PeerError:
         message = f"the server closed its {which} but is still running"
         if which not in self._said:
             self._said.add(which)
             self._keep(self._trouble(ErrorKind.CLOSED, message))
-        return PeerError(ErrorKind.CLOSED, f"{message}{self.condition()}")
+        return PeerError(ErrorKind.CLOSED, f"{message}{self._in_detail()}")
 
     def _trouble(self, kind: ErrorKind, detail: str, excerpt: bytes = b"") -> Trouble:
         return Trouble(t=self._clock(), error=kind.value, detail=detail, excerpt=show(excerpt))

@@ -78,9 +78,9 @@ class StreamableHttp:
     def abandon(self, stream: int) -> None:
         self._channel.abandon(stream)
 
-    def condition(self) -> str:
-        """What else is known of a server that does not answer."""
-        return self._channel.condition()
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
+        return self._channel.partial()
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
         """Waits out the deadline also when nothing is under way: no loop can spin on it."""
