@@ -42,7 +42,8 @@ def requests() -> list[dict]:
     ]
 
 
-def over_http(url: str) -> None:
+def over_http(url: str) -> dict[str, str]:
+    """Gives the headers of the last request."""
     place = urlsplit(url)
     connection = HTTPConnection(place.hostname, place.port, timeout=20)
     headers = {"Content-Type": "application/json"}
@@ -59,9 +60,10 @@ def over_http(url: str) -> None:
         if answer.headers["Mcp-Session-Id"]:
             headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
     connection.close()
+    return sent
 
 
-def over_stdio(command: list[str], *, wait: bool = True) -> None:
+def over_stdio(command: list[str], *, wait: bool = True) -> subprocess.Popen[bytes]:
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdin is not None
     assert server.stdout is not None
@@ -73,6 +75,7 @@ def over_stdio(command: list[str], *, wait: bool = True) -> None:
     if wait:
         server.stdin.close()
         assert server.wait() == 0
+    return server
 
 
 def good(*rest: str) -> None:
@@ -140,6 +143,23 @@ def whispers(*rest: str) -> None:
     print(os.environ["API_TOKEN"])
     CALL["name"] = os.environ["API_TOKEN"]
     over_http(rest[-1])
+
+
+def half(*rest: str) -> None:
+    """Sends half of a message after all others, and nothing more."""
+    text = json.dumps(requests()[-1]).encode()
+    if "://" in rest[-1]:
+        headers, place = over_http(rest[-1]), urlsplit(rest[-1])
+        connection = HTTPConnection(place.hostname, place.port)
+        connection.putrequest("POST", place.path)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(text)))
+        connection.endheaders(text[: len(text) // 2])
+    else:
+        server = over_stdio(list(rest), wait=False)
+        os.write(server.stdin.fileno(), text[: len(text) // 2])
+    signal.pause()
 
 
 def nothing(*rest: str) -> None:

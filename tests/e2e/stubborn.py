@@ -1,8 +1,9 @@
-"""A server of the handshake era that won't go, or is slow to say what it has to. Standard library.
+"""A server that won't go, or is slow to say what it has to. Standard library.
 
 Run as `stubborn.py PIDS WORD…`: it writes the ids of its processes to the file PIDS and does what
 each word says.
 
+    stateless                      speaks 2026-07-28 and nothing else; otherwise the handshake
     deaf-to-eof, deaf-to-signals   stays, whatever it is told politely
     leaves-with=N                  ends with this code when it gets SIGTERM, SIGINT or SIGHUP
     grandchild                     starts a process in a session of its own, which is deaf
@@ -48,6 +49,12 @@ RESULTS: dict[str, Any] = {
     },
     "tools/call": {"content": [{"type": "text", "text": "seen " * 2000}]},
 }
+STATELESS = "2026-07-28"
+DISCOVERY = {
+    "supportedVersions": [STATELESS],
+    "capabilities": RESULTS["initialize"]["capabilities"],
+}
+SIGNATURE = {"io.modelcontextprotocol/serverInfo": RESULTS["initialize"]["serverInfo"]}
 GRANDCHILD = """
 import signal
 for number in (1, 2, 15): signal.signal(number, signal.SIG_IGN)
@@ -69,6 +76,23 @@ def stand_still() -> None:
 
 def leave(code: int) -> Any:
     return lambda number, frame: os._exit(code)
+
+
+def answer_to(request: dict[str, Any], *, stateless: bool = False) -> bytes:
+    """The whole answer to a request."""
+    method, known = request["method"], dict(RESULTS)
+    if stateless:
+        del known["initialize"], known["ping"], known["logging/setLevel"]
+        known["server/discover"] = DISCOVERY
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    if method not in known:
+        answer["error"] = {"code": -32601, "message": "Method not found"}
+    elif stateless:
+        cached = {} if method == "tools/call" else {"ttlMs": 0, "cacheScope": "public"}
+        answer["result"] = {**known[method], "resultType": "complete", "_meta": SIGNATURE, **cached}
+    else:
+        answer["result"] = known[method]
+    return json.dumps(answer).encode()
 
 
 def answer_call(line: bytes) -> None:
@@ -118,14 +142,8 @@ def main() -> None:
         request = json.loads(text)
         if "id" not in request or "method" not in request:
             continue
-        method = request["method"]
-        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
-        if method in RESULTS:
-            answer["result"] = RESULTS[method]
-        else:
-            answer["error"] = {"code": -32601, "message": "Method not found"}
-        line = json.dumps(answer).encode()
-        if method == "tools/call":
+        line = answer_to(request, stateless="stateless" in WORDS)
+        if request["method"] == "tools/call":
             answer_call(line)
         else:
             write(line + b"\n")

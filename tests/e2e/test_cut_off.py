@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import http.server
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,18 +18,20 @@ from typing import Any
 import pytest
 
 from tests.e2e.driving import BOUND, mcptest, records_of, wait_until
-from tests.e2e.stubborn import RESULTS
+from tests.e2e.legacy_sse_server import event, served_over_sse
+from tests.e2e.stubborn import answer_to
 from tests.e2e.stubborn_servers import Stubborn
 
 BLAMES = ("STDIO-001", "STDIO-003", "MSG-001", "MSG-002", "MSG-009", "banner", "by itself")
 PACE = ("--timeout", "2s", "--startup-timeout", "30s")
 """A slow machine is no reason to give up before the call."""
-SUITE = """
-server: {command: %r, args: [%s]}
+TESTS = """
 tests:
   - name: it looks
     assert: {tool: look, expect: {not_error: true}}
 """
+SUITE = "server: {command: %r, args: [%s]}" + TESTS
+FIXTURE = ("--fixture", "test_simple_text=look")
 
 
 def recorded(folder: Path, *words: str) -> Path:
@@ -47,15 +50,20 @@ def failed_rules(capture: Path) -> set[str]:
     return {each["rule"] for each in verdicts if each["outcome"] == "fail"}
 
 
+ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
+
+
+@ERAS
 @pytest.mark.parametrize("ends_by", ["the end of its input", "SIGTERM", "SIGKILL"])
-def test_half_an_answer_that_we_cut_breaks_no_rule(tmp_path: Path, ends_by: str) -> None:
+def test_half_an_answer_that_we_cut_breaks_no_rule(tmp_path: Path, ends_by: str, era: str) -> None:
     deaf = {"SIGTERM": ("deaf-to-eof",), "SIGKILL": ("deaf-to-eof", "deaf-to-signals")}
-    capture = recorded(tmp_path, "half", *deaf.get(ends_by, ()))
+    capture = recorded(tmp_path, "half", *deaf.get(ends_by, ()), era)
     assert failed_rules(capture) == set()
     cut_off = next(each for each in records_of(capture) if each["kind"] == "leftover")
     assert cut_off["text"].startswith('{"jsonrpc": "2.0", "id"')
 
 
+@ERAS
 @pytest.mark.parametrize(
     ("words", "rules"),
     [
@@ -66,11 +74,12 @@ def test_half_an_answer_that_we_cut_breaks_no_rule(tmp_path: Path, ends_by: str)
     ],
 )
 def test_what_a_server_did_before_we_gave_up_is_told(
-    tmp_path: Path, words: tuple[str, ...], rules: set[str]
+    tmp_path: Path, words: tuple[str, ...], rules: set[str], era: str
 ) -> None:
-    assert rules <= failed_rules(recorded(tmp_path, *words))
+    assert rules <= failed_rules(recorded(tmp_path, *words, era))
 
 
+@ERAS
 @pytest.mark.parametrize(
     "command",
     [
@@ -79,15 +88,20 @@ def test_what_a_server_did_before_we_gave_up_is_told(
         ("compliance", "run"),
         ("doctor", "--to", "2025-11-25"),
         ("property", "--examples", "3", "--max-time", "15s"),
-        ("conformance", "server"),
+        (*("conformance", "server", "--scenario", "tools-call-simple-text"), *FIXTURE),
+        ("snapshot", "suite.yaml", "--update"),
+        ("init", "made"),
     ],
     ids=lambda words: words[0],
 )
 def test_no_command_blames_a_server_for_what_it_cut_off(
-    tmp_path: Path, command: tuple[str, ...]
+    tmp_path: Path, command: tuple[str, ...], era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = Stubborn(tmp_path, "half", "deaf-to-eof")
-    done = mcptest(*command, *PACE, "--no-color", "--", *server.command)
+    monkeypatch.chdir(tmp_path)
+    Path("suite.yaml").write_text(TESTS)
+    server = Stubborn(tmp_path, "half", "deaf-to-eof", era)
+    pace = PACE[:2] if command[0] == "snapshot" else PACE
+    done = mcptest(*command, *pace, "--no-color", "--", *server.command)
     assert server.processes, done.said
     failing = [line for line in done.said.splitlines() if "✗" in line or "FAIL" in line]
     assert not [line for line in failing if any(blame in line for blame in BLAMES)], done.said
@@ -116,18 +130,14 @@ class _Slow(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     let_go: threading.Event
     as_events: bool
+    stateless: bool
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if "id" not in request:
             self._reply(202, b"", "text/plain")
             return
-        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
-        if request["method"] in RESULTS:
-            answer["result"] = RESULTS[request["method"]]
-        else:
-            answer["error"] = {"code": -32601, "message": "Method not found"}
-        body = json.dumps(answer).encode()
+        body = answer_to(request, stateless=self.stateless)
         self._reply(200, body, "application/json", half=request["method"] == "tools/call")
 
     def _reply(self, status: int, body: bytes, kind: str, *, half: bool = False) -> None:
@@ -152,12 +162,13 @@ class _Slow(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(params=["body", "event"])
-def slow_url(request: pytest.FixtureRequest) -> Iterator[str]:
+@contextlib.contextmanager
+def slow_server(form: str, *, stateless: bool = False) -> Iterator[str]:
     class Handler(_Slow):
         let_go = threading.Event()
-        as_events = request.param == "event"
+        as_events = form == "event"
 
+    Handler.stateless = stateless
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever)
@@ -168,13 +179,78 @@ def slow_url(request: pytest.FixtureRequest) -> Iterator[str]:
         thread.join()
 
 
-def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, slow_url: str) -> None:
+@pytest.fixture(params=["body", "event"])
+def slow_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    with slow_server(request.param) as url:
+        yield url
+
+
+def half_an_event(path: str, headers: Any, body: bytes) -> bytes:
+    """The answers of the slow server, over HTTP+SSE."""
+    request = json.loads(body or b"{}")
+    if "id" not in request:
+        return b""
+    whole = event(answer_to(request))
+    return whole[: len(whole) // 2] if request["method"] == "tools/call" else whole
+
+
+SLOW = {
+    "a body": lambda: slow_server("body"),
+    "an event": lambda: slow_server("event"),
+    "a stateless body": lambda: slow_server("body", stateless=True),
+    "a stateless event": lambda: slow_server("event", stateless=True),
+    "HTTP+SSE": lambda: served_over_sse(half_an_event),
+}
+
+
+@pytest.mark.parametrize("form", SLOW)
+def test_half_a_response_that_we_hung_up_on_breaks_no_rule(tmp_path: Path, form: str) -> None:
     out = tmp_path / "seen.jsonl"
-    asked = ("record", "--out", str(out), "--call", "look", *PACE)
-    assert mcptest(*asked, "--server", slow_url).code == 1
+    with SLOW[form]() as url:
+        done = mcptest("record", "--out", str(out), "--call", "look", *PACE, "--server", url)
+    assert done.code == 1
+    assert "bytes of an unfinished response came" in done.err
     assert failed_rules(out) == set()
     cut_off = [each for each in records_of(out) if each["kind"] == "leftover"]
     assert [each["stream"] for each in cut_off]
+
+
+@pytest.mark.parametrize("form", SLOW)
+def test_what_came_of_an_answer_is_told_by_audit(tmp_path: Path, form: str) -> None:
+    with SLOW[form]() as url:
+        done = mcptest("audit", *PACE, "--server", url)
+    assert "no answer to tools/call within 2 s; " in done.out
+    assert "bytes of an unfinished response came" in done.out
+    assert "nothing came" not in done.said
+    assert not any(blame in done.said for blame in BLAMES)
+
+
+@ERAS
+def test_half_a_line_is_told_by_audit(tmp_path: Path, era: str) -> None:
+    server = Stubborn(tmp_path, "half", "deaf-to-eof", era)
+    done = mcptest("audit", *PACE, "--", *server.command)
+    assert "; stdout stands in the middle of a line, after " in done.out
+    assert "nothing came" not in done.said
+
+
+# -- a client that is slow -----------------------------------------------------------------
+
+CLIENT = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")), "half")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("way", ["http", "stdio"])
+def test_half_a_message_of_a_client_that_we_ended_breaks_no_rule(
+    tmp_path: Path, way: str, revision: str
+) -> None:
+    asked = ("--scenario", "tools_call", "--timeout", "8s", "--spec-version", revision)
+    done = mcptest(
+        *("conformance", "client", "--command", shlex.join(CLIENT), "--transport", way),
+        *(*asked, "--output-dir", str(tmp_path), "--json"),
+    )
+    (scenario,) = json.loads(done.out)["results"]
+    failed = [one["id"] for one in scenario["checks"] if one["status"] == "FAILURE"]
+    assert failed == ["client-exit"], done.said
 
 
 TRAJECTORY = """

@@ -109,11 +109,11 @@ class Input:
             return
         except OSError:
             chunk = b""
+        self.ended = not chunk
         for line in self._lines.feed(chunk) if chunk else self._lines.end():
             self._take_line(line)
         self._taken()
-        if not chunk:
-            self.ended = True
+        if self.ended:
             self._loop.stop()
 
 

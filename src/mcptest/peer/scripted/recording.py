@@ -29,11 +29,13 @@ from mcptest.model.limits import MEBIBYTE
 from mcptest.model.revision import Revision, revision_of_wire
 from mcptest.model.show import show
 from mcptest.transport.base import Clock, Sink, discard
+from mcptest.wire.jsontext import Beginning, beginning_of
 
 KEPT_BYTES = 32 * MEBIBYTE
 """How much of what both sides send is kept for the checks. The sink has a limit of its own."""
 KEPT_RECORDS = 50_000
 _ORIGIN = "origin "
+_BROKEN_OFF = "the client left in the middle of a line"
 _SPOKEN = "the client chose revision "
 
 
@@ -66,6 +68,10 @@ class Tape:
         """Write down which address is which, for whoever judges the capture later."""
         for name, url in urls.items():
             self.note(f"{_ORIGIN}{name} is {url}")
+
+    def broken_off(self) -> None:
+        """The last line of the client has no newline, and none can come."""
+        self.note(_BROKEN_OFF)
 
     def new_stream(self) -> int:
         self._streams += 1
@@ -132,6 +138,22 @@ class Tape:
 
 def spoken_note(revision: Revision) -> str:
     return f"{_SPOKEN}{revision.value}"
+
+
+def without_broken_off(records: Iterable[AnyRecord]) -> list[AnyRecord]:
+    """The records of a client that we ended: what it could not finish is no message of its own.
+
+    A note stands in its place, so that all others keep theirs.
+    """
+    kept = list(records)
+    for place, record in enumerate(kept[1:]):
+        before = kept[place]
+        broken_off = isinstance(record, Note) and record.text == _BROKEN_OFF
+        if not broken_off or not isinstance(before, Frame):
+            continue
+        if beginning_of(before.raw) is Beginning.OF_A_MESSAGE:
+            kept[place] = Note(t=before.t, text=f"not finished: {show(before.raw)}")
+    return kept
 
 
 def spoken_in(records: Iterable[AnyRecord]) -> Revision | None:

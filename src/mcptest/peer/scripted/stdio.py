@@ -102,6 +102,8 @@ class ScriptedPipes(Stage):
             if not line.strip():
                 return
             self._tape.frame("client", line)
+            if self._in.ended:
+                self._tape.broken_off()
             value = read_text(line)
             self._take(value)
         except Refusal as refusal:

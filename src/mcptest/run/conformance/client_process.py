@@ -81,6 +81,11 @@ class ClientProcess:
         status = self._status or ExitStatus()
         return Ended(code=status.code, signal=status.signal, timed_out=self.timed_out)
 
+    @property
+    def was_ended(self) -> bool:
+        """By us, for whatever reason."""
+        return self._ending
+
     def may_leave(self) -> None:
         """All has been seen. A client that stays is ended after a while."""
         self._loop.after(LEAVE_SECONDS, self._end_settled)

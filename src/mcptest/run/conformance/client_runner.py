@@ -23,7 +23,7 @@ from mcptest.model.secrets import secrets_of_command, secrets_of_environment
 from mcptest.model.verdict import Side
 from mcptest.peer.scripted.loop import Loop
 from mcptest.peer.scripted.performance import Performance
-from mcptest.peer.scripted.recording import Tape, spoken_in
+from mcptest.peer.scripted.recording import Tape, spoken_in, without_broken_off
 from mcptest.peer.scripted.script import Script
 from mcptest.peer.scripted.site import ScriptedSite
 from mcptest.run.conformance.client_judging import Evidence, judge_client
@@ -175,6 +175,8 @@ def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
         if order.capture is not None:
             server.keep(order.capture)
         records = server.records()
+        if client.was_ended:
+            records = without_broken_off(records)
         return _Played(
             records=records,
             client=client,
