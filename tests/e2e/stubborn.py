@@ -7,7 +7,9 @@ each word says.
     deaf-to-eof, deaf-to-signals   stays, whatever it is told politely
     leaves-with=N                  ends with this code when it gets SIGTERM, SIGINT or SIGHUP
     grandchild                     starts a process in a session of its own, which is deaf
-    flood                          writes notifications without end, from the first call on
+    flood                          writes notifications without end, from the first call on, as long
+                                   as somebody reads them
+    flood-of-errors                writes to stderr without end, from the first call on
     hangs                          never answers a call
     half                           writes half of the answer to a call, and nothing more
     half-and-exits                 the same, then exits with code 7
@@ -18,6 +20,7 @@ each word says.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -70,7 +73,8 @@ def write(data: bytes) -> None:
 
 def stand_still() -> None:
     """Say that we do, then do nothing whatever happens on stdin."""
-    os.write(2, b"standing still\n")
+    with contextlib.suppress(BrokenPipeError):  # nobody listens
+        os.write(2, b"standing still\n")
     threading.Event().wait()
 
 
@@ -101,8 +105,15 @@ def answer_call(line: bytes) -> None:
         os.write(2, b"standing still\n")
         note = {"jsonrpc": "2.0", "method": "notifications/message"}
         note["params"] = {"level": "info", "data": "x" * 200}  # type: ignore[assignment]
+        try:
+            while True:
+                write(json.dumps(note).encode() + b"\n")
+        except BrokenPipeError:
+            stand_still()
+    if "flood-of-errors" in WORDS:
+        os.write(2, b"standing still\n")
         while True:
-            write(json.dumps(note).encode() + b"\n")
+            os.write(2, b"still here\n")
     if "noise-and-half" in WORDS:
         write(b"Loading the tools ...\n")
     if {"half", "half-and-exits", "noise-and-half"} & set(WORDS):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driving import BOUND, wait_until
+from mcptest.transport.descendants import tree_of
+from tests.agents.asking import Agent
+from tests.e2e.driving import BOUND, is_alive, wait_until
 from tests.e2e.stubborn_servers import Stubborn
 
 pytestmark = pytest.mark.skipif(
@@ -67,6 +71,48 @@ def test_a_deaf_server_and_its_hidden_grandchild_end_when_we_are_killed(
     finally:
         process.kill()
         process.communicate()
+
+
+def test_the_servers_of_an_agent_end_when_we_are_killed(tmp_path: Path) -> None:
+    """`mcptest mcp` runs each command in a process of its own, which has servers of its own."""
+    server = Stubborn(tmp_path, *DEAF)
+    program, *arguments = server.command
+    configuration = {"mcpServers": {"deaf": {"command": program, "args": arguments}}}
+    (tmp_path / ".mcp.json").write_text(json.dumps(configuration))
+    with Agent(tmp_path, "--allow-run", "--allow-server", "deaf") as agent:
+        call = {"name": "audit_server", "arguments": {"server_name": "deaf"}}
+        agent.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": call})
+        wait_until(lambda: server.processes, "the server")
+        below = list(tree_of(agent.process.pid))
+        agent.process.kill()
+        server.assert_gone()
+        wait_until(lambda: not any(map(is_alive, below)), "the end of what runs commands")
+
+
+def test_workers_end_when_the_process_that_forked_them_is_killed(tmp_path: Path) -> None:
+    server = Stubborn(tmp_path, *DEAF)
+    patience = ("--timeout", "10m", "--startup-timeout", "10m", "--max-time", "10m")
+    process = start(tmp_path, "property", "--jobs", "2", *patience, "--", *server.command)
+    try:
+        wait_until(lambda: len(forks_of(process.pid)) > 1, "workers")
+        workers = forks_of(process.pid)
+        os.kill(process.pid, signal.SIGKILL)
+        server.assert_gone()
+        wait_until(lambda: not any(map(is_alive, workers)), "the end of the workers")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def forks_of(pid: int) -> list[int]:
+    """Who has the command line of this process, below it."""
+    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    found = []
+    for child in tree_of(pid):
+        with contextlib.suppress(OSError):
+            if child != pid and Path(f"/proc/{child}/cmdline").read_bytes() == command:
+                found.append(child)
+    return found
 
 
 def test_an_orderly_end_leaves_nobody_behind_who_waited_for_ours(tmp_path: Path) -> None:

@@ -193,21 +193,59 @@ def test_a_server_that_ends_itself_in_a_call_is_not_said_to_be_ended(
     assert "truncated" in [each.get("error") for each in session.records]
 
 
-def test_silence_after_eof_has_an_end(
-    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A client that closed its side and waits for the server's last words gets no orphan."""
+@pytest.fixture
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a second of silence is enough for a proxy that is started in this test."""
     assert proxy.SILENCE <= 30
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "sitecustomize.py").write_text(
         "import mcptest.transport.proxy as proxy\nproxy.SILENCE = 0.5\n"
         "proxy.StdioProxy.__init__.__kwdefaults__['silence'] = 0.5\n"
     )
-    session = Session(command, tmp_path, *DEAF, "hangs")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_silence_after_eof_has_an_end(start: Start, command: str) -> None:
+    """A client that closed its side and waits for the server's last words gets no orphan."""
+    session = start(command, *DEAF, "hangs")
     session.call_and_wait_until_it_stands_still()
     session.hang_up()
     assert session.ends() == KILLED
     assert session.exit["after"] == "kill"
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("words", [("flood",), ("flood", "grandchild"), ("flood-of-errors",)])
+def test_a_flood_ends_when_a_client_that_has_read_of_it_is_gone(
+    start: Start, command: str, words: tuple[str, ...]
+) -> None:
+    session = start(command, *DEAF, *words)
+    session.call_and_wait_until_it_stands_still()
+    session.hang_up()
+    flooded = session.stderr if "flood-of-errors" in words else session.stdout
+    for _ in range(1000):
+        assert flooded.readline()
+    session.stdout.close()
+    session.stderr.close()
+    session.process.wait(BOUND)
+    session.server.assert_gone()
+    assert session.records[-1]["kind"] == "end"
+
+
+LIMITED = [("hangs",), ("half",), ("flood",), ("flood-of-errors",), ("hangs", "grandchild")]
+
+
+@pytest.mark.parametrize("words", LIMITED, ids=" ".join)
+def test_the_time_for_a_session_ends_a_deaf_server(
+    start: Start, command: str, words: tuple[str, ...]
+) -> None:
+    if command == "record":
+        pytest.skip("record --proxy has no time for a session")
+    session = start(command, *DEAF, *words, options=("--timeout", "3s"))
+    session.ask(2, "tools/call", {"name": "look", "arguments": {}})
+    assert session.ends() == 1
+    assert session.exit["after"] == "kill"
+    assert b"3 s" in session.said[1]
 
 
 def test_a_client_that_reads_no_more_does_not_keep_us_after_a_signal(
