@@ -18,9 +18,15 @@ def event(message: bytes) -> bytes:
     return b"event: message\ndata: " + message + b"\n\n"
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, address: Any) -> None:
+        """A client that leaves is no reason to say anything."""
+
+
 def sse_server(react: Reaction) -> ThreadingHTTPServer:
     """A server on a free port, not serving yet. Its stream is at /sse."""
     streams: list[queue.SimpleQueue[bytes | None]] = []
+    lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -28,12 +34,14 @@ def sse_server(react: Reaction) -> ThreadingHTTPServer:
         def do_GET(self) -> None:
             react(self.path, self.headers, b"")
             mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            streams.append(mine)
+            with lock:
+                streams.append(mine)
+                place = f"{ENDPOINT}/{len(streams) - 1}"
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")
             self.end_headers()
-            self.wfile.write(f"event: endpoint\ndata: {ENDPOINT}\n\n".encode())
+            self.wfile.write(f"event: endpoint\ndata: {place}\n\n".encode())
             with contextlib.suppress(OSError):  # the client has left
                 while (piece := mine.get()) is not None:
                     self.wfile.write(piece)
@@ -47,7 +55,7 @@ def sse_server(react: Reaction) -> ThreadingHTTPServer:
             said = react(self.path, self.headers, body)
             self._reply(202)
             if said:
-                streams[-1].put(said)
+                streams[int(self.path.rpartition("/")[2])].put(said)
 
         def do_DELETE(self) -> None:
             self._reply(405)
@@ -60,7 +68,7 @@ def sse_server(react: Reaction) -> ThreadingHTTPServer:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     return server
 

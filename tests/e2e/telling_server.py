@@ -1,6 +1,7 @@
 """A server that tells everybody the secrets which it was given, in whatever it says.
 
-On stdio, or over HTTP with `--port-file FILE`. Each secret that reached it is appended to the file
+On stdio, or over HTTP with `--port-file FILE`, with `--sse` over HTTP+SSE. With `--stateless` it
+speaks 2026-07-28. Each secret that reached it is appended to the file
 that TELLING_SEEN names: what nobody was given can't be told.
 """
 
@@ -15,7 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.e2e.legacy_sse_server import event, sse_server
+
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
+CAPABILITIES: dict[str, Any] = {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}
 READS = {"readOnlyHint": True}
 
 
@@ -86,7 +92,26 @@ def answers(message: dict[str, Any], secrets: list[str]) -> list[dict[str, Any]]
         log = {"level": "error", "logger": name, "data": told}
         sent.append({"method": "notifications/message", "params": log})
     answer = _answer(method, params, told, name)
+    if "--stateless" in sys.argv and method in ("initialize", "server/discover"):
+        answer = _discovery(method, told)
+    if "--stateless" in sys.argv and "result" in answer:
+        answer["result"] |= {"resultType": "complete"}
+        if method != "tools/call":
+            answer["result"] |= {"ttlMs": 0, "cacheScope": "public"}
     return [*sent, {"id": message["id"], **answer}]
+
+
+def _discovery(method: str, told: str) -> dict[str, Any]:
+    if method == "initialize":
+        return {"error": {"code": -32601, "message": f"no {method}: {told}"}}
+    about = {"name": f"telling {told}", "version": f"1.0 {told}"}
+    result = {
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": CAPABILITIES,
+        "instructions": told,
+        "_meta": {"io.modelcontextprotocol/serverInfo": about},
+    }
+    return {"result": result}
 
 
 def _answer(method: str, params: dict[str, Any], told: str, name: str) -> dict[str, Any]:
@@ -97,7 +122,7 @@ def _answer(method: str, params: dict[str, Any], told: str, name: str) -> dict[s
         known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
         result = {
             "protocolVersion": asked if asked in known else known[-1],
-            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "logging": {}},
+            "capabilities": CAPABILITIES,
             "serverInfo": {"name": f"telling {told}", "version": f"1.0 {told}"},
             "instructions": told,
         }
@@ -191,8 +216,17 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
 
+def tell_over_sse(path: str, headers: Any, body: bytes) -> bytes:
+    secrets = given_with_a_request(path, headers)
+    note(secrets)
+    said = answers(json.loads(body), secrets) if body else []
+    return b"".join(event(encoded(one)) for one in said)
+
+
 def serve_http(port_file: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    over_sse = "--sse" in sys.argv
+    address = ("127.0.0.1", 0)
+    server = sse_server(tell_over_sse) if over_sse else ThreadingHTTPServer(address, Handler)
     port_file.write_text(str(server.server_address[1]))
     print("listening", flush=True)
     server.serve_forever()

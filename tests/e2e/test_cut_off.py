@@ -326,6 +326,23 @@ def test_a_proxy_that_is_told_to_end_in_a_call_blames_nobody(
     assert failed_rules(tmp_path / "seen.jsonl") == set()
 
 
+def test_a_proxy_that_is_killed_in_a_call_leaves_what_came_and_nothing_in_the_way(
+    tmp_path: Path, proxy: subprocess.Popen[bytes]
+) -> None:
+    with half_answered(tmp_path):
+        proxy.kill()
+        proxy.wait(BOUND)
+    assert b'"tools/call"' in (tmp_path / "seen.jsonl.partial").read_bytes()
+    command = [str(word) for word in proxy.args]  # type: ignore[union-attr]  # a list, see above
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as again:
+        assert again.stderr is not None
+        assert again.stderr.readline().startswith(b"listening on ")
+        again.send_signal(signal.SIGTERM)
+        again.communicate(timeout=BOUND)
+    nobody_called = 4
+    assert again.returncode == (nobody_called if "intercept" in command else 0)
+
+
 def test_a_client_that_leaves_in_a_call_blames_nobody(
     tmp_path: Path, proxy: subprocess.Popen[bytes]
 ) -> None:

@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
+from tests.agents.asking import Agent, outcome
 from tests.e2e.driving import BOUND, Done, mcptest
+from tests.e2e.legacy_sse_server import served_over_sse
 from tests.rogues import malformed, verdicts
 from tests.rogues.malformed import malformed_http
 from tests.rogues.verdicts import FINE, NONE, REFUSED, TWICE, WARNED, Expected
@@ -51,6 +53,9 @@ def served(way: str, fault: str = "each", method: str = "tools/call") -> Iterato
     """What to give to --server."""
     if way == "stdio":
         yield shlex.join([*SERVER, fault, method])
+    elif way == "sse":
+        with served_over_sse(malformed.react(fault, method)) as url:
+            yield url
     else:
         with malformed_http(fault, method) as url:
             yield url
@@ -133,6 +138,22 @@ def test_run_says_what_came_where_no_answer_can_be_used(
         report = run(tmp_path, server, names, "--spec-version", era, "--timeout", "4s")
     assert not wrongly_judged(verdicts.ON_STDIO, cells_of_run(report), names)
     assert {one["kind"] for one in report["results"]} == {"protocol"}
+
+
+OVER_SSE = {
+    # One stream carries all answers, so that an id is all that tells whose one is.
+    name: row
+    for name, row in verdicts.OF_ANY.items()
+    if row.verdict != NONE and name not in {"carriage-return"}
+}
+
+
+def test_run_judges_each_answer_over_http_with_sse(tmp_path: Path) -> None:
+    with served("sse") as server:
+        options = ("--spec-version", "2024-11-05", "--timeout", PATIENT)
+        report = run(tmp_path, server, OVER_SSE, *options)
+    assert not wrongly_judged(OVER_SSE, cells_of_run(report), OVER_SSE)
+    assert report["exit"] == 1
 
 
 @pytest.mark.parametrize("way", TABLES)
@@ -421,6 +442,59 @@ def test_a_session_through_a_proxy_is_passed_on_and_judged(fault: str, tmp_path:
             assert code == (0 if row.verdict == WARNED else 1)
     judged = mcptest("compliance", "invariants", "--capture", "kept.jsonl", cwd=tmp_path)
     assert row.rule in judged.out
+
+
+# -- agents, fleets, pytest --------------------------------------------------------------------
+
+TOLD = ["nan", "string-id", "unknown-content"]
+
+
+def configured(folder: Path, faults: Iterable[str]) -> str:
+    """A client configuration with a server for each fault."""
+    program, *arguments = SERVER
+    servers = {one: {"command": program, "args": [*arguments, one]} for one in faults}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    return ".mcp.json"
+
+
+def test_an_agent_is_told_of_a_malformed_answer(tmp_path: Path) -> None:
+    configured(tmp_path, TOLD)
+    allowed = [word for one in TOLD for word in ("--allow-server", one)]
+    with Agent(tmp_path, "--allow-run", *allowed) as agent:
+        for fault in TOLD:
+            told = outcome(agent.use("audit_server", {"server_name": fault}))
+            assert verdicts.ON_STDIO[fault].words in json.dumps(told), fault
+            assert told["verdict"] != "pass", fault
+
+
+def test_a_fleet_says_what_is_malformed(tmp_path: Path) -> None:
+    words = ("fleet", configured(tmp_path, TOLD), "--timeout", PATIENT)
+    done = mcptest(*words, "--json-file", "fleet.json", "--verbose", cwd=tmp_path)
+    assert done.code == 1
+    report = (tmp_path / "fleet.json").read_text() + done.said
+    for fault in TOLD:
+        assert verdicts.ON_STDIO[fault].rule in report, fault
+
+
+def test_a_suite_under_pytest_says_what_is_malformed(tmp_path: Path) -> None:
+    for fault in TOLD:
+        program, *arguments = SERVER
+        server = {"command": program, "args": [*arguments, fault], "spec_version": HANDSHAKE}
+        test = {
+            "name": fault,
+            "assert": {"tool": "echo", "args": {}, "expect": {"not_error": True}},
+        }
+        (tmp_path / f"{fault}.yaml").write_text(json.dumps({"server": server, "tests": [test]}))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--mcptest", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+    )
+    assert f"{len(TOLD)} failed" in done.stdout, done.stdout + done.stderr
+    for fault in TOLD:
+        assert verdicts.ON_STDIO[fault].words in done.stdout, fault
 
 
 # -- tests in Python ---------------------------------------------------------------------------

@@ -157,15 +157,22 @@ def stdio(tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def http(tmp_path: Path) -> Iterator[Scene]:
+    with over_http(tmp_path) as scene:
+        yield scene
+
+
+@contextlib.contextmanager
+def over_http(tmp_path: Path, *words: str) -> Iterator[Scene]:
     folder = tmp_path / "here"
     folder.mkdir()
     seen, port = tmp_path / "seen", tmp_path / "port"
-    server = [sys.executable, str(SERVER), "--port-file", str(port)]
+    server = [sys.executable, str(SERVER), "--port-file", str(port), *words]
+    path = "/sse" if "--sse" in words else "/mcp"
     with listening(server, "listening", {"TELLING_SEEN": str(seen)}):
         parameter = quote(TO_A_URL["a parameter"], safe="")
         reach = [
             "--server",
-            f"http://127.0.0.1:{port.read_text()}/mcp?api_key={parameter}",
+            f"http://127.0.0.1:{port.read_text()}{path}?api_key={parameter}",
             "--header",
             f"Authorization=Bearer {TO_A_URL['--header Authorization']}",
             "--header",
@@ -201,6 +208,30 @@ ASKING = {
 def test_no_command_that_asks_a_server_writes_a_secret(scene: Scene, words: str) -> None:
     scene.run(*words.split(), *ASKING[words], *scene.reach, "--debug")
     scene.saw_everything()
+
+
+OTHERWISE = ("run", "audit", "fuzz", "compliance run")
+
+
+@pytest.mark.parametrize("words", OTHERWISE)
+@pytest.mark.parametrize("way", ["--sse", "--stateless"])
+def test_no_secret_is_written_over_the_oldest_transport_and_in_the_newest_era(
+    tmp_path: Path, words: str, way: str
+) -> None:
+    with over_http(tmp_path, way) as scene:
+        done = scene.run(*words.split(), *ASKING[words], *scene.reach, "--debug")
+        assert done.code in {0, 1}, done.said
+        scene.saw_everything()
+        recorded = scene.run("record", "--out", "full.jsonl", *scene.reach, "--verbose")
+        met = "HTTP+SSE begins with the handshake" if way == "--sse" else "server/discover lists it"
+        assert met in recorded.err
+
+
+def test_no_secret_of_a_stateless_process_is_written(stdio: Scene) -> None:
+    stdio.reach[1] += " --stateless"
+    for words in OTHERWISE:
+        stdio.run(*words.split(), *ASKING[words], *stdio.reach)
+    stdio.saw_everything()
 
 
 @pytest.mark.parametrize("words", ["run suite.yaml", "audit", "record", "doctor --to draft"])
@@ -279,6 +310,19 @@ def test_a_run_that_is_remembered_holds_no_secret_of_its_command(stdio: Scene) -
         argv = ("run", "with.yaml")
         stdio.hides("run", mcptest_anew(*argv, cwd=stdio.folder, env=stdio.env))
     stdio.saw_everything()
+
+
+def test_a_command_that_an_older_version_kept_with_a_secret_is_forgotten(stdio: Scene) -> None:
+    words = command()
+    stdio.planted = {way: one for way, one in stdio.planted.items() if way != "--env"}
+    server = json.dumps({"command": words[0], "args": words[1:]})
+    stdio.give("with.yaml", f"server: {server}\n{SUITE}")
+    former = stdio.folder / "cache" / "mcptest" / "first-servers"
+    former.mkdir(parents=True, mode=0o700)
+    (former / "a7").write_text("\0".join(words))
+    stdio.hides("run", mcptest_anew("run", "with.yaml", cwd=stdio.folder, env=stdio.env))
+    stdio.saw_everything()
+    assert not former.exists()
 
 
 def messages() -> bytes:
@@ -416,3 +460,21 @@ def test_pytest_prints_no_secret(stdio: Scene) -> None:
     assert b"3 failed" in done.stdout, done.stdout.decode()
     stdio.hides("pytest", Done(done.returncode, done.stdout.decode(), done.stderr.decode()))
     stdio.saw_everything()
+
+
+def test_the_command_that_repeats_a_failure_names_a_variable_and_no_secret(stdio: Scene) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "--mcptest", "suite.yaml"),
+            *("--mcptest-server", stdio.server),
+        ],
+        capture_output=True,
+        env=with_option(stdio),
+        cwd=stdio.folder,
+        timeout=3 * BOUND,
+    )
+    said = done.stdout.decode()
+    stdio.hides("pytest", Done(done.returncode, said, done.stderr.decode()))
+    repeated = [line for line in said.splitlines() if "mcptest run" in line]
+    assert repeated, said
+    assert not any("***" in line for line in repeated), repeated

@@ -34,7 +34,7 @@ sys.exit(main())
 def memory(site: Site, tmp_path: Path) -> Path:
     folder = tmp_path / "cache"
     site.env["XDG_CACHE_HOME"] = str(folder)
-    return folder / "mcptest" / "first-servers"
+    return folder / "mcptest" / "first-servers-2"
 
 
 def first_start(site: Site, *argv: str, **env: str) -> tuple[str, set[str]]:

@@ -274,6 +274,16 @@ def malformed_http(fault: str, method: str = "tools/call") -> Iterator[str]:
         thread.join()
 
 
+def react(fault: str, method: str = "tools/call") -> Callable[[str, object, bytes], bytes]:
+    """The same over HTTP+SSE: what goes to the stream for a POST."""
+
+    def answer(path: str, headers: object, body: bytes) -> bytes:
+        said = answer_to(body, fault, method, list(FAULTS)) if body else None
+        return b"" if said is None else b"data: " + said[0] + b"\n\n"
+
+    return answer
+
+
 def main() -> None:
     fault, method = sys.argv[1], (sys.argv[2:] or ["tools/call"])[0]
     noise = NOISE.get(fault, b"")

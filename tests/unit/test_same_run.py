@@ -95,9 +95,9 @@ def test_it_is_kept_in_the_users_cache_and_nowhere_else(monkeypatch: pytest.Monk
     monkeypatch.setenv("HOME", "/someone")
     for named in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", named)
-        assert folder_of_memory() == "/someone/.cache/mcptest/first-servers"
+        assert folder_of_memory() == "/someone/.cache/mcptest/first-servers-2"
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert folder_of_memory() == "/cache/mcptest/first-servers"
+    assert folder_of_memory() == "/cache/mcptest/first-servers-2"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("HOME")
     assert folder_of_memory() is None

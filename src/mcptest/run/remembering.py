@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from mcptest.model.errors import McptestError
 from mcptest.model.redaction import redaction
 from mcptest.run.head_start import first_with_a_server
-from mcptest.run.same_run import FIXTURE, Remembered, folder_of_memory, key_of, place_in, this_run
+from mcptest.run.same_run import (
+    FIXTURE,
+    Remembered,
+    folder_of_memory,
+    former_folder_of_memory,
+    key_of,
+    place_in,
+    this_run,
+)
 from mcptest.run.settings import Settings
 from mcptest.run.starting import understand
 from mcptest.suite.fingerprint import Fingerprint
@@ -20,6 +28,7 @@ def remember(
     tests: Sequence[Test], settings: Settings, fixture: str | None, fingerprint: Fingerprint
 ) -> None:
     """Write down what was started first. Where that can't be kept, nothing is lost."""
+    _forget_the_former()
     key = key_of(this_run.words) if this_run.words is not None else None
     folder = folder_of_memory()
     digest = fingerprint.digest
@@ -31,6 +40,17 @@ def remember(
         remembered = Remembered(command, fixture, digest, fingerprint.places, warm=warm)
         with contextlib.suppress(OSError):  # a home that can't be written to: every run is a first
             _write(folder, key, remembered.written(key))
+
+
+def _forget_the_former() -> None:
+    """An older version may have kept a command with a secret: nobody reads it, so it goes."""
+    former = former_folder_of_memory()
+    if former is None or not os.path.isdir(former) or os.path.islink(former):  # noqa: PTH112, PTH114 - a text here
+        return
+    with contextlib.suppress(OSError):  # not ours
+        for entry in list(os.scandir(former)):
+            os.unlink(entry.path)  # noqa: PTH108 - a text here
+        os.rmdir(former)  # noqa: PTH106 - a text here
 
 
 def _first_command(tests: Sequence[Test], settings: Settings) -> tuple[str, ...]:

@@ -164,6 +164,12 @@ def key_of(words: Sequence[str]) -> str | None:
 
 def folder_of_memory() -> str | None:
     cache = _our_cache()
+    return cache and f"{cache}/first-servers-2"
+
+
+def former_folder_of_memory() -> str | None:
+    """Where commands were kept when they could still hold secrets."""
+    cache = _our_cache()
     return cache and f"{cache}/first-servers"
 
 

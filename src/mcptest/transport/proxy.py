@@ -90,8 +90,9 @@ class StdioProxy:
         self._silence = silence
         self._parent = os.getppid()
         self._client_left = False
+        self._client_listens = True
         self._moved = time.monotonic()
-        """When the server said something last, or the client took something."""
+        """When the server said something last that the client took, or could take."""
         self._step: Step = ""
         self._why = ""
         self._kill_at: Deadline | None = None
@@ -274,6 +275,7 @@ class StdioProxy:
                 write_all(1, chunk)
                 self._moved = time.monotonic()
         except OSError:  # the client does not listen any more: let the server know
+            self._client_listens = False
             self._leave()
             self._process.stop_listening()
         self._finish(copy)
@@ -299,15 +301,16 @@ class StdioProxy:
             now = t
             return log.feed(chunk) if chunk else log.finish()
 
-        client_listens = True
+        is_open = True
         for chunk in chunks_of(self._process.stderr, self._gone, drain=True):
             self._onlooker.saw(take, chunk, self._clock())
-            self._moved = time.monotonic()
-            if client_listens:
+            if is_open and self._client_listens:  # else a log without end is no sign of life
+                self._moved = time.monotonic()
+            if is_open:
                 try:
                     write_all(2, chunk)
                 except OSError:
-                    client_listens = False
+                    is_open = False
         self._onlooker.saw(take, b"", self._clock())
 
 
