@@ -475,6 +475,9 @@ def test_the_command_that_repeats_a_failure_names_a_variable_and_no_secret(stdio
     )
     said = done.stdout.decode()
     stdio.hides("pytest", Done(done.returncode, said, done.stderr.decode()))
-    repeated = [line for line in said.splitlines() if "mcptest run" in line]
-    assert repeated, said
-    assert not any("***" in line for line in repeated), repeated
+    repeated = [line for line in said.splitlines() if "repeat:" in line]
+    assert len(repeated) == 3, said
+    for line in repeated:
+        assert "$API_KEY" in line
+        assert "***" not in line
+        assert "Asg" not in line, "in whatever quotes"

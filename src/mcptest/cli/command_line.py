@@ -73,6 +73,8 @@ def _variables(arguments: argparse.Namespace) -> dict[str, str]:
         found.setdefault(secret, variable_of(name))
     known = _variables_of_the_caller(found)
     named = {secret: known.get(secret, name) for secret, name in found.items()}
+    # a command in one word has its own quotes around a secret, and so in the middle of it
+    named |= {shlex.quote(secret)[1:-1]: name for secret, name in named.items() if "'" in secret}
     return dict(sorted(named.items(), key=lambda pair: (pair[0] not in known, -len(pair[0]))))
 
 

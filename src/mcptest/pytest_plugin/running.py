@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -36,7 +36,7 @@ class SuiteRuns:
         self._config = config
         self._is_shared = words.is_shared(config)
         self._shared: dict[object, SharedJob] = {}
-        self._ids: list[str] = []
+        self._ids: list[list[str]] = []
         self._said: set[str] = set()
         self._ahead: dict[int, tuple[Job, Future[None]]] = {}
         self._behind: list[Future[None]] = []
@@ -68,11 +68,11 @@ class SuiteRuns:
             command += ["--mcptest", _shortest(Path(place))]
         server = words.server_for_all(self._config)
         command += ["--mcptest-server", server] if server else []
-        self._ids.append(shlex.join(command))
+        self._ids.append(command)
         return len(self._ids) - 1
 
     def repeat(self, number: int) -> str:
-        return self._ids[number]
+        return _without_secrets(self._ids[number], words.server_for_all(self._config))
 
     def close(self) -> None:
         """Take everything down that is still there."""
@@ -177,7 +177,14 @@ class SuiteRuns:
         """By the command of ours that takes the name of a single rule as well."""
         server = words.server_for_all(self._config)
         command = ["mcptest", "compliance", "run", "--from-suite", file]
-        return shlex.join([*command, "--server", server] if server else command)
+        command += ["--server", server] if server else []
+        return _without_secrets(command, server)
+
+
+def _without_secrets(command: Sequence[str], server: str | None) -> str:
+    from mcptest.cli.command_line import repeat_line
+
+    return repeat_line(command, argparse.Namespace(server=server))
 
 
 def _result_of(job: Job, prepare: Callable[[], None]) -> TestResult:
