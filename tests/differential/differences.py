@@ -24,7 +24,7 @@ NO_REQUEST = (
     "`assert_resources` or `assert_prompts` without a request, a `ref.type` that there is not"
 )
 FILES = "`{{fixture}}` in the paths of `file_*` outside of `assert`"
-NO_TRACE = "an audit log in which no event names a tool"
+NO_TRACE = "an audit log that is empty, or in which no event names a tool"
 NO_PATTERN = "invalid pattern in `matches_regex`"
 
 
