@@ -87,7 +87,7 @@ def test_an_audit_of_the_everything_server_differs_as_documented(tmp_path: Path)
     words = ("--json", "--include-writes", "--timeout", "1s")
     command = ("audit", "--server", server("everything", tmp_path), *words)
     before = classes(theirs(*command, folder=tmp_path))
-    now = classes(ours(*command, "--no-verify", folder=tmp_path))
+    now = classes(ours(*command, "--no-verify", "--startup-timeout", "30s", folder=tmp_path))
     assert before["trigger-long-running-operation"] == "timeout"
     assert before.pop("simulate-research-query") == "healthy"
     assert now.pop("simulate-research-query") == "skipped"

@@ -93,5 +93,7 @@ def in_our_words(said: Said) -> Said:
 
 
 def without_code(said: Said) -> Said:
-    """mcp-assert does not tell the code of a protocol error."""
-    return Said(said.status, said.detail.partition(" (JSON-RPC error")[0])
+    """mcp-assert tells neither the code of a protocol error nor the bytes of a malformed answer."""
+    detail = said.detail.partition(" (JSON-RPC error")[0]
+    ours = r"the answer is malformed: (unsupported content type: \w+) \(.*"
+    return Said(said.status, re.sub(ours, r"\1", detail))
