@@ -7,9 +7,10 @@ of a version that it does not have, once. `backend-away` has tools, prompts and 
 fail in the same words, `lists-away` lists that do. `flaky FILE` answers the first invalid cursor of
 all its processes wrongly, and `flaky-session FILE` writes one line that is no message, once.
 `reads-anything` has a resource, and says of every other URI in the same words that it knows nothing
-of it, in a result; `reads-files` serves what a file URI names instead. `gives-up` ends by itself a
-moment after its start, as one does that finds no backend, and until then answers only what takes
-none.
+of it, in a result; `reads-files` serves what a file URI names instead. `notes-calls FILE` notes in
+the file that a tool was called, and `contradicts FILE` too, whose tools say both that they only
+read and that they destroy. `gives-up` ends by itself a moment after its start, as one does that
+finds no backend, and until then answers only what takes none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OLD, NEW = "2025-11-25", "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 INFO = {"name": "stranger", "version": "1"}
 TEXT = {"type": "string"}
-READS = {"readOnlyHint": True}
+READS = {"readOnlyHint": True, **({"destructiveHint": True} if WAY == "contradicts" else {})}
 TOOLS = [
     {
         "name": "greet",
@@ -145,6 +146,8 @@ def read(uri: str) -> dict[str, Any]:
 
 
 def called(name: str, arguments: Any) -> dict[str, Any]:
+    if WAY in {"contradicts", "notes-calls"} and name in {"greet", "look"}:
+        is_first_time()
     if WAY == "backend-away":
         text = "backend unreachable"
         return {"content": [{"type": "text", "text": text}], "isError": True}

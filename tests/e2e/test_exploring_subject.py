@@ -10,8 +10,8 @@ import pytest
 
 from mcptest.model.errors import PeerError
 from mcptest.model.revision import Revision
+from mcptest.peer.tool_safety import is_safe, why_not
 from mcptest.run.exploring.outcome import Kind
-from mcptest.run.exploring.safety import is_safe, why_not
 from mcptest.run.exploring.subject import Subject
 from mcptest.transport.target import DEMO, Target
 from tests.e2e.driving import records_of

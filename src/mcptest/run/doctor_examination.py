@@ -24,6 +24,7 @@ from mcptest.model.revision import Era, Revision
 from mcptest.model.show import show
 from mcptest.peer.pagination import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.peer.stateless import PREFIX
+from mcptest.peer.tool_safety import is_safe
 from mcptest.run.call_failed import answered_twice
 from mcptest.run.compliance.asked import trouble_of
 from mcptest.run.compliance.conversation import Asked, Conversation, Started
@@ -38,7 +39,6 @@ from mcptest.run.doctor_knocks import knocks_for
 from mcptest.run.doctor_lists import (
     arguments_for,
     fits,
-    is_read_only,
     prompt_arguments,
 )
 from mcptest.run.doctor_watch import LONGEST_PROOF, Watch
@@ -287,7 +287,7 @@ class Examination:
         for tool in self.tools:
             if tool.get("name") in allow_tools:
                 yield tool
-            elif is_read_only(tool) and reading < _CALLS and fits(tool):
+            elif is_safe(tool) and reading < _CALLS and fits(tool):
                 reading += 1
                 yield tool
 

@@ -9,11 +9,6 @@ from mcptest.explore.plausible import plausible_arguments
 from mcptest.schema.json_schema import CompiledSchema, SchemaError
 
 
-def is_read_only(tool: Mapping[str, Any]) -> bool:
-    annotations = tool.get("annotations")
-    return isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
-
-
 def arguments_for(tool: Mapping[str, Any]) -> dict[str, Any]:
     schema = tool.get("inputSchema")
     return plausible_arguments(schema) if isinstance(schema, dict) else {}

@@ -17,10 +17,11 @@ from mcptest.model.revision import Era
 from mcptest.model.show import show
 from mcptest.peer.pending import encode
 from mcptest.peer.stateless import PREFIX
+from mcptest.peer.tool_safety import is_safe
 from mcptest.rules.migration_forms import is_plain_tool_name, is_uri
 from mcptest.run.compliance.conversation import Asked
 from mcptest.run.doctor_examination import Call, Examination
-from mcptest.run.doctor_lists import arguments_for, is_read_only, prompt_arguments
+from mcptest.run.doctor_lists import arguments_for, prompt_arguments
 from mcptest.run.doctor_verdicts import (
     Probe,
     breaks,
@@ -205,7 +206,7 @@ def tool_names(examination: Examination) -> Judged:
 
 
 def argument_errors(examination: Examination) -> Judged:
-    tool = next((one for one in examination.tools if is_read_only(one) and _requires(one)), None)
+    tool = next((one for one in examination.tools if is_safe(one) and _requires(one)), None)
     if tool is None:
         return unknown("no tool that only reads has a required argument")
     params: dict[str, object] = {"name": tool.get("name"), "arguments": {}}

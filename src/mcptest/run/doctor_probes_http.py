@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcptest.model.doctor import Judged
+from mcptest.peer.tool_safety import may_call
 from mcptest.run.compliance.conversation import Asked
 from mcptest.run.doctor_examination import Examination
 from mcptest.run.doctor_knocks import UNKNOWN_VERSION
-from mcptest.run.doctor_lists import arguments_for, is_read_only
+from mcptest.run.doctor_lists import arguments_for
 from mcptest.run.doctor_verdicts import (
     METHOD_NOT_FOUND,
     Probe,
@@ -112,7 +113,7 @@ def _call_without_header(examination: Examination, annotated: list[Mapping[str, 
             for one in header_annotations(tool.get("inputSchema"))
             if one.path is not None and len(one.path) == 1 and one.path[0] in arguments
         ]
-        may = is_read_only(tool) or tool.get("name") in names
+        may = may_call(tool, names)
         if not (examination.speaks_newer and may and headers):
             continue
         params = {"name": tool.get("name"), "arguments": arguments}

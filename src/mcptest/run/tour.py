@@ -19,6 +19,7 @@ from mcptest.model.revision import Era
 from mcptest.model.show import show
 from mcptest.peer.client import Client, Reply
 from mcptest.peer.pagination import LIST_MEMBERS, EndlessPages, distinct
+from mcptest.peer.tool_safety import is_safe
 from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
 
 _READS = 3
@@ -180,8 +181,7 @@ def _safe_call(tools: list[Any]) -> tuple[_Calls, tuple[StepTaken, ...]]:
     tools before it whose schemas can't be checked."""
     unusable: list[StepTaken] = []
     for tool in tools:
-        annotations = tool.get("annotations") if isinstance(tool, dict) else None
-        if not isinstance(annotations, dict) or annotations.get("readOnlyHint") is not True:
+        if not isinstance(tool, dict) or not is_safe(tool):
             continue
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not isinstance(schema, dict):

@@ -15,6 +15,7 @@ from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.capture import AnyRecord, Frame
 from mcptest.model.message import Kind, id_key
 from mcptest.peer.pagination import LIST_MEMBERS, Listed, distinct, list_items
+from mcptest.peer.tool_safety import may_call
 from mcptest.rules.corpus.placeholders import WELL_KNOWN
 from mcptest.run.compliance.asked import Asked
 from mcptest.run.compliance.order import Order
@@ -162,12 +163,10 @@ def callable_tools(
 
 
 def usable_tool(tool: dict[str, Any], allowed: set[str]) -> UsableTool | None:
-    annotations = tool.get("annotations")
-    reads = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
     name, schema = tool.get("name"), tool.get("inputSchema")
     if not isinstance(name, str) or not isinstance(schema, dict):
         return None
-    if not reads and name not in allowed:
+    if not may_call(tool, allowed):
         return None
     arguments = plausible_arguments(schema)
     return UsableTool(name, tool, schema, arguments) if fits(schema, arguments) else None

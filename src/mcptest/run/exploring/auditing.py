@@ -28,9 +28,9 @@ from mcptest.model.errors import PeerError
 from mcptest.model.message import json_type
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
+from mcptest.peer.tool_safety import runs_only_as_task, why_not
 from mcptest.run.exploring.annotations import Verifier
 from mcptest.run.exploring.outcome import Kind, Outcome
-from mcptest.run.exploring.safety import runs_only_as_task, why_not
 from mcptest.run.exploring.subject import Offer, Subject
 from mcptest.suite.text_under_test import text_of
 

@@ -21,8 +21,8 @@ from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport
 from mcptest.model.message import ABSENT
 from mcptest.model.show import show
 from mcptest.peer.connection import Stopped
+from mcptest.peer.tool_safety import runs_only_as_task, why_not
 from mcptest.run.exploring.fuzzing_tool import SLICE, ToolFuzzer
-from mcptest.run.exploring.safety import runs_only_as_task, why_not
 from mcptest.run.exploring.subject import Subject
 
 _LONGEST_COMMAND = 1_500

@@ -9,8 +9,8 @@ from mcptest.explore.audit import input_for
 from mcptest.explore.lint.called import TRIALS, Called
 from mcptest.explore.lint.surface import Surface, surface_of
 from mcptest.peer.connection import Stopped
+from mcptest.peer.tool_safety import is_safe
 from mcptest.run.exploring.outcome import Outcome
-from mcptest.run.exploring.safety import is_safe
 from mcptest.run.exploring.subject import Offer, Subject
 
 

@@ -15,8 +15,8 @@ from mcptest.explore.audit import (
     template_variables,
 )
 from mcptest.model.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health
+from mcptest.peer.tool_safety import runs_only_as_task, why_not
 from mcptest.run.exploring.auditing import REFUSES_MADE_UP
-from mcptest.run.exploring.safety import runs_only_as_task, why_not
 from mcptest.run.exploring.subject import Offer
 from mcptest.suite.written import Starter
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from mcptest.explore.property.offer import Offer
 from mcptest.model.revision import Revision
-from mcptest.run.exploring.safety import runs_only_as_task, why_not
+from mcptest.peer.tool_safety import runs_only_as_task, why_not
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

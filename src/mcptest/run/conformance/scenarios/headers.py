@@ -11,6 +11,7 @@ import msgspec
 from mcptest.clients.scenario import Row
 from mcptest.explore.plausible import plausible_arguments
 from mcptest.model.show import show
+from mcptest.peer.tool_safety import is_safe
 from mcptest.run.conformance.scenarios.judges import can_not_tell, found, reference, sep
 from mcptest.run.conformance.scenarios.scenario import (
     DRAFT,
@@ -116,17 +117,12 @@ def _try_headers(stage: Stage) -> None:
 def _harmless_tool(offered: Offered) -> tuple[str, Obj] | None:
     """A tool that says that it only reads; else the first, as the official suite does it."""
     named = [one for one in offered.tools if isinstance(one, Mapping) and one.get("name")]
-    reads = [one for one in named if _says_it_reads(one)]
+    reads = [one for one in named if is_safe(one)]
     chosen = next(iter([*reads, *named]), None)
     if chosen is None:
         return None
     name = str(chosen["name"])
     return name, plausible_arguments(offered.input_schema(name))
-
-
-def _says_it_reads(tool: Mapping[str, Any]) -> bool:
-    hints = tool.get("annotations")
-    return isinstance(hints, Mapping) and hints.get("readOnlyHint") is True
 
 
 def _no_tool(name: str) -> Row:

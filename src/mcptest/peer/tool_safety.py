@@ -1,9 +1,18 @@
-"""Which tools may be called on a server that nobody prepared: those that say they only read."""
+"""Which tools may be called on a server that nobody prepared: the one answer for every command.
+
+A tool that says that it only reads may be called, and so may one that the user named. A tool that
+says both that it only reads and that it destroys contradicts itself, which is not safe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
+
+
+def may_call(tool: Mapping[str, Any], allowed: Container[str] = ()) -> bool:
+    """Whether the tool is safe, or among those that the user allowed by name."""
+    return tool.get("name") in allowed or is_safe(tool)
 
 
 def is_safe(tool: Mapping[str, Any]) -> bool:
