@@ -175,10 +175,11 @@ def test_a_second_signal_does_not_wait_for_the_server(start: Start, command: str
 def test_a_client_that_kills_us_kills_the_server(start: Start, command: str) -> None:
     session = start(command, *DEAF, "hangs", "grandchild")
     session.call_and_wait_until_it_stands_still()
+    partial = session.out.with_name(session.out.name + ".partial")
+    wait_until(lambda: b'"tools/call"' in partial.read_bytes(), "the call in the capture")
     session.process.kill()
     session.process.communicate(timeout=BOUND)
     session.server.assert_gone()
-    partial = session.out.with_name(session.out.name + ".partial")
     assert b'"tools/call"' in partial.read_bytes()
 
 

@@ -62,6 +62,8 @@ class HttpChannel:
     ) -> int:
         """Send a request and return its stream, without waiting for the response."""
         self._check_open()
+        while self._exchanges.is_backlogged and not deadline.expired:
+            self._exchanges.poll(deadline.remaining())
         # The user's own headers may be secrets: they are for the server that was named only.
         writer = self._writer if url.origin == self._home.origin else self._foreign_writer
         request = writer.write(method, url, headers, body)

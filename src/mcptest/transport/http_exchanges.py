@@ -29,6 +29,8 @@ from mcptest.wire.http1 import Head, ResponseReader
 
 AT_ONCE = 32
 _REDIRECTS = 5
+_MOST_QUEUED = 256
+"""Requests that wait for a connection; beyond, streams of events are not read on."""
 _HELD_IN_ALL = 3
 """All unfinished bodies together may hold this many times the limit for one."""
 
@@ -99,6 +101,8 @@ class Exchanges:
                 self._lose(connection, lost)
         while self._queue and not self._is_full():
             self._start_unattended(self._queue.popleft())
+        if len(self._queue) < self._at_once:
+            self._pool.resume()
         self._large_waited += time.monotonic() - begun
 
     def is_writing(self, exchange: Exchange) -> bool:
@@ -212,7 +216,20 @@ class Exchanges:
         elif events & selectors.EVENT_WRITE:
             self._write_on(connection)
         if events & selectors.EVENT_READ:
-            self._read_on(connection)
+            if self._is_behind(connection):
+                self._pool.pause(connection)
+            else:
+                self._read_on(connection)
+
+    def _is_behind(self, connection: Connection) -> bool:
+        """Whether a stream of events asks for more than we get to say."""
+        exchange = connection.exchange
+        return exchange is not None and exchange.answer.is_events and self.is_backlogged
+
+    @property
+    def is_backlogged(self) -> bool:
+        """Whether more requests wait for a connection than should."""
+        return len(self._queue) >= _MOST_QUEUED
 
     def _write_on(self, connection: Connection) -> None:
         connection.flush()

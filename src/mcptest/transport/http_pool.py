@@ -27,6 +27,7 @@ class ConnectionPool:
         self._selector = selectors.DefaultSelector()
         self._connections: set[Connection] = set()
         self._idle: dict[Origin, list[Connection]] = {}
+        self._paused: list[Connection] = []
         self._tls: ssl.SSLContext | None = None
 
     def __contains__(self, connection: Connection) -> bool:
@@ -83,7 +84,7 @@ class ConnectionPool:
 
     def watch(self, connection: Connection) -> None:
         """Bring the selector up to date with what the connection waits for."""
-        if connection.watched != connection.events:
+        if connection.watched != connection.events and connection not in self._paused:
             connection.watched = connection.events
             self._selector.modify(connection.sock, connection.events, connection)
 
@@ -94,8 +95,23 @@ class ConnectionPool:
         idle = self._idle.get(connection.origin, [])
         if connection in idle:
             idle.remove(connection)
-        self._selector.unregister(connection.sock)
+        if connection in self._paused:
+            self._paused.remove(connection)
+        else:
+            self._selector.unregister(connection.sock)
         connection.close()
+
+    def pause(self, connection: Connection) -> None:
+        """Leave what comes on a connection unread, so that the server has to wait."""
+        self._selector.unregister(connection.sock)
+        self._paused.append(connection)
+
+    def resume(self) -> None:
+        """Read on from all connections that were paused."""
+        for connection in self._paused:
+            connection.watched = connection.events
+            self._selector.register(connection.sock, connection.events, connection)
+        self._paused.clear()
 
     def close(self) -> None:
         for connection in list(self._connections):

@@ -28,7 +28,9 @@ from mcptest.wire.http_rules import may_say_anything
 from mcptest.wire.session_source import SessionSource
 
 _ROOM = 24 * MEBIBYTE
-_RECORD_COST = 200
+_RECORD_COST = 300
+_HEADERS_COST = 1_500
+"""What a record takes beside its bytes, and one with headers: as measured, in round numbers."""
 _STDERR_KEPT = 20
 _STDERR_ON_TAPE = 1_000
 """Lines on a tape, on which no rule looks at them: a server that floods stderr costs no verdict."""
@@ -85,7 +87,11 @@ class Tape:
             self._stderr_lines += 1
             if self._stderr_lines > _STDERR_ON_TAPE:
                 return False
-        size = _RECORD_COST + (len(record.raw) if type(record) is Frame else 0)
+        size = _RECORD_COST
+        if type(record) is Frame:
+            size += len(record.raw)
+        elif type(record) is HttpRequest or type(record) is HttpResponse:
+            size += _HEADERS_COST
         if self.dropped or size > self._room.left:  # a gap would make a session that never was
             self.dropped += 1
             return False
