@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -18,6 +19,8 @@ from mcptest.transport.files import replace_file
 from mcptest.transport.recorder import PARTIAL
 
 _FIRST = "session.jsonl"
+_MOST_RECORDS = 50_000
+"""Many times what the longest scenario takes."""
 
 
 class LaunchedServer:
@@ -60,13 +63,18 @@ class LaunchedServer:
         return any(self._folder.iterdir())
 
     def records(self) -> list[AnyRecord]:
-        """Of all launches, one after the other."""
-        return [
+        """Of all launches, one after the other; of a client that floods, how it began."""
+        everything = (
             record
             for file in self._captures()
             for session in open_capture(str(file))
             for _, record in session.records
-        ]
+        )
+        kept = list(islice(everything, _MOST_RECORDS))
+        if next(everything, None) is not None:
+            text = f"only the first {_MOST_RECORDS:,} records of the client are judged"
+            kept.append(Note(t=kept[-1].t, text=text))
+        return kept
 
     def keep(self, place: Path) -> None:
         """Put the captures of all launches in one file."""
