@@ -184,7 +184,7 @@ def test_the_rules_with_a_session_of_their_own_exist() -> None:
 
 
 def test_a_flood_on_stderr_leaves_room_for_messages() -> None:
-    tape = Tape("a", room=Room(300_000))
+    tape = Tape("a", room=Room(400_000))
     for number in range(10_000):
         tape(Stderr(text=f"line {number}"))
     tape(server(b"{}"))
