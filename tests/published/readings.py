@@ -23,8 +23,9 @@ HEADING = "## Published servers"
 Verdict = Literal["true", "arguable", "false"]
 _INTRODUCTION = """\
 Servers that other people published are judged as they are: `tests/published` pins them, `make
-published` installs and judges them over every transport that they have. Every failing verdict was
-checked by hand against the text of the revision and the bytes. It is *true*, *arguable* (the text
+published` installs and judges them over every transport that they have. Every failing MUST was
+checked by hand against the text of the revision and the bytes; SHOULDs and MAYs by one reading for
+each rule and SDK. A verdict is *true*, *arguable* (the text
 can be read otherwise; the rule says so), or *false*: a defect of ours. [Findings](findings.md) show
 the bytes. A server that breaks a rule over two transports counts twice.
 """

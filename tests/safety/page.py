@@ -12,7 +12,7 @@ from tests.safety.cell import GRACE, PEAK_MB
 from tests.safety.commands import CLIENT_COMMAND, COMMANDS, PATIENT, QUICK, Command
 
 PAGE = Path(__file__).parents[2] / "docs" / "safety.md"
-LOADS = {"busy 0": "idle", "busy 8": "eight busy processes beside"}
+LOADS = {"busy 0": "nothing beside", "busy 8": "eight busy processes beside"}
 FAMILIES = {
     "control": "A server that behaves",
     "exit": "It goes away",
@@ -33,7 +33,7 @@ INTRODUCTION = f"""\
 # Unhurt by any peer
 
 A server or a client under test may do anything: hang, flood, lie, die, or leave processes behind.
-Whatever it does, every command of mcptest that talks to it
+Whatever it does, every command of mcptest that talks to it promises that it
 
 - **ends** within the limit that it was given, and {GRACE:g} seconds for ending the peer;
 - **stays small**: no process of mcptest takes more than {PEAK_MB} MB, with reports and captures on;

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
-from mcptest.model.capture import AnyRecord, Note
+from mcptest.model.capture import AnyRecord, Closed, Note
 from mcptest.run.conformance.scenario_serving import DEFECT
 from mcptest.run.temporary import new_folder, remove_folder
 from mcptest.transport.capture_file import open_capture
@@ -63,7 +63,10 @@ class LaunchedServer:
         return any(self._folder.iterdir())
 
     def records(self) -> list[AnyRecord]:
-        """Of all launches, one after the other; of a client that floods, how it began."""
+        """Of all launches, one after the other; of a client that floods, how it began.
+
+        What is left out is counted as dropped, so that no check passes on what was not judged.
+        """
         everything = (
             record
             for file in self._captures()
@@ -71,9 +74,9 @@ class LaunchedServer:
             for _, record in session.records
         )
         kept = list(islice(everything, _MOST_RECORDS))
-        if next(everything, None) is not None:
-            text = f"only the first {_MOST_RECORDS:,} records of the client are judged"
-            kept.append(Note(t=kept[-1].t, text=text))
+        dropped = sum(1 for _ in everything)
+        if dropped:
+            kept.append(Closed(t=kept[-1].t, records=len(kept), dropped=dropped))
         return kept
 
     def keep(self, place: Path) -> None:
