@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NPM_PEERS := tests/peers/npm
 
-.PHONY: demo test lint format docs docs-check site precision client-peers published bench clean
+.PHONY: demo check test lint format docs docs-check site precision client-peers published bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -29,6 +29,11 @@ demo: $(VENV)/.installed
 	$(BIN)/mcptest record --server demo --out .cache/demo.jsonl
 	$(BIN)/mcptest compliance invariants --capture .cache/demo.jsonl
 
+# What answers while one still thinks about the change: lint, types, and the tests of single rooms.
+ROOMS := core wire schema suite transport session servers rules report probe commands meta
+check: $(VENV)/.installed-dev lint
+	$(BIN)/python -m pytest -n auto -q $(addprefix tests/,$(ROOMS))
+
 test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed lint
 	@$(BIN)/python -m compileall -q src tests benchmarks  # thousands of processes are started: once is enough
 	$(BIN)/python -m pytest -n auto
@@ -43,18 +48,20 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m mcptest.report.rule_pages docs/rules
-	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance
-	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md
-	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance
+	$(BIN)/python -m mcptest.report.pages.rule_docs docs/rules
+	$(BIN)/python -m mcptest.report.pages.compliance_docs docs/compliance
+	$(BIN)/python -m mcptest.report.pages.lint_docs docs/commands/lint.md
+	$(BIN)/python -m mcptest.commands.conformance.scenario_docs docs/conformance
 	$(BIN)/python -m tests.docs.comparison_page
 	$(BIN)/python -m tests.peers.clients.page
+	$(BIN)/python -m tests.mutants.precision --new
+	$(BIN)/python -m tests.mutants.exchanges --new
 
 docs-check: $(VENV)/.installed-dev
-	$(BIN)/python -m mcptest.report.rule_pages docs/rules --check
-	$(BIN)/python -m mcptest.report.compliance_pages docs/compliance --check
-	$(BIN)/python -m mcptest.report.lint_pages docs/lint.md --check
-	$(BIN)/python -m mcptest.cli.conformance_pages docs/conformance --check
+	$(BIN)/python -m mcptest.report.pages.rule_docs docs/rules --check
+	$(BIN)/python -m mcptest.report.pages.compliance_docs docs/compliance --check
+	$(BIN)/python -m mcptest.report.pages.lint_docs docs/commands/lint.md --check
+	$(BIN)/python -m mcptest.commands.conformance.scenario_docs docs/conformance --check
 	$(BIN)/python -m tests.docs.comparison_page --check
 	$(BIN)/python -m tests.peers.clients.page --check
 
@@ -62,10 +69,11 @@ docs-check: $(VENV)/.installed-dev
 site: $(VENV)/.installed-dev docs-check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
+# Every mutant and the healthy demo, for minutes; `make precision RULE=PROG-001` judges just that rule's.
 precision: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.mutants.precision
-	$(BIN)/python -m tests.mutants.exchanges
-	$(BIN)/python -m tests.properties.precision
+	$(BIN)/python -m tests.mutants.precision $(RULE)
+	$(BIN)/python -m tests.mutants.exchanges $(RULE)
+	$(if $(RULE),,$(BIN)/python -m tests.properties.precision)
 
 # Client libraries as they are pinned, each in an environment of its own below .cache/clients (2.5 GB), for
 # `python -m tests.peers.clients.record`. `make test` judges the captures that were recorded, and needs none of it.

@@ -2,11 +2,9 @@
 
     python benchmarks/first_server.py [--rounds 25]
 
-*first*: a run that nothing is known of. *again*: the same run once more, which starts its server
-before it reads the suites, because not a byte of them has changed. Both in turns.
-
-Whatever is imported after that moment costs nothing: a server takes longer to start than we take to
-import it. The run is ended in the very moment in which it would start the server.
+Suites are read before anything is started, so their reading counts. What is imported afterwards
+costs little: a server takes longer to start than we take to import it. The run is ended in the very
+moment in which it would start the server.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,7 +26,7 @@ assert: {{tool: t, args: {{path: "{{{{fixture}}}}/f"}}, expect: {{not_error: tru
 UNTIL_THE_FIRST_SERVER = """
 import os, sys
 def end_here(event, arguments):
-    if event in ("subprocess.Popen", "os.posix_spawn"):
+    if event == "subprocess.Popen":
         os.write(1, str(len(sys.modules)).encode())
         os._exit(0)
 sys.addaudithook(end_here)
@@ -39,18 +36,7 @@ sys.exit(main())
 """
 
 
-def environment(home: Path, *, remembers: bool) -> dict[str, str]:
-    """What the command sees. Without a cache every run is the first one."""
-    cache = home / "cache" if remembers else Path(os.devnull)
-    return {
-        "HOME": str(home),
-        "PATH": os.environ["PATH"],
-        "TMPDIR": str(home),
-        "XDG_CACHE_HOME": str(cache),
-    }
-
-
-def until_the_first_server(suite: Path, *, remembers: bool) -> tuple[float, float, int]:
+def until_the_first_server(suite: Path) -> tuple[float, float, int]:
     """Milliseconds of wall time and of CPU, and the number of modules."""
     words = ["run", str(suite), "--fixture", str(suite.parent / "data")]
     reading, writing = os.pipe()
@@ -58,7 +44,7 @@ def until_the_first_server(suite: Path, *, remembers: bool) -> tuple[float, floa
     pid = os.posix_spawn(
         sys.executable,
         [sys.executable, "-c", UNTIL_THE_FIRST_SERVER, *words],
-        environment(suite.parent, remembers=remembers),
+        {"HOME": str(suite.parent), "PATH": os.environ["PATH"], "TMPDIR": str(suite.parent)},
         file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)],
     )
     _, status, used = os.wait4(pid, 0)
@@ -83,27 +69,13 @@ def main() -> None:
             (suite / f"{number:02}.yaml").write_text(
                 TEST.format(number=number, server=sys.executable)
             )
-        run_once(suite)  # so that what is compiled is compiled, and what is remembered is known
-        lanes: dict[str, list[tuple[float, float, int]]] = {"first": [], "again": []}
-        for _ in range(rounds):
-            for name, measured in lanes.items():
-                measured.append(until_the_first_server(suite, remembers=name == "again"))
-    for name, measured in lanes.items():
-        walls, cpus, modules = zip(*measured, strict=True)
-        print(
-            f"{name}: {modules[0]} modules, CPU {statistics.median(cpus):.1f} ms, best "
-            f"{min(cpus):.1f}, wall {statistics.median(walls):.1f} ms, best {min(walls):.1f}"
+        until_the_first_server(suite)  # so that what is compiled is compiled
+        walls, cpus, modules = zip(
+            *(until_the_first_server(suite) for _ in range(rounds)), strict=True
         )
-
-
-def run_once(suite: Path) -> None:
-    words = ["run", str(suite), "--fixture", str(suite.parent / "data")]
-    subprocess.run(
-        [sys.executable, "-m", "mcptest", *words],
-        env=environment(suite.parent, remembers=True),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,  # the server is none: what counts is how it is started
+    print(
+        f"{modules[0]} modules, CPU {statistics.median(cpus):.1f} ms, best {min(cpus):.1f}, "
+        f"wall {statistics.median(walls):.1f} ms, best {min(walls):.1f}"
     )
 
 

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from mcptest.model.errors import ExitCode
-from mcptest.report.html.making import pictured
+from mcptest.core.errors import ExitCode
+from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
 from tests.html import hostile
 from tests.html.browser import Browser, running_browser

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from mcptest.model.capture import AnyRecord, Closed, Frame, Opened
-from mcptest.wire.capture_codec import encode_record
+from mcptest.core.capture import AnyRecord, Closed, Frame, Opened
+from mcptest.wire.capture_forms import encode_record
 
 VERSION = "2025-11-25"
 INFO = {"name": "bench", "version": "1"}

@@ -23,13 +23,12 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.model.revision import Revision
-from mcptest.run.properties.bench import PlayBench
-from mcptest.run.properties.catalogue import PROPERTIES, Ground, ground_of
-from mcptest.run.properties.judging import Judge
-from mcptest.run.properties.search import keep_nothing_here, search
-from mcptest.run.properties.stage import Stage, Whom
-from mcptest.run.properties.trial import Trial
+from mcptest.core.revision import Revision
+from mcptest.probe.properties.example_judge import Judge, PlayBench
+from mcptest.probe.properties.example_server import ExampleServer, Whom
+from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
+from mcptest.probe.properties.search import keep_nothing_here, search
+from mcptest.probe.properties.trial import Trial
 from mcptest.transport.target import DEMO, Target
 
 STRATEGIES = ("messages-valid", "messages-invalid", "arguments", "arguments-almost-valid")
@@ -75,7 +74,7 @@ def now() -> Spent:
 class Waiting:
     """How long the transport was asked for what has come."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ExampleServer) -> None:
         self.own = self.wall = 0.0
         transport: Any = stage.connection.transport
         receive = transport.receive
@@ -92,7 +91,7 @@ class Waiting:
         transport.receive = measured
 
 
-def ground_for(stage: Stage) -> Ground:
+def ground_for(stage: ExampleServer) -> KnownServer:
     facts = stage.facts
     assert facts is not None  # it was opened
     ground = ground_of(stage.revision, facts.transport, facts.offer, ())
@@ -100,7 +99,7 @@ def ground_for(stage: Stage) -> Ground:
     return replace(ground, offer=replace(ground.offer, tools=tools))
 
 
-def measured(name: str, stage: Stage, examples: int) -> Round:
+def measured(name: str, stage: ExampleServer, examples: int) -> Round:
     ground = ground_for(stage)
     strands = PROPERTIES[name].examples(ground)
     each = max(1, examples // len(strands))
@@ -151,7 +150,7 @@ def main() -> int:
     gc.set_threshold(100_000)  # as the command itself does
     keep_nothing_here()
     target = DEMO if given.server == "demo" else TRIVIAL
-    stage = Stage(Whom(target=target, revision=Revision.V2025_11_25, timeout=5.0))
+    stage = ExampleServer(Whom(target=target, revision=Revision.V2025_11_25, timeout=5.0))
     stage.open()
     missed = 0
     sys.stdout.write(

@@ -11,9 +11,6 @@ its own binary, without the Python shim in front of it; `reuse-pip` is the comma
 installs, as users have it. Read the ratios: all lanes run on one machine in one run, with the same
 environment for servers.
 
-From its second time on, a run over files that have not changed starts its first server before it
-reads them. The lanes whose name ends in `-first` may not remember anything: a first run.
-
 `warm` is `--warm-start`, which a server can notice: Node's compile cache (from Node 22 on), and
 what `npx` starts is looked up once.
 """
@@ -83,7 +80,6 @@ class Subject:
         "floor-polite",
         "reuse",
         "reuse-pip",
-        "shared-first",
         "shared",
     )
     goals: dict[str, float] = field(default_factory=dict)
@@ -142,7 +138,7 @@ def subjects() -> list[Subject]:
             "waiting",
             [sys.executable, "-I", "-S", str(HERE / "servers/stdio_waits.py")],
             echo,
-            lanes=("assert", "reuse", "shared", "in-flight-first", "in-flight"),
+            lanes=("assert", "reuse", "shared", "in-flight"),
         ),
     ]
     node = shutil.which("node") and NPM.is_dir()
@@ -184,22 +180,19 @@ def lane(subject: Subject, name: str, suite: Path, fixture: Path) -> Callable[[]
         "shared-warm": [*ours, "--isolation", "shared", "--warm-start"],
         "in-flight": [*ours, "--isolation", "shared", "--in-flight", "32"],
     }
-    for kind in ("shared", "in-flight"):
-        commands[f"{kind}-first"] = commands[kind]
     if name.startswith("floor"):
         command = [word.replace("{{fixture}}", str(fixture)) for word in subject.command]
         return lambda: start_and_initialise(command, politely=name == "floor-polite")
-    cache = os.devnull if name.endswith("-first") else str(suite.parent / "cache")
-    return lambda: run(commands[name], suite.parent, cache)
+    return lambda: run(commands[name], suite.parent)
 
 
-def run(command: list[str], cwd: Path, cache: str) -> None:
+def run(command: list[str], cwd: Path) -> None:
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         cwd=cwd,
-        env=ENVIRONMENT | {"XDG_CACHE_HOME": cache},
+        env=ENVIRONMENT | {"XDG_CACHE_HOME": str(cwd / "cache")},  # the compile cache of Node
         check=False,
     )
     if done.returncode:
@@ -247,8 +240,8 @@ def main() -> None:
             (fixture / "hello.txt").write_text("Hello, world!\n")
             write_suite(subject, suite)
             lanes = {name: lane(subject, name, suite, fixture) for name in subject.lanes}
-            for name in {"shared", "in-flight", "shared-warm"} & set(lanes):
-                lanes[name]()  # so that there is a run to remember, and compiled code
+            if "shared-warm" in lanes:
+                lanes["shared-warm"]()  # so that there is compiled code
             times: dict[str, list[float]] = {name: [] for name in lanes}
             for turn in range(arguments.rounds * TURNS):
                 for name, act in lanes.items():

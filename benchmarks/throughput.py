@@ -35,8 +35,8 @@ GOALS = {("stdio", 1): 3, ("stdio", 256): 20, ("http", 1): 2, ("http", 16): 5}
 
 
 def measure_ours(target: str, calls: int, in_flight: int, revision: str) -> float:
-    from mcptest.model.revision import parse_revision
-    from mcptest.peer.client import Client
+    from mcptest.core.revision import parse_revision
+    from mcptest.session.client import Client
     from mcptest.transport.recorder import Recorder
     from mcptest.transport.target import Target, transport_for
 

@@ -14,15 +14,17 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from mcptest.model.redaction import redaction
+from mcptest.core import limits
+from mcptest.core.redaction import redaction
+from tests.html.browser import CHROMIUM
+from tests.support.scripted import VirtualTime
 
 # Tests of commands start our programs thousands of times. Where nothing compiled may be kept, as in
 # many containers, each of them would compile all of mcptest again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What runs remember of each other is kept out of the user's own cache. The folder is the same for
-# all tests of a user: it holds 256 small files at most.
+# What is kept between runs stays out of the user's own cache.
 os.environ["XDG_CACHE_HOME"] = str(Path(tempfile.gettempdir()) / f"mcptest-tests-{os.getuid()}")
 
 # A shell ignores these for what it starts in the background, and whatever we start would as well.
@@ -48,6 +50,14 @@ def _each_test_has_its_own_secrets() -> Iterator[None]:
     redaction.forget()
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
+    """The time that deadlines see. It moves only when a scripted transport is waited for."""
+    virtual = VirtualTime()
+    monkeypatch.setattr(limits, "time", virtual)
+    return virtual
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each processor: half of its time a test waits for a process to speak or to end."""
@@ -67,19 +77,29 @@ def missing_for_npm() -> str:
     return "" if NPM_PEERS.is_dir() else "the npm peers are not installed"
 
 
+def left_out() -> dict[str, str]:
+    """Which tests can't run here, and why: those with npm peers, those with a browser."""
+    browser = "" if CHROMIUM else "Chromium is not installed"
+    reasons = {"npm peers": missing_for_npm(), "a browser": browser}
+    return {what: reason for what, reason in reasons.items() if reason}
+
+
+def _needs(item: pytest.Item, what: str) -> bool:
+    if what == "npm peers":
+        return item.get_closest_marker("npm") is not None
+    return "the_browser" in getattr(item, "fixturenames", ())
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave npm tests out as a whole, so that the summary holds one line on them, not one each."""
-    reason = missing_for_npm()
-    if not reason:
-        return
-    kept = [item for item in items if item.get_closest_marker("npm") is None]
-    left_out = [item for item in items if item.get_closest_marker("npm") is not None]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+    """Leave such tests out as a whole, so that the summary holds one line on them, not one each."""
+    missing = left_out()
+    without = [item for item in items if any(_needs(item, what) for what in missing)]
+    if without:
+        config.hook.pytest_deselected(items=without)
+        gone = set(without)
+        items[:] = [item for item in items if item not in gone]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reason = missing_for_npm()
-    if reason:
-        terminalreporter.write_line(f"SKIPPED the tests with npm peers: {reason}", yellow=True)
+    for what, reason in left_out().items():
+        terminalreporter.write_line(f"SKIPPED the tests with {what}: {reason}", yellow=True)

@@ -3,10 +3,6 @@
 import os
 import sys
 
-TYPE_CHECKING = False  # as in `typing`, which is not imported before the first server is started
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _OBJECTS_BEFORE_A_COLLECTION = 100_000
 """More than our start makes. It all stays, and looking through it costs a tenth of the start."""
 _INTERRUPTED = 130
@@ -17,14 +13,20 @@ def main() -> int:
     words = sys.argv[1:]
     if words in (["--version"], ["-V"], ["version"]):
         return _tell_version()
-    from mcptest.cli.beginning import leave_on_signals
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from mcptest.commands.completion.cli import answer
+
+        answer()
+    from mcptest.commands.early_signals import leave_on_signals
 
     leave_on_signals()
     import gc
 
     gc.set_threshold(_OBJECTS_BEFORE_A_COLLECTION)
+    from mcptest.commands.app import run
+
     try:
-        code = _run(words)
+        code = run(words)
     except KeyboardInterrupt:  # while we were still busy with ourselves
         sys.stderr.write("mcptest: interrupted\n")
         code = _INTERRUPTED
@@ -60,16 +62,6 @@ def _tell_version() -> int:
             sys.stderr.write(f"mcptest: can't write the output: {error.strerror}\n")
         return 1
     return 0
-
-
-def _run(words: "Sequence[str]") -> int:
-    if words[:1] == ["run"]:
-        from mcptest.cli.beginning import run_suites
-
-        return run_suites(words)
-    from mcptest.cli.app import run
-
-    return run(words)
 
 
 if __name__ == "__main__":

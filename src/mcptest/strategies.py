@@ -11,12 +11,11 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from mcptest.explore.property import arguments, messages
-from mcptest.explore.property import conversations as talks
-from mcptest.explore.property.crafted import Crafted
-from mcptest.explore.property.offer import Offer
-from mcptest.explore.property.steps import Step
-from mcptest.model.revision import NEWEST_HANDSHAKE, Revision, parse_revision
+from mcptest.core.revision import NEWEST_HANDSHAKE, Revision, parse_revision
+from mcptest.probe.properties import message_strategies
+from mcptest.probe.properties import message_strategies as talks
+from mcptest.probe.properties.crafted import Crafted
+from mcptest.probe.properties.steps import Offer, Step
 
 __all__ = [
     "Crafted",
@@ -45,45 +44,47 @@ def requests(
 ) -> SearchStrategy[Crafted]:
     """Requests that a client of the revision may make; with an offer, only those that this server
     answers with a result. `methods` takes some of them."""
-    return messages.valid_requests(_revision(revision), offer, methods=methods)
+    return message_strategies.valid_requests(_revision(revision), offer, methods=methods)
 
 
 def notifications(revision: str | Revision = _NEWEST) -> SearchStrategy[Crafted]:
     """Notifications that a client of the revision may send."""
-    return messages.valid_notifications(_revision(revision))
+    return message_strategies.valid_notifications(_revision(revision))
 
 
 def responses(revision: str | Revision = _NEWEST) -> SearchStrategy[Crafted]:
     """Answers of a client to what a server asks; nothing in the stateless era."""
-    return messages.valid_responses(_revision(revision))
+    return message_strategies.valid_responses(_revision(revision))
 
 
 def batches(revision: str | Revision = Revision.V2025_03_26) -> SearchStrategy[Crafted]:
     """Arrays of requests and notifications; nothing but in 2025-03-26."""
-    return messages.valid_batches(_revision(revision))
+    return message_strategies.valid_batches(_revision(revision))
 
 
 def invalid_messages(
     revision: str | Revision = _NEWEST, transport: str = "stdio", only: Collection[str] = ()
 ) -> SearchStrategy[Crafted]:
     """Messages that no client may send, by named mutation; `only` takes some of `mutations()`."""
-    return messages.invalid_messages(_revision(revision), transport, only)
+    return message_strategies.invalid_messages(_revision(revision), transport, only)
 
 
 def mutations(revision: str | Revision = _NEWEST, transport: str = "stdio") -> tuple[str, ...]:
     """The names of the mutations that the revision has."""
     wanted = _revision(revision)
-    return tuple(n for n, one in messages.MUTATIONS.items() if one.applies(wanted, transport))
+    return tuple(
+        n for n, one in message_strategies.MUTATIONS.items() if one.applies(wanted, transport)
+    )
 
 
 def tool_arguments(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
     """Values that a JSON Schema accepts, every one of them."""
-    return arguments.tool_arguments(schema)
+    return message_strategies.tool_arguments(schema)
 
 
 def almost_valid_arguments(schema: Mapping[str, Any]) -> SearchStrategy[tuple[Any, str]]:
     """Values that a JSON Schema does not accept, just so, each with what is wrong with it."""
-    return arguments.almost_valid_arguments(schema)
+    return message_strategies.almost_valid_arguments(schema)
 
 
 def conversations(

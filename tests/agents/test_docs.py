@@ -1,25 +1,26 @@
-"""docs/mcp.md tells of every tool, and of what it needs."""
+"""docs/commands/mcp.md tells of every tool, and of what it needs."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from mcptest.agents.allowed import Allowed, allowed_of
-from mcptest.agents.child import MAX_CHILDREN, Children
-from mcptest.agents.commands import DEFAULT_LIMIT, MAX_LIMIT, MAX_REPORT
-from mcptest.agents.rooted import MAX_BYTES, MAX_FILES
-from mcptest.agents.tool_table import tools_for
-from mcptest.agents.toolbox import Toolbox
+from mcptest.commands.mcp.command_process import MAX_CHILDREN, CommandProcesses
+from mcptest.commands.mcp.roots import MAX_BYTES, MAX_FILES, Allowed, allowed_of
+from mcptest.commands.mcp.tool_commands import DEFAULT_LIMIT, MAX_LIMIT, MAX_REPORT
+from mcptest.commands.mcp.tool_table import tools_for
+from mcptest.commands.mcp.toolbox import Toolbox
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "commands" / "mcp.md").read_text()
 WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 def titles(*, run: bool, write: bool) -> dict[str, str]:
     servers = ["demo"] if run else []
     allowed: Allowed = allowed_of([], run=run, servers=servers, config=None, write=write)
-    return {tool.name: tool.title for tool in tools_for(allowed, Toolbox(allowed, Children()))}
+    return {
+        tool.name: tool.title for tool in tools_for(allowed, Toolbox(allowed, CommandProcesses()))
+    }
 
 
 def test_the_table_is_that_of_the_code() -> None:

@@ -14,7 +14,7 @@ from tests.e2e.demo_peer import ALL
 from tests.e2e.driving import mcptest
 
 READING = shlex.join(COMMAND)
-PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
+PAGE = Path(__file__).parents[2] / "docs" / "commands" / "mcp.md"
 EVERYTHING = shlex.join([*COMMAND, *ALLOWED, "--allow-write"])
 
 

@@ -12,16 +12,16 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcptest.report.schemas import schema_of
-from mcptest.run.replaying import on_one_line
+from mcptest.report.json_schemas import schema_of
+from mcptest.servers.replay import on_one_line
 from mcptest.suite.mock_server import load_mock
-from mcptest.suite.problems import SuiteError
+from mcptest.suite.reading import SuiteError
 from tests.docs.fences import fences_of
 from tests.e2e.demo_peer import D, StdioDemo
 from tests.e2e.driving import mcptest, messages_of
 
 SERVE = (sys.executable, "-m", "mcptest", "serve")
-PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
+PAGE = Path(__file__).parents[2] / "docs" / "commands" / "serve.md"
 MOCK = next(
     "\n".join(fence.lines[1:]) + "\n"
     for fence in fences_of(PAGE.read_text())
@@ -118,11 +118,11 @@ BAD = {
 def test_what_is_wrong_with_a_mock_is_told_with_its_place(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mock.yaml"
     path.write_text(text)
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as tool_result:
         load_mock(str(path))
     place, words = BAD[text]
-    assert f"mock.yaml:{place}" in str(told.value)
-    assert words in str(told.value)
+    assert f"mock.yaml:{place}" in str(tool_result.value)
+    assert words in str(tool_result.value)
 
 
 def test_a_recording_gives_the_same_answers_to_the_same_questions(folder: Path) -> None:

@@ -323,9 +323,9 @@ def test_a_long_call_tells_of_itself_and_is_cancelled(tmp_path: Path) -> None:
         agent.send({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": params})
         pid = begun(pid_file)
         assert agent.request("ping")["result"] == {}
-        told = agent.receive()
-        assert told["method"] == "notifications/progress"
-        assert told["params"]["progressToken"] == "p"
+        tool_result = agent.receive()
+        assert tool_result["method"] == "notifications/progress"
+        assert tool_result["params"]["progressToken"] == "p"
         cancel = {"requestId": "long", "reason": "enough"}
         agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel})
         wait_until(lambda: not is_alive(pid), "the end of the slow server")

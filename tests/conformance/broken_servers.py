@@ -207,21 +207,21 @@ broken(
     "wide-session-id",
     "server-session-id-visible-ascii",
     "the session id has blanks",
-    patch("http_handshake:HttpSession.__init__", _wide_id),
+    patch("demo.http_server:HttpSession.__init__", _wide_id),
     over="http",
 )
 broken(
     "immortal-session",
     "server-session-terminated-returns-404",
     "a session lives on after its end",
-    patch("http_handshake:Sessions.delete", _lives_on),
+    patch("demo.http_server:Sessions.delete", _lives_on),
     over="http",
 )
 broken(
     "delete-fails",
     "server-session-delete-accepted",
     "DELETE is answered with 500",
-    patch("http_handshake:Sessions.delete", _no_delete),
+    patch("demo.http_server:Sessions.delete", _no_delete),
     over="http",
 )
 broken("chatty-ping", "ping", "ping says pong", on_result("ping", puts(pong=True)))
@@ -322,7 +322,7 @@ broken(
     "quiet-tool",
     "tools-call-with-logging",
     "two log messages in place of four",
-    patch("call:Call.log", _quiet),
+    patch("demo.tool_list:Call.log", _quiet),
 )
 broken(
     "silent-failure",

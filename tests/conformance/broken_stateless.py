@@ -59,7 +59,7 @@ def _nobody(check: Any) -> Any:
 
 
 def _no_pages(check: Any) -> Any:
-    from mcptest.peer.demo.http_guard import Rejected
+    from mcptest.servers.http_connection import Rejected
 
     def checking(request: Any, bound_to: str) -> None:
         if request.header("origin") is not None:
@@ -72,13 +72,13 @@ over_http(
     "open-door",
     "localhost-host-rebinding-rejected",
     "any page may talk to it",
-    patch("http_server:check_sender", _nobody),
+    patch("demo.http_server:check_sender", _nobody),
 )
 over_http(
     "shut-door",
     "localhost-host-valid-accepted",
     "no page may talk to it",
-    patch("http_server:check_sender", _no_pages),
+    patch("demo.http_server:check_sender", _no_pages),
 )
 
 
@@ -99,7 +99,7 @@ broken(
     "unprimed-stream",
     "server-sse-priming-event",
     "a stream does not begin with an id",
-    patch("http_handshake:Stream.attach", _unprimed),
+    patch("demo.http_server:ServerStream.attach", _unprimed),
     over="http",
     also=("server-sse-disconnect-resume",),
 )
@@ -107,7 +107,7 @@ broken(
     "timeless-stream",
     "server-sse-retry-field",
     "a closed stream does not say when to come back",
-    patch("http_handshake:Stream.pause", _without_retry),
+    patch("demo.http_server:ServerStream.pause", _without_retry),
     over="http",
 )
 
@@ -123,7 +123,7 @@ broken(
     "forgotten-stream",
     "server-sse-disconnect-resume",
     "who comes back is refused",
-    patch("http_handshake:Stream.resume", _forgets),
+    patch("demo.http_server:ServerStream.resume", _forgets),
     over="http",
 )
 _in_a_row: list[bytes] = []
@@ -161,7 +161,7 @@ def _lenient(which: Callable[[str, Any, str], bool]) -> Fault:
 
         return comparing
 
-    return patch("http_stateless:_compare", make)
+    return patch("demo.http_server:_compare", make)
 
 
 over_http(
@@ -204,7 +204,7 @@ over_http(
     "undecoded-header",
     "sep-2243-server-decode-base64",
     "base64 is compared as it is",
-    patch("http_stateless:decode_header", _undecoded),
+    patch("demo.http_server:decode_header", _undecoded),
 )
 
 
@@ -216,7 +216,7 @@ def _loose_param(which: Callable[[str | None], bool]) -> Fault:
 
         return comparing
 
-    return patch("http_stateless:_compare_param", make)
+    return patch("demo.http_server:_compare_param", make)
 
 
 over_http(
@@ -399,7 +399,7 @@ over_http(
     "asks-on-the-stream",
     "sep-2575-http-server-no-independent-requests-on-stream",
     "a request of the server travels on the stream of an answer",
-    patch("http_stateless:serve", _asks_first),
+    patch("demo.http_server:serve", _asks_first),
 )
 
 
@@ -415,7 +415,7 @@ stateless(
     "talks-unasked",
     "sep-2575-server-no-log-without-loglevel",
     "it logs also where no level was set",
-    patch("call:Call.__init__", _always_logs),
+    patch("demo.tool_list:Call.__init__", _always_logs),
 )
 
 # -- subscriptions
@@ -459,7 +459,7 @@ over_http(
     "leaky-filter",
     "sep-2575-server-honors-notification-filter",
     "everybody hears of every change",
-    patch("stateless:Listening.changed", _tells_all),
+    patch("demo.stateless_era:Listening.changed", _tells_all),
 )
 
 
@@ -467,7 +467,7 @@ def _keeps_quiet(kind: str) -> Fault:
     def make(changed: Any) -> Any:
         return lambda self, what: None if what == kind else changed(self, what)
 
-    return patch("stateless:Listening.changed", make)
+    return patch("demo.stateless_era:Listening.changed", make)
 
 
 over_http(
@@ -597,7 +597,7 @@ stateless(
     "trusts-any-state",
     "sep-2322-reject-tampered-state",
     "a state that was changed is taken",
-    patch("stateless:read_state", _trusts),
+    patch("demo.stateless_era:read_state", _trusts),
 )
 
 

@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcptest.model.conformance import CheckResult, ScenarioResult
-from mcptest.model.revision import Revision
-from mcptest.run.conformance.scenarios.catalogue import server_scenarios
-from mcptest.run.conformance.server_suite import ServerOrder, run_server_scenarios
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.scenario_catalogue import scenarios
+from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.transport.target import Target
 
 ROOT = Path(__file__).parents[2]
 OFFERED = ("--offer", "fixtures", "--page-size", "1000")
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 STARTING = 30.0
 
 
@@ -53,8 +54,8 @@ def run_all(
     captures: Path | None = None,
 ) -> list[ScenarioResult]:
     """Every scenario that there is for it, or those that are named."""
-    every = tuple(one.name for one in server_scenarios("all", revision, target.way))
-    order = ServerOrder(
+    every = tuple(one.name for one in scenarios(Side.SERVER, "all", revision, target.way))
+    order = ConformanceOrder(
         target=target,
         revision=revision,
         scenarios=names or every,

@@ -13,18 +13,26 @@ from typing import Any
 
 import pytest
 
-from mcptest.clients.auth.catalogue import AUTH_SCENARIOS
-from mcptest.model.capture import AnyRecord
-from mcptest.model.conformance import CheckResult, Ended, Status
-from mcptest.model.revision import Revision
-from mcptest.peer.scripted.recording import origins_of
-from mcptest.run.conformance.client_judging import Evidence, judge_client
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
-from mcptest.wire.capture_codec import decode_records
+from mcptest.core.capture import AnyRecord
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Ended
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_judging import judge_client
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.client.seen import SeenSession
+from mcptest.probe.conformance.scenario_catalogue import scenario_table
+from mcptest.servers.scripted.recording import origins_of
+from mcptest.wire.capture_forms import decode_records
 from tests.conformance.auth_client import AuthClient, StoppedError
 from tests.conformance.broken_auth_clients import BROKEN_AUTH_CLIENTS
 from tests.conformance.broken_clients import Broken
-from tests.unit.playing import playing
+from tests.support.playing import playing
+
+AUTH_SCENARIOS = {
+    name: scenario
+    for name, scenario in scenario_table(Side.CLIENT).items()
+    if name.startswith("auth/")
+}
 
 NEW, OLD = Revision.V2026_07_28, Revision.V2025_11_25
 RAW = (sys.executable, "-S", str(Path(__file__).with_name("auth_client.py")))
@@ -42,13 +50,13 @@ Run = Callable[[str, Revision, Mapping[str, Any]], int]
 def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
     """What is found about a client in a scenario."""
     scenario = AUTH_SCENARIOS[name]
-    script = scenario.make()
+    script = scenario.script()
     with playing(script, revision) as play:
         code = run(play.site.url() + scenario.path, revision, script.context)
         urls = play.site.urls
         play.stop()
         assert play.performance.defect == ""
-        evidence = Evidence(
+        seen = SeenSession(
             records=play.tape.records,
             revision=revision,
             transport="http",
@@ -56,7 +64,7 @@ def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
             context=dict(script.context),
             ended=Ended(code=code),
         )
-        return list(judge_client(scenario, evidence, 30.0).rows)
+        return list(judge_client(scenario, seen, 30.0).rows)
 
 
 def raw(name: str, wrong: str = "") -> Run:
@@ -71,12 +79,12 @@ def raw(name: str, wrong: str = "") -> Run:
     return run
 
 
-def of_status(rows: list[CheckResult], *statuses: Status) -> dict[str, str]:
+def of_status(rows: list[CheckResult], *statuses: CheckStatus) -> dict[str, str]:
     return {row.id: row.message for row in rows if row.status in statuses}
 
 
 def bad_rows(rows: list[CheckResult]) -> dict[str, str]:
-    return of_status(rows, Status.FAILURE, Status.WARNING)
+    return of_status(rows, CheckStatus.FAILURE, CheckStatus.WARNING)
 
 
 # -- our own clients ------------------------------------------------------------------------------
@@ -86,7 +94,7 @@ def bad_rows(rows: list[CheckResult]) -> dict[str, str]:
 def test_a_sound_client_passes_every_check(name: str, revision: Revision) -> None:
     rows = played(name, revision, raw(name))
     assert bad_rows(rows) == {}
-    assert of_status(rows, Status.SUCCESS).keys() >= {AUTH_SCENARIOS[name].checks[0].id}
+    assert of_status(rows, CheckStatus.SUCCESS).keys() >= {AUTH_SCENARIOS[name].checks[0].id}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +103,8 @@ def test_a_sound_client_passes_every_check(name: str, revision: Revision) -> Non
 def test_a_broken_client_fails_what_it_does_wrong_and_nothing_else(broken: Broken) -> None:
     rows = played(broken.scenario, Revision(broken.version), raw(broken.scenario, broken.way))
     found, also = bad_rows(rows), set(broken.also)
-    assert set(of_status(rows, Status.FAILURE)) - also == set(broken.fails), found
-    assert set(of_status(rows, Status.WARNING)) - also == set(broken.warns), found
+    assert set(of_status(rows, CheckStatus.FAILURE)) - also == set(broken.fails), found
+    assert set(of_status(rows, CheckStatus.WARNING)) - also == set(broken.warns), found
     assert set(found) >= also, found
     assert all(found.values()), "each says why"
 
@@ -125,11 +133,11 @@ def test_a_client_that_does_nothing_fails_every_check_that_is_expected(name: str
     expected = {
         check.id
         for check in scenario.checks
-        if check.silence is Status.FAILURE
+        if check.silence is CheckStatus.FAILURE
         and (check.revisions is None or revision in check.revisions)
     }
-    assert set(of_status(rows, Status.FAILURE)) == {*expected, "client-spoke"}
-    assert set(of_status(rows, Status.SUCCESS)) == {"client-exit"}
+    assert set(of_status(rows, CheckStatus.FAILURE)) == {*expected, "client-spoke"}
+    assert set(of_status(rows, CheckStatus.SUCCESS)) == {"client-exit"}
 
 
 @pytest.mark.parametrize("name", REJECTING)
@@ -147,7 +155,7 @@ def test_a_client_that_stops_too_early_has_rejected_nothing(name: str) -> None:
 
     rows = played(name, NEW, run)
     deciding = AUTH_SCENARIOS[name].checks[-1].id
-    assert deciding in of_status(rows, Status.FAILURE)
+    assert deciding in of_status(rows, CheckStatus.FAILURE)
 
 
 # -- as a user would ------------------------------------------------------------------------------
@@ -173,14 +181,14 @@ def test_a_capture_that_was_kept_is_judged_the_same_again(way: str, tmp_path: Pa
     name = "auth/token-endpoint-auth-basic"
     result = run_client(order(name, *([way] if way else []), capture=path), lambda: False)
     records: list[AnyRecord] = list(decode_records(path.read_bytes().splitlines(keepends=True)))
-    evidence = Evidence(
+    seen = SeenSession(
         records=records,
         revision=NEW,
         transport="http",
         urls=origins_of(records),
         ended=result.ended,
     )
-    again = list(judge_client(AUTH_SCENARIOS[name], evidence, 30.0).rows)
+    again = list(judge_client(AUTH_SCENARIOS[name], seen, 30.0).rows)
     assert [(row.id, row.status) for row in again] == [
         (row.id, row.status) for row in result.checks
     ]

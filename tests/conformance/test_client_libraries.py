@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from mcptest.model.conformance import Status
+from mcptest.core.scenario_outcome import CheckStatus
 from tests.peers.clients import page
 from tests.peers.clients.findings import findings, verdicts
 from tests.peers.clients.libraries import LIBRARIES, Library
@@ -34,9 +36,22 @@ def test_a_capture_is_judged_as_the_client_was(library: Library) -> None:
         row = stored[result.transport][result.scenario]
         where = (result.transport, result.scenario)
         assert str(result.revision) == row["revision"], where
-        for kind, status in (("failed", Status.FAILURE), ("warned", Status.WARNING)):
+        for kind, status in (("failed", CheckStatus.FAILURE), ("warned", CheckStatus.WARNING)):
             found = {one.id: one.message for one in result.checks if one.status is status}
             assert set(found) == set(row.get(kind, {})) - {CLIENT_EXIT}, (*where, kind, found)
+
+
+def test_every_driver_gives_back_a_schema_whatever_the_library_made_of_it() -> None:
+    """What a library does to a schema is its own; that none comes back is the driver's fault."""
+    runs = [row.get("json-schema-2020-12-preservation") for row in _stored_runs()]
+    assert any(runs)
+    silent = "json-schema-2020-12-client-echo-completed"
+    assert [row for row in runs if row and silent in row["failed"]] == []
+
+
+def _stored_runs() -> Iterator[dict[str, Any]]:
+    for found in STORED.values():
+        yield from (found[transport] for transport in TRANSPORTS)
 
 
 def test_every_verdict_is_explained_by_one_finding_and_every_finding_by_a_verdict() -> None:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.clients.catalogue import client_scenario_table
-from mcptest.model.conformance import ScenarioResult, Status
-from mcptest.model.revision import Era, Revision
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
+from mcptest.core.revision import Era, Revision
+from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.conformance.broken_clients import BROKEN_CLIENTS, Broken
 
 RAW = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")))
-OURS = [name for name in client_scenario_table() if not name.startswith("auth/")]
+OURS = [name for name in scenario_table(Side.CLIENT) if not name.startswith("auth/")]
 
 
 def ran(
@@ -27,7 +28,7 @@ def ran(
 ) -> ScenarioResult:
     order = ClientOrder(
         command=(*command, *(("--break", *way) if way else ())),
-        scenario=client_scenario_table()[scenario],
+        scenario=scenario_table(Side.CLIENT)[scenario],
         revision=revision,
         transport=transport,
         timeout=timeout,
@@ -41,19 +42,19 @@ def bad_rows(result: ScenarioResult) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", OURS)
 def test_a_sound_client_passes_over_http_in_every_revision(name: str) -> None:
-    for revision in client_scenario_table()[name].revisions:
+    for revision in scenario_table(Side.CLIENT)[name].revisions:
         result = ran(name, revision)
         assert not result.cause, result.stderr
         assert bad_rows(result) == {}, (revision, result.stderr)
-        assert any(check.status is Status.SUCCESS for check in result.checks)
+        assert any(check.status is CheckStatus.SUCCESS for check in result.checks)
 
 
 @pytest.mark.parametrize("era", Era)
 @pytest.mark.parametrize(
-    "name", [name for name in OURS if "stdio" in client_scenario_table()[name].transports]
+    "name", [name for name in OURS if "stdio" in scenario_table(Side.CLIENT)[name].transports]
 )
 def test_a_sound_client_passes_over_stdio(name: str, era: Era) -> None:
-    spoken = [one for one in client_scenario_table()[name].revisions if one.era is era]
+    spoken = [one for one in scenario_table(Side.CLIENT)[name].revisions if one.era is era]
     if not spoken:
         assert name in ONE_ERA_ONLY
         return
@@ -65,7 +66,7 @@ def test_a_sound_client_passes_over_stdio(name: str, era: Era) -> None:
 def test_a_client_that_declines_shows_no_defaults_and_fails_nothing() -> None:
     result = ran("elicitation-sep1034-client-defaults", Revision.V2025_11_25, "declines")
     assert bad_rows(result) == {}, result.stderr
-    told = {check.message for check in result.checks if check.status is Status.UNTESTABLE}
+    told = {check.message for check in result.checks if check.status is CheckStatus.UNTESTABLE}
     assert told == {"the elicitation was answered with decline, so no defaults were seen"}
 
 
@@ -90,11 +91,11 @@ def test_the_gallery_is_large_enough() -> None:
     assert len({broken.way for broken in BROKEN_CLIENTS}) >= 30
 
 
-@pytest.mark.parametrize("name", list(client_scenario_table()))
+@pytest.mark.parametrize("name", list(scenario_table(Side.CLIENT)))
 def test_a_client_that_does_nothing_passes_nothing(name: str) -> None:
-    revision = max(client_scenario_table()[name].revisions)
+    revision = max(scenario_table(Side.CLIENT)[name].revisions)
     result = ran(name, revision, command=("true",))
     assert not any(
-        check.status is Status.SUCCESS for check in result.checks if check.id != "client-exit"
+        check.status is CheckStatus.SUCCESS for check in result.checks if check.id != "client-exit"
     )
     assert result.failed

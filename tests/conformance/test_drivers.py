@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.clients.catalogue import client_scenario_table
-from mcptest.clients.driver import Driver, driver_named, drivers
-from mcptest.model.conformance import ScenarioResult
-from mcptest.model.revision import Revision
-from mcptest.run.conformance.client_runner import ClientOrder
-from mcptest.run.conformance.client_suite import run_clients
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_clients
+from mcptest.probe.conformance.client.driver import Driver, driver_named, drivers
+from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.conftest import NPM_PEERS
 from tests.e2e.driving import mcptest
 
@@ -54,7 +54,7 @@ def test_a_driver_takes_part_in_both_eras_and_over_both_transports(
     name: str, tmp_path: Path
 ) -> None:
     command = command_of(driver_named(name), tmp_path)
-    table = client_scenario_table()
+    table = scenario_table(Side.CLIENT)
     orders = [
         ClientOrder(
             command=command, scenario=table[scenario], revision=revision, transport=transport
@@ -72,7 +72,7 @@ def test_every_call_of_the_context_is_made(tmp_path: Path) -> None:
     capture = tmp_path / "kept.jsonl"
     order = ClientOrder(
         command=command_of(driver, tmp_path),
-        scenario=client_scenario_table()["http-standard-headers"],
+        scenario=scenario_table(Side.CLIENT)["http-standard-headers"],
         revision=NEW,
         capture=capture,
     )
@@ -93,7 +93,7 @@ def test_a_driver_is_short_and_imports_nothing_of_ours(driver: Driver) -> None:
         assert variable in text
     for member in ("toolCalls", "schemaArguments"):
         assert member in text
-    for name in client_scenario_table():
+    for name in scenario_table(Side.CLIENT):
         assert f'"{name}"' not in text, "a driver is for every scenario"
     if driver.path.suffix == ".py":
         ast.parse(text)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.clients.catalogue import client_scenario_table
-from mcptest.clients.scenario import offered_revisions
-from mcptest.model.conformance import ScenarioResult, Status
-from mcptest.model.revision import Era, Revision
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
+from mcptest.core.revision import Era, Revision
+from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.client.seen import offered_revisions
+from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from tests.e2e.driving import mcptest
 
 RAW = (sys.executable, "-S", str(Path(__file__).with_name("raw_client.py")))
@@ -30,7 +31,7 @@ def ran(
     **more: str,
 ) -> ScenarioResult:
     """Without a revision, the client chooses."""
-    found = client_scenario_table()[scenario]
+    found = scenario_table(Side.CLIENT)[scenario]
     order = ClientOrder(
         command=(*command, *(("--break", *way) if way else ())),
         scenario=found,
@@ -46,7 +47,7 @@ def bad(result: ScenarioResult) -> dict[str, str]:
     return {check.id: check.message for check in result.checks if check.status.is_bad}
 
 
-def statuses(result: ScenarioResult) -> dict[str, Status]:
+def statuses(result: ScenarioResult) -> dict[str, CheckStatus]:
     return {check.id: check.status for check in result.checks}
 
 
@@ -60,7 +61,7 @@ def test_without_a_wish_the_newest_that_the_client_speaks_is_spoken(
 ) -> None:
     result = ran("tools_call", f"speaks-only-{spoken}", transport=transport)
     assert (result.revision, bad(result)) == (spoken, {}), result.stderr
-    assert statuses(result)["tool-add-numbers"] is Status.SUCCESS
+    assert statuses(result)["tool-add-numbers"] is CheckStatus.SUCCESS
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])
@@ -85,7 +86,7 @@ def test_a_client_that_speaks_none_of_them_is_told_one_cause(
     assert told.unreached.startswith(f"the client speaks only {spoken}: "), told.checks
     assert (told.failed, told.told, set(bad(told).values())) == (True, (), {told.unreached})
     free = ran(scenario, f"speaks-only-{spoken}", transport=transport)
-    assert {row.status for row in free.checks} == {Status.UNTESTABLE}
+    assert {row.status for row in free.checks} == {CheckStatus.UNTESTABLE}
     assert (free.failed, free.observed) == (False, False)
 
 
@@ -96,7 +97,7 @@ def test_a_client_that_speaks_no_older_revision_may_leave() -> None:
 
 
 def test_a_wish_includes_the_older_revisions_of_the_handshake_only() -> None:
-    scenario = client_scenario_table()["tools_call"]
+    scenario = scenario_table(Side.CLIENT)["tools_call"]
     assert offered_revisions(scenario, NEW) == (NEW,)
     assert offered_revisions(scenario, OLD)[-1] is OLD
     assert len(offered_revisions(scenario, OLD)) == 4
@@ -105,7 +106,7 @@ def test_a_wish_includes_the_older_revisions_of_the_handshake_only() -> None:
 
 HANDSHAKE_SCENARIOS = [
     name
-    for name, one in client_scenario_table().items()
+    for name, one in scenario_table(Side.CLIENT).items()
     if OLD in one.revisions and not name.startswith("auth/")
 ]
 
@@ -132,7 +133,7 @@ def test_a_client_that_connects_twice_starts_its_ids_again(
 
 
 def test_scenarios_exist_in_the_older_revisions_wherever_their_subject_does() -> None:
-    table = client_scenario_table()
+    table = scenario_table(Side.CLIENT)
     oldest = {name: min(one.revisions) for name, one in table.items()}
     assert oldest["tools_call"] is oldest["initialize"] is oldest["slow-call"]
     assert oldest["tools_call"] is oldest["client-capabilities"] is Revision.V2024_11_05
@@ -152,25 +153,25 @@ def test_a_client_that_declares_no_elicitation_is_asked_nothing(
 ) -> None:
     result = ran(scenario, "hides-elicitation", revision=revision)
     assert bad(result) == {}, result.stderr
-    untested = {row.message for row in result.checks if row.status is Status.UNTESTABLE}
+    untested = {row.message for row in result.checks if row.status is CheckStatus.UNTESTABLE}
     assert untested == {"the client declares no elicitation, so it is asked nothing"}
 
 
 @pytest.mark.parametrize("revision", [OLD, NEW], ids=str)
 def test_cancel_neither_proves_nor_disproves_elicitation(revision: Revision) -> None:
     declared = ran("client-capabilities", "cancels", revision=revision)
-    assert statuses(declared)["capability-elicitation-form"] is Status.UNTESTABLE
+    assert statuses(declared)["capability-elicitation-form"] is CheckStatus.UNTESTABLE
     assert bad(declared) == {}
     silent = "cancels-undeclared-elicitation"
     undeclared = ran("client-capabilities-undeclared", silent, revision=revision)
     assert bad(undeclared) == {}
-    assert statuses(undeclared)["undeclared-elicitation-form"] is Status.SUCCESS
+    assert statuses(undeclared)["undeclared-elicitation-form"] is CheckStatus.SUCCESS
 
 
 def test_capabilities_may_differ_from_request_to_request() -> None:
     result = ran("client-capabilities", "declares-for-some-requests", revision=NEW)
     assert bad(result) == {}
-    assert statuses(result)["capabilities-on-every-request"] is Status.SUCCESS
+    assert statuses(result)["capabilities-on-every-request"] is CheckStatus.SUCCESS
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])

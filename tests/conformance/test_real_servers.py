@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from mcptest.model.conformance import ScenarioResult, Status
-from mcptest.model.revision import Revision
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
 from mcptest.transport.target import Target
 from tests.conformance.served import ROOT, STARTING, rows_of, run_all
 
@@ -31,8 +31,8 @@ def bad(results: list[ScenarioResult]) -> set[str]:
 def is_there(results: list[ScenarioResult]) -> None:
     """Something was judged, and what was not says what would unlock it."""
     rows = rows_of(results)
-    assert sum(row.status is Status.SUCCESS for row in rows) > 10
-    assert all(row.message for row in rows if row.status is Status.UNTESTABLE)
+    assert sum(row.status is CheckStatus.SUCCESS for row in rows) > 10
+    assert all(row.message for row in rows if row.status is CheckStatus.UNTESTABLE)
     assert [result.cause for result in results if result.cause] == []
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mcptest.clients.catalogue import client_scenario_table
-from mcptest.model.revision import Revision
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
-from mcptest.run.conformance.client_suite import run_clients
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client, run_clients
+from mcptest.probe.conformance.scenario_catalogue import scenario_table
 
 HERE = Path(__file__).parent
 PYTHON = (sys.executable, str(HERE / "python_sdk_client.py"))
@@ -24,7 +24,7 @@ def order(
 ) -> ClientOrder:
     return ClientOrder(
         command=command,
-        scenario=client_scenario_table()[scenario],
+        scenario=scenario_table(Side.CLIENT)[scenario],
         revision=revision,
         transport=transport,
     )

@@ -8,22 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.conformance import ScenarioResult, Status
-from mcptest.model.errors import UsageError
-from mcptest.model.revision import Revision
-from mcptest.run.conformance.scenarios.catalogue import (
+from mcptest.core.errors import UsageError
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.scenario_catalogue import (
     NOT_OFFERED,
-    SERVER_SCENARIOS,
-    server_scenario,
-    server_scenarios,
+    scenario_named,
+    scenario_table,
+    scenarios,
 )
-from mcptest.run.conformance.server_suite import ServerOrder, run_server_scenarios
+from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.transport.target import Target
 from tests.conformance.broken_servers import every_broken_server
 from tests.conformance.served import DEMO, OFFERED, ROOT, rows_of, run_all, served
 
 BROKEN = every_broken_server()
-FINE = {Status.SUCCESS, Status.INFO}
+FINE = {CheckStatus.SUCCESS, CheckStatus.INFO}
 D, E = Revision.V2025_11_25, Revision.V2026_07_28
 OFFICIAL = {"2025-03-26": 1, "2025-06-18": 27, "2025-11-25": 33, "2026-07-28": 40}
 """How many scenarios for servers the official suite has, without its extensions."""
@@ -38,14 +39,14 @@ def bad(results: list[ScenarioResult]) -> set[str]:
 
 @pytest.mark.parametrize("revision", OFFICIAL)
 def test_every_scenario_of_the_official_suite_is_there(revision: str) -> None:
-    assert len(server_scenarios("all", Revision(revision))) == OFFICIAL[revision]
+    assert len(scenarios(Side.SERVER, "all", Revision(revision))) == OFFICIAL[revision]
 
 
 def test_every_broken_server_is_about_a_check_that_there_is() -> None:
     for name, broken in BROKEN.items():
         checks = {
             check.id
-            for scenario in server_scenarios("all", Revision(broken.revision), broken.over)
+            for scenario in scenarios(Side.SERVER, "all", Revision(broken.revision), broken.over)
             for check in scenario.checks_in(Revision(broken.revision), broken.over)
         }
         assert {broken.check, *broken.also} - {"wire-schema-valid"} <= checks, name
@@ -55,7 +56,7 @@ def test_every_scenario_has_a_broken_server() -> None:
     broken = {one.check for one in BROKEN.values()}
     without = [
         name
-        for name, scenario in SERVER_SCENARIOS.items()
+        for name, scenario in scenario_table(Side.SERVER).items()
         if not broken & {check.id for check in scenario.checks}
     ]
     assert without == []
@@ -63,14 +64,14 @@ def test_every_scenario_has_a_broken_server() -> None:
 
 def test_an_unknown_scenario_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UsageError, match="unknown scenario") as caught:
-        server_scenario("tool-list")
+        scenario_named(Side.SERVER, "tool-list")
     assert "tools-list" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", NOT_OFFERED)
+@pytest.mark.parametrize("name", NOT_OFFERED[Side.SERVER])
 def test_a_scenario_that_is_not_offered_says_why(name: str) -> None:
     with pytest.raises(UsageError, match="not offered yet"):
-        server_scenario(name)
+        scenario_named(Side.SERVER, name)
 
 
 # -- the demo
@@ -88,7 +89,7 @@ def test_the_demo_passes_everything(revision: Revision, over: str) -> None:
 def test_the_demo_ends_sessions_as_2025_03_26_has_it() -> None:
     with served((*DEMO, *OFFERED), "http") as target:
         (result,) = run_all(target, Revision.V2025_03_26)
-    assert {row.status for row in result.checks} == {Status.SUCCESS}
+    assert {row.status for row in result.checks} == {CheckStatus.SUCCESS}
 
 
 def test_scenarios_side_by_side_give_the_same_results_in_the_same_order() -> None:
@@ -107,7 +108,7 @@ def test_without_fixtures_nothing_fails_and_every_row_says_what_would_unlock_it(
     with served(DEMO, "stdio") as target:
         results = run_all(target, D)
     assert bad(results) == set()
-    untestable = [row for row in rows_of(results) if row.status is Status.UNTESTABLE]
+    untestable = [row for row in rows_of(results) if row.status is CheckStatus.UNTESTABLE]
     assert len(untestable) > 20
     assert all("--fixture" in row.message for row in untestable)
     assert not any(result.failed for result in results)
@@ -126,12 +127,12 @@ def test_a_capability_that_is_not_declared_makes_its_scenarios_untestable() -> N
     with served(command, "stdio") as target:
         results = run_all(target, D, names=names)
     statuses = [result.checks[0].status for result in results]
-    assert statuses == [Status.UNTESTABLE] * 3 + [Status.SUCCESS]
+    assert statuses == [CheckStatus.UNTESTABLE] * 3 + [CheckStatus.SUCCESS]
     assert "does not declare logging" in results[0].checks[0].message
 
 
 def test_a_fixture_may_have_the_users_own_name() -> None:
-    order = ServerOrder(
+    order = ConformanceOrder(
         target=Target(way="stdio", label="it", command=DEMO, cwd=str(ROOT)),
         revision=D,
         scenarios=("tools-call-image", "resources-read-text", "resources-templates-read"),
@@ -142,7 +143,7 @@ def test_a_fixture_may_have_the_users_own_name() -> None:
         },
     )
     results = run_server_scenarios(order, tell=lambda result: None)
-    assert {row.status for row in rows_of(results)} == {Status.SUCCESS}
+    assert {row.status for row in rows_of(results)} == {CheckStatus.SUCCESS}
 
 
 STRICT = """
@@ -185,7 +186,7 @@ for line in sys.stdin:
 
 
 def test_a_fixture_of_the_users_own_gets_what_it_requires() -> None:
-    order = ServerOrder(
+    order = ConformanceOrder(
         target=Target(way="stdio", label="it", command=(sys.executable, "-c", STRICT)),
         revision=D,
         scenarios=(
@@ -201,14 +202,14 @@ def test_a_fixture_of_the_users_own_gets_what_it_requires() -> None:
     )
     results = run_server_scenarios(order, tell=lambda result: None)
     assert [(row.id, row.message) for row in rows_of(results) if row.status.is_bad] == []
-    assert {row.status for row in rows_of(results)} == {Status.SUCCESS}
+    assert {row.status for row in rows_of(results)} == {CheckStatus.SUCCESS}
 
 
 def test_a_scenario_outside_of_its_revision_or_transport_is_skipped() -> None:
     names = ("server-stateless", "dns-rebinding-protection")
     with served((*DEMO, *OFFERED), "stdio") as target:
         results = run_all(target, D, names=names)
-    assert {row.status for row in rows_of(results)} == {Status.SKIPPED}
+    assert {row.status for row in rows_of(results)} == {CheckStatus.SKIPPED}
     assert "no such scenario in 2025-11-25" in results[0].checks[0].message
     assert "not about stdio" in results[1].checks[0].message
 
@@ -222,7 +223,7 @@ def test_a_dead_server_has_one_cause_and_nothing_green() -> None:
     results = run_all(Target(way="http", label="it", url=f"http://127.0.0.1:{port}/mcp"), E)
     assert len({result.cause for result in results}) == 1
     assert results[0].cause
-    assert {row.status for row in rows_of(results)} == {Status.FAILURE}
+    assert {row.status for row in rows_of(results)} == {CheckStatus.FAILURE}
     assert all(result.failed for result in results)
 
 
@@ -235,17 +236,17 @@ def test_a_server_of_another_revision_says_so_as_the_cause() -> None:
 
 CRASHING = """
 import sys
-from mcptest.peer.demo import protocol
-from mcptest.peer.demo.__main__ import run
-from mcptest.peer.demo.options import parse_options
-decode = protocol._decode
+from mcptest.servers.demo import jsonrpc
+from mcptest.servers.demo.__main__ import run
+from mcptest.servers.demo.start_options import parse_options
+decode = jsonrpc._decode
 def hear(text):
     if "test_image_content" in text:
         sys.stderr.write("out of memory, token=very-secret-value\\n")
         sys.stderr.flush()
         sys.exit(3)
     return decode(text)
-protocol._decode = hear
+jsonrpc._decode = hear
 run(parse_options(sys.argv[1:]))
 """
 
@@ -266,7 +267,9 @@ MUTE = "import sys\nfor line in sys.stdin: pass\n"
 
 def test_a_server_that_says_nothing_is_given_up_in_bounded_time() -> None:
     target = Target(way="stdio", label="it", command=(sys.executable, "-c", MUTE))
-    order = ServerOrder(target=target, revision=D, scenarios=("ping",), startup=0.3, timeout=0.3)
+    order = ConformanceOrder(
+        target=target, revision=D, scenarios=("ping",), startup=0.3, timeout=0.3
+    )
     (result,) = run_server_scenarios(order, tell=lambda result: None)
     assert "no answer to initialize" in result.cause
 
@@ -274,8 +277,8 @@ def test_a_server_that_says_nothing_is_given_up_in_bounded_time() -> None:
 CONFUSED = """
 import json, sys
 from tests.mutants.seams import on_answer, remember_requests
-from mcptest.peer.demo.__main__ import run
-from mcptest.peer.demo.options import parse_options
+from mcptest.servers.demo.__main__ import run
+from mcptest.servers.demo.start_options import parse_options
 other, depth = json.loads(sys.argv[1]), int(sys.argv[2])
 def confused(value, left):
     if left == 0:
@@ -315,7 +318,7 @@ def test_who_is_told_to_stop_leaves_the_rest_with_that_cause() -> None:
     told: list[str] = []
     with served((*DEMO, *OFFERED), "stdio") as target:
         results = run_server_scenarios(
-            ServerOrder(target=target, revision=D, scenarios=("ping", "tools-list")),
+            ConformanceOrder(target=target, revision=D, scenarios=("ping", "tools-list")),
             tell=lambda result: told.append(result.scenario),
             should_stop=lambda: bool(told),
         )

@@ -16,7 +16,7 @@ from tests.e2e.suite_runs import server
 
 pytestmark = pytest.mark.skipif(not MCP_ASSERT.exists(), reason="mcp-assert is not installed")
 
-DEMO = {"command": sys.executable, "args": ["-m", "mcptest.peer.demo"]}
+DEMO = {"command": sys.executable, "args": ["-m", "mcptest.servers.demo"]}
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("echo", {"text": "hi"}),
     "lines": ("echo", {"text": "one\ntwo\n<b> & \u00e9 \u2028"}),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.suite.declarations import BLOCKS
+from mcptest.suite.model import BLOCKS
 from tests.differential.both_tools import HERE, Case, cases_of, run_both, said_by_both
 from tests.differential.differences import DIFFERENCES
 from tests.differential.stub_cases import stub_cases

@@ -94,7 +94,7 @@ FEATURES = (
         "a share of healthy tools",
         "no",
         "yes",
-        "tests/unit/test_grading_docs.py",
+        "tests/rules/test_grading_docs.py",
     ),
     Feature(
         "each rule proven on a broken server", "no", "no", "yes", "tests/mutants/test_mutants.py"
@@ -126,7 +126,7 @@ FEATURES = (
         "yes, and flaky ones by their rate",
         "tests/e2e/test_compliance_finish.py",
     ),
-    Feature("JUnit, Markdown, badge", "yes", "no", "yes", "tests/unit/test_report_junit.py"),
+    Feature("JUnit, Markdown, badge", "yes", "no", "yes", "tests/report/test_report_junit.py"),
     Feature(
         "SARIF, GitLab code quality, TAP", "no", "no", "yes", "tests/e2e/test_report_forms_cli.py"
     ),

@@ -153,7 +153,8 @@ def _choice() -> Iterator[str]:
     yield "  second: mcp-assert with `--reuse-server` starts faster."
     yield "- You want to click through a server by hand: use the MCP Inspector."
     yield "- You want to know whether a model picks the right tool: that needs a model. mcptest"
-    yield "  [lints](lint.md) what a model reads, and [checks](intercept.md) what an agent did."
+    yield "  [lints](commands/lint.md) what a model reads, and [checks](commands/intercept.md) what"
+    yield "  an agent did."
     yield "- You need Windows: mcptest is tested on Linux, and made for Linux and macOS."
 
 

@@ -19,7 +19,7 @@ from tests.docs.fences import ROOT
 from tests.e2e.driving import mcptest
 
 Make = Callable[[Path], object]
-SERVER = "from mcptest.peer.demo.__main__ import main\n\nraise SystemExit(main())\n"
+SERVER = "from mcptest.servers.demo.__main__ import main\n\nraise SystemExit(main())\n"
 CLIENT = """import os, runpy, sys
 
 sys.argv[1:1] = {broken}
@@ -149,7 +149,7 @@ PROVIDED: Mapping[str, Make] = {
     "evals": _evals,
     "evals/fixtures": _fixtures,
     "conformance-baseline.yml": _text("client:\n  - scenario: slow-call\n    flaky: true\n"),
-    "tools.json": _copy_of(partial(Path, ROOT / "tests" / "unit" / "lint_sample.json")),
+    "tools.json": _copy_of(partial(Path, ROOT / "tests" / "data" / "lint_sample.json")),
     "server.py": _text(SERVER),
     "my_server.py": _text(SERVER),
     "client.py": _text(SOUND),
@@ -163,10 +163,13 @@ PROVIDED: Mapping[str, Make] = {
 _OF_PAGES: Mapping[str, Mapping[str, Make]] = {
     **{
         page: {"session.jsonl": _copy_of(_of_a_client)}
-        for page in ("docs/conformance/README.md", "docs/howto/test-a-client.md")
+        for page in ("docs/commands/conformance.md", "docs/howto/test-a-client.md")
     },
     "README.md": {"client.py": _text(BROKEN)},
-    "docs/exploring.md": {"server.py": _link(ROOT / "tests" / "e2e" / "explored.py")},
+    **{
+        f"docs/commands/{command}.md": {"server.py": _link(ROOT / "tests" / "e2e" / "explored.py")}
+        for command in ("audit", "generate")
+    },
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mcptest.cli.app import COMMANDS
+from mcptest.commands.app import COMMANDS, parser_of
 from tests.docs.compared_features import FEATURES, Feature
 from tests.docs.comparison_page import main as comparison_page
 from tests.docs.fences import ROOT, fences_of, pages
@@ -48,14 +48,27 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     assert "never passes what it did not observe" in (site / "index.html").read_text("utf-8")
 
 
-def test_every_command_has_its_page_with_a_sample() -> None:
-    rows = dict(ROW.findall(COMMAND_TABLE))
-    assert list(rows) == list(COMMANDS), "docs/commands/README.md lists them in their order"
-    for command, link in rows.items():
-        page = (ROOT / "docs" / "commands" / link).resolve().read_text(encoding="utf-8")
-        shown = [fence.lines for fence in fences_of(page) if fence.is_commands]
-        samples = [lines for lines in shown if any(f"mcptest {command}" in line for line in lines)]
-        assert any(len(lines) > 1 for lines in samples), f"{link} shows no output of {command}"
+def test_the_table_of_commands_leads_to_the_page_of_each() -> None:
+    rows = ROW.findall(COMMAND_TABLE)
+    assert rows == [(command, f"{command}.md") for command in COMMANDS]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_its_page_made_the_same_way(command: str) -> None:
+    """What it is for, a run with its output, the exit codes of `--help`, and where to go on."""
+    page = (ROOT / "docs" / "commands" / f"{command}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# {command}: ")
+    shown = [fence.lines for fence in fences_of(page) if fence.is_commands]
+    samples = [lines for lines in shown if any(f"mcptest {command}" in line for line in lines)]
+    assert any(len(lines) > 1 for lines in samples), "no output of it is shown"
+    assert re.findall(r"^## (.*)", page, re.MULTILINE)[-2:] == ["Exit codes", "See also"]
+    codes, also = page.split("\n## Exit codes\n")[1].split("\n## See also\n")
+    in_help = (parser_of(command).epilog or "").partition("exit codes:\n")[2].partition("\n\n")[0]
+    for code in re.findall(r"^  (\d+) ", in_help, re.MULTILINE):
+        assert re.search(rf"(?:^|· ?|\| ){code}\b", codes, re.MULTILINE), (
+            f"nothing is said of {code}"
+        )
+    assert f"`mcptest {command} --help`" in also
 
 
 def test_every_file_that_the_pages_beside_the_site_lead_to_is_there() -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 BOUND = 20.0
 """Longest wait for anything, also on a busy machine."""
 
@@ -284,7 +284,7 @@ def stateless_headers(message: Obj) -> dict[str, str]:
 def http_demo(folder: Path, *options: str) -> Iterator[HttpDemo]:
     port_file = folder / "port"
     port_file.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "mcptest.peer.demo", "--transport", "http"]
+    command = [sys.executable, "-m", "mcptest.servers.demo", "--transport", "http"]
     process = subprocess.Popen(
         [*command, "--port-file", str(port_file), *options], stderr=subprocess.PIPE
     )

@@ -216,39 +216,39 @@ def name_no_authorization_server(message: Obj) -> None:
 
 
 def keep_ended_sessions() -> None:
-    from mcptest.peer.demo.http_handshake import Sessions
+    from mcptest.servers.demo.http_server import Sessions
 
     Sessions.delete = lambda self, request, connection: connection.respond(200)  # type: ignore[method-assign]  # the fault
 
 
 def give_out_one_session_id() -> None:
-    from mcptest.peer.demo import http_handshake
+    from mcptest.servers.demo import http_server
 
-    module: Any = http_handshake
-    module.os = SimpleNamespace(urandom=lambda size: b"1" * size)
+    module: Any = http_server
+    module.os = SimpleNamespace(**{**vars(os), "urandom": lambda size: b"1" * size})
 
 
 def never_prime_streams() -> None:
-    from mcptest.peer.demo.http_handshake import Stream
+    from mcptest.servers.demo.http_server import ServerStream
 
-    attach = Stream.attach
-    Stream.attach = lambda self, connection, headers, prime: attach(  # type: ignore[method-assign]  # the fault
+    attach = ServerStream.attach
+    ServerStream.attach = lambda self, connection, headers, prime: attach(  # type: ignore[method-assign]  # the fault
         self, connection, headers, False
     )
 
 
 def close_streams_without_a_word() -> None:
-    from mcptest.peer.demo.http_handshake import Stream
+    from mcptest.servers.demo.http_server import ServerStream
 
     def pause(self: Any) -> None:
         connection, self._connection = self._connection, None
         connection.end_stream()
 
-    Stream.pause = pause  # type: ignore[method-assign]  # the fault
+    ServerStream.pause = pause  # type: ignore[method-assign]  # the fault
 
 
 def send_other_events() -> None:
-    from mcptest.peer.demo.http_sse import SseClient
+    from mcptest.servers.demo.http_server import SseClient
 
     send = SseClient.send
 
@@ -260,22 +260,22 @@ def send_other_events() -> None:
 
 
 def compare_numbers_as_texts() -> None:
-    from mcptest.peer.demo import http_stateless
+    from mcptest.servers.demo import http_server
 
-    http_stateless._is_number = lambda text, expected: text == str(expected)
+    http_server._is_number = lambda text, expected: text == str(expected)
 
 
 def die_of_blank_lines() -> None:
-    from mcptest.peer.demo.stdio import Connection
+    from mcptest.servers.demo.stdio_server import StdioConnection
 
-    take = Connection._take_line
+    take = StdioConnection._take_line
 
     def take_or_die(self: Any, line: bytes | None) -> None:
         if line is not None and not line.strip():
             os._exit(3)
         take(self, line)
 
-    Connection._take_line = take_or_die  # type: ignore[method-assign]  # the fault
+    StdioConnection._take_line = take_or_die  # type: ignore[method-assign]  # the fault
 
 
 IN: dict[str, Callable[[Obj], None]] = {
@@ -336,12 +336,12 @@ FAULTS = frozenset({*IN, *OUT, *PARTS, *ARRAYS, AT_THE_END, OF_GARBAGE})
 
 def break_messages(probe: str) -> None:
     """Put the fault between the demo and whoever it talks to."""
-    from mcptest.peer.demo import protocol
+    from mcptest.servers.demo import jsonrpc
 
     def read_text(raw: bytes) -> Any:
         try:
-            value = protocol.read_text(raw)
-        except protocol.Refusal:
+            value = jsonrpc.read_text(raw)
+        except jsonrpc.Refusal:
             if probe == OF_GARBAGE:
                 os._exit(3)
             raise
@@ -356,25 +356,22 @@ def break_messages(probe: str) -> None:
     def encode(message: Any) -> bytes:
         if isinstance(message, dict) and probe in OUT:
             OUT[probe](message)
-        return protocol.encode(message)
+        return jsonrpc.encode(message)
 
     for name in (
-        "stdio",
-        "http_server",
-        "http_handshake",
-        "http_stateless",
-        "http_sse",
-        "http_auth",
+        "demo.stdio_server",
+        "demo.http_server",
+        "http_connection",
     ):
-        module: Any = importlib.import_module(f"mcptest.peer.demo.{name}")
+        module: Any = importlib.import_module(f"mcptest.servers.{name}")
         module.encode = encode
         if hasattr(module, "read_text"):
             module.read_text = read_text
 
 
 def main(probe: str, options: list[str]) -> int:
-    from mcptest.peer.demo.__main__ import run
-    from mcptest.peer.demo.options import parse_options
+    from mcptest.servers.demo.__main__ import run
+    from mcptest.servers.demo.start_options import parse_options
 
     break_messages(probe)
     PARTS.get(probe, lambda: None)()

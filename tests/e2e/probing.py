@@ -8,19 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mcptest.model.compliance import RuleResult
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance.judging import judge_server
-from mcptest.run.compliance.order import Order
-from mcptest.run.compliance.site import Site
+from mcptest.core.judgement import RuleResult
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.judging import judge_server
+from mcptest.probe.compliance.site import Order, Site
+from mcptest.rules.corpus.reader import corpus_of
 from mcptest.transport.target import Target, Way
 from tests.e2e.demo_peer import BOUND
 
 OFFERED = ("--offer", "fixtures,tasks")
 FAULTY = Path(__file__).with_name("faulty_demo.py")
-SOUND = ("-m", "mcptest.peer.demo")
+SOUND = ("-m", "mcptest.servers.demo")
 
 
 @contextmanager

@@ -287,6 +287,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=WORDS)
     arguments = parser.parse_args()
+    for number in SIGNALS:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            # a shell and nohup do that to what they start in the background, and it is inherited
+            signal.signal(number, signal.SIG_DFL)
     wanted = shots(arguments.count, arguments.seed)
     began = time.monotonic()
     fired = fire_all([one for one in wanted if arguments.only in (None, one.name)])

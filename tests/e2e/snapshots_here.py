@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from mcptest.cli import snapshot
-from mcptest.cli.app import Parser
-from mcptest.model.errors import McptestError
+from mcptest.commands.app import Parser
+from mcptest.commands.snapshot import cli
+from mcptest.commands.snapshot.run import run_snapshot
+from mcptest.core.errors import McptestError
 from tests.e2e.driving import Done
 from tests.e2e.suite_runs import server
 
@@ -56,12 +57,12 @@ class Desk:
 
     def snapshot(self, *argv: str) -> Done:
         parser = Parser(prog="mcptest snapshot")
-        snapshot.configure(parser)
+        cli.configure(parser)
         self.said.readouterr()
         try:
             arguments = parser.parse_args([*argv, "--suite", str(self.evals)])
             arguments.server_command = []
-            code = snapshot.run(arguments)
+            code = run_snapshot(arguments)
         except McptestError as error:
             return Done(error.exit_code, "", f"{error.message} {error.hint}")
         out, err = self.said.readouterr()

@@ -2,7 +2,8 @@
 
 `dual-era` speaks 2026-07-28 and 2025-11-25, and takes its connection for one of the older era from
 the first request on that does not say its version. `dual-era-at-first` does so only until the first
-request that is no discovery, and goes by notifications too. `dual-era-flaky FILE` serves a request
+request that is no discovery, and goes by notifications too. `dual-era-unbegun` speaks 2025-06-18 in
+its older half, which waits for no `initialize`. `dual-era-flaky FILE` serves a request
 of a version that it does not have, once. `backend-away` has tools, prompts and resources that all
 fail in the same words, `lists-away` lists that do. `flaky FILE` answers the first invalid cursor of
 all its processes wrongly, and `flaky-session FILE` writes one line that is no message, once.
@@ -10,7 +11,11 @@ all its processes wrongly, and `flaky-session FILE` writes one line that is no m
 of it, in a result; `reads-files` serves what a file URI names instead. `notes-calls FILE` notes in
 the file that a tool was called, and `contradicts FILE` too, whose tools say both that they only
 read and that they destroy. `gives-up` ends by itself a moment after its start, as one does that
-finds no backend, and until then answers only what takes none.
+finds no backend, and until then answers only what takes none. `answers-notifications` says of one
+that it does not know that there is no such method. `slow-from-then-on FILE` takes seconds to start
+but for the first time, as all do on a machine that grows busy, and `hangs-on-version` says nothing
+any more once it was offered a version that does not exist. `refuses-ping` speaks
+2024-11-05, and knows no ping.
 """
 
 from __future__ import annotations
@@ -19,11 +24,13 @@ import json
 import os
 import sys
 import threading
+import time
 from typing import Any
 
 WAY = sys.argv[1]
 FILE = sys.argv[2] if len(sys.argv) > 2 else ""
-OLD, NEW = "2025-11-25", "2026-07-28"
+NEW = "2026-07-28"
+OLD = {"refuses-ping": "2024-11-05", "dual-era-unbegun": "2025-06-18"}.get(WAY, "2025-11-25")
 PREFIX = "io.modelcontextprotocol/"
 INFO = {"name": "stranger", "version": "1"}
 TEXT = {"type": "string"}
@@ -89,11 +96,14 @@ class Session:
 
     def old(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method == "initialize":
+            if WAY == "hangs-on-version" and params["protocolVersion"] < "2024":
+                threading.Event().wait()
             self.has_begun = True
             return {"protocolVersion": OLD, "capabilities": OFFERED, "serverInfo": INFO}
-        if method == "ping":
+        if method == "ping" and WAY != "refuses-ping":
             return {}
-        if method == "server/discover" or not self.has_begun:
+        is_ready = self.has_begun or WAY == "dual-era-unbegun"
+        if method in {"server/discover", "ping"} or not is_ready:
             raise Refused(-32601, "Method not found")
         return served(method, params)
 
@@ -162,6 +172,8 @@ def called(name: str, arguments: Any) -> dict[str, Any]:
 
 def main() -> None:
     session = Session()
+    if WAY == "slow-from-then-on" and not is_first_time():
+        time.sleep(4)
     if WAY == "gives-up":
         giving_up = threading.Timer(0.5, os._exit, (1,))
         giving_up.daemon = True
@@ -184,6 +196,8 @@ def main() -> None:
                 say({"id": message["id"], "result": result})
             except Refused as refused:
                 say({"id": message["id"], "error": refused.error})
+        elif WAY == "answers-notifications" and "mcptest" in message["method"]:
+            say({"id": None, "error": {"code": -32601, "message": "Method not found"}})
         elif WAY == "dual-era-at-first" and not session.is_settled:
             session.is_old = True
 

@@ -52,7 +52,9 @@ def result_of(report: dict[str, Any], name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
-    return report_of("--timeout", "500ms", words=("prompts", "resources"))
+    return report_of(
+        "--timeout", "500ms", "--startup-timeout", "30s", words=("prompts", "resources")
+    )
 
 
 def test_each_tool_is_classified_and_a_crash_costs_only_its_own_verdict(

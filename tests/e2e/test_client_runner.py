@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.clients.scenario import Check, Row, Scenario
-from mcptest.clients.seen import Seen
-from mcptest.model.conformance import CheckResult, ScenarioResult, Status
-from mcptest.model.revision import Revision
-from mcptest.peer.scripted import recording
-from mcptest.peer.scripted.script import Call, Obj, Script, Stage
-from mcptest.run.conformance import client_process
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
-from mcptest.run.conformance.client_suite import run_clients
-from mcptest.run.conformance.results import write_results
-from mcptest.run.conformance.scenario_serving import judged_capture
+from mcptest.commands.conformance.scenario_run import write_results
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client import client_process
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client, run_clients
+from mcptest.probe.conformance.client.scenario_server import judged_capture
+from mcptest.probe.conformance.client.seen import SeenSession
+from mcptest.probe.conformance.scenario import CheckFinding, Scenario, ScenarioCheck
+from mcptest.servers.scripted import recording
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, ScriptStage
 from tests.e2e.driving import is_alive, records_of, wait_until
-from tests.unit.playing import Adder, D, E
+from tests.support.playing import Adder, D, E
 
 RAW = Path(__file__).with_name("raw_client.py")
 
@@ -30,14 +30,14 @@ RAW = Path(__file__).with_name("raw_client.py")
 class Sums(Adder):
     tools = ({"name": "add_numbers", "description": "+", "inputSchema": {"type": "object"}},)
 
-    def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         self.text(call, str(arguments["a"] + arguments["b"]))
 
 
 class Settles(Sums):
     called = False
 
-    def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         super().call_tool(call, name, arguments)
         self.called = True
 
@@ -46,30 +46,32 @@ class Settles(Sums):
 
 
 class Fails(Sums):
-    def call_tool(self, call: Call, name: str, arguments: Obj) -> None:
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         raise RuntimeError("oh")
 
 
 class Addressed(Sums):
-    def begin(self, stage: Stage) -> None:
+    def begin(self, stage: ScriptStage) -> None:
         super().begin(stage)
         self.context = {"issuer": stage.url()}
 
 
-def calls(seen: Seen):  # type: ignore[no-untyped-def]  # a judge, as scenarios have them
+def calls(seen: SeenSession):  # type: ignore[no-untyped-def]  # a judge, as scenarios have them
     for one in seen.requests("tools/call"):
-        yield Row(Status.SUCCESS, record=one.place)
+        yield CheckFinding(CheckStatus.SUCCESS, record=one.place)
 
 
-def scenario(script: type[Script] = Sums, **changed: object) -> Scenario:
+def scenario(script: type[Script] = Sums, **changed: object) -> Scenario[SeenSession]:
     given = {
         "name": "sums",
         "title": "Sums",
         "description": "The client adds two numbers.",
         "revisions": frozenset({D, E}),
         "suites": frozenset({"ours"}),
-        "make": script,
-        "checks": (Check(id="called", title="Called", description="it calls", judge=calls),),
+        "script": script,
+        "checks": (
+            ScenarioCheck(id="called", title="Called", description="it calls", judge=calls),
+        ),
         **changed,
     }
     return Scenario(**given)  # type: ignore[arg-type]  # as the tests name them
@@ -94,7 +96,7 @@ def row(result: ScenarioResult, identifier: str) -> CheckResult:
     return found
 
 
-def statuses(result: ScenarioResult) -> dict[str, Status]:
+def statuses(result: ScenarioResult) -> dict[str, CheckStatus]:
     return {check.id: check.status for check in result.checks}
 
 
@@ -105,7 +107,7 @@ def statuses(result: ScenarioResult) -> dict[str, Status]:
 def test_a_good_client_passes_every_check(revision: Revision) -> None:
     result = run("good", revision=revision)
     assert set(statuses(result)) == {"called", "wire-schema-valid", "client-exit"}
-    assert set(statuses(result).values()) == {Status.SUCCESS}, result
+    assert set(statuses(result).values()) == {CheckStatus.SUCCESS}, result
     assert not result.failed
     assert result.ended is not None
     assert result.ended.well
@@ -117,23 +119,25 @@ def test_a_client_that_does_nothing_never_passes() -> None:
         result = run("nothing", scenario=changed)
         assert result.failed
         assert "sent no request" in row(result, "client-spoke").message
-        assert row(result, "client-exit").status is Status.SUCCESS
+        assert row(result, "client-exit").status is CheckStatus.SUCCESS
 
 
 @pytest.mark.parametrize(
-    ("may_fail", "expected"), [(False, Status.FAILURE), (True, Status.SUCCESS)]
+    ("may_fail", "expected"), [(False, CheckStatus.FAILURE), (True, CheckStatus.SUCCESS)]
 )
-def test_the_exit_code_counts_unless_giving_up_is_right(may_fail: bool, expected: Status) -> None:
+def test_the_exit_code_counts_unless_giving_up_is_right(
+    may_fail: bool, expected: CheckStatus
+) -> None:
     result = run("ends_with", "3", scenario=scenario(client_may_fail=may_fail))
     assert row(result, "client-exit").status is expected
     assert "3" in row(result, "client-exit").message
-    assert row(result, "called").status is Status.SUCCESS
+    assert row(result, "called").status is CheckStatus.SUCCESS
 
 
 def test_a_crash_counts_even_where_giving_up_is_right() -> None:
     result = run("crashes", scenario=scenario(client_may_fail=True))
     assert row(result, "client-exit").message == "the client was ended by SIGSEGV"
-    assert row(result, "client-exit").status is Status.FAILURE
+    assert row(result, "client-exit").status is CheckStatus.FAILURE
 
 
 def test_a_client_that_stays_is_ended_at_its_limit() -> None:
@@ -161,8 +165,8 @@ def test_a_client_that_stays_after_all_was_seen_is_ended_without_a_failure(
 ) -> None:
     monkeypatch.setattr(client_process, "LEAVE_SECONDS", 0.1)
     result = run("stays", script=Settles)
-    assert row(result, "client-exit").status is Status.INFO
-    assert row(result, "called").status is Status.SUCCESS
+    assert row(result, "client-exit").status is CheckStatus.INFO
+    assert row(result, "called").status is CheckStatus.SUCCESS
     assert not result.failed
     assert result.duration_ms < 25_000
 
@@ -191,11 +195,11 @@ def test_a_defect_of_the_script_is_ours_and_no_verdict() -> None:
 
 
 def test_a_defect_of_a_check_is_ours_and_no_verdict() -> None:
-    def broken(seen: Seen):  # type: ignore[no-untyped-def]  # a judge, as scenarios have them
+    def broken(seen: SeenSession):  # type: ignore[no-untyped-def]  # a judge, as scenarios have them
         raise ZeroDivisionError("oh")
         yield
 
-    check = Check(id="broken", title="", description="", judge=broken)
+    check = ScenarioCheck(id="broken", title="", description="", judge=broken)
     result = run("good", scenario=scenario(checks=(check,)))
     assert "a defect of mcptest: ZeroDivisionError" in result.cause
 
@@ -271,14 +275,14 @@ def test_results_are_written_as_the_official_suite_has_them(tmp_path: Path) -> N
 def test_a_capture_that_can_not_be_written_is_said() -> None:
     result = run("good", capture=Path("/dev/full"))
     assert "No space left" in row(result, "capture-complete").message
-    assert row(result, "capture-complete").status is Status.WARNING
-    assert row(result, "called").status is Status.SUCCESS
+    assert row(result, "capture-complete").status is CheckStatus.WARNING
+    assert row(result, "called").status is CheckStatus.SUCCESS
 
 
 def test_what_was_too_much_to_be_kept_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "KEPT_RECORDS", 12)
     result = run("good", scenario=scenario(checks=()))
-    assert row(result, "capture-complete").status is Status.FAILURE
+    assert row(result, "capture-complete").status is CheckStatus.FAILURE
     assert result.failed
 
 
@@ -328,9 +332,9 @@ def test_an_interrupt_ends_all_clients_and_keeps_what_was_finished(tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def tools_call() -> Scenario:
-    from mcptest.clients.catalogue import scenario_named
+    from mcptest.probe.conformance.scenario_catalogue import scenario_named
 
-    return scenario_named("tools_call")
+    return scenario_named(Side.CLIENT, "tools_call")
 
 
 @pytest.mark.parametrize("revision", [D, E])
@@ -342,7 +346,7 @@ def test_a_client_launches_its_server_on_stdio(
         "good_on_stdio", scenario=tools_call, revision=revision, transport="stdio", capture=capture
     )
     assert not result.failed, result
-    assert row(result, "client-exit").status is Status.SUCCESS
+    assert row(result, "client-exit").status is CheckStatus.SUCCESS
     assert [one["kind"] for one in records_of(capture)].count("capture") == 1
 
 
@@ -361,4 +365,4 @@ def test_a_client_that_leaves_its_server_behind_loses_nothing(tools_call: Scenar
 
 def test_a_server_that_was_never_launched_is_a_failure(tools_call: Scenario) -> None:
     result = run("nothing", scenario=tools_call, transport="stdio")
-    assert row(result, "server-launched").status is Status.FAILURE
+    assert row(result, "server-launched").status is CheckStatus.FAILURE

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from mcptest.clients.catalogue import scenario_named
-from mcptest.model.capture import Frame, Trouble
-from mcptest.model.conformance import Status
-from mcptest.model.revision import Revision
-from mcptest.run.conformance.client_runner import ClientOrder, run_client
+from mcptest.core.capture import Frame, Trouble
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckStatus
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_runner import ClientOrder, run_client
+from mcptest.probe.conformance.scenario_catalogue import scenario_named
 from tests.e2e.driving import PEERS
-from tests.unit.playing import Adder, D, E, playing
+from tests.support.playing import Adder, D, E, playing
 
 pytest.importorskip("mcp", reason="the SDK client is one of the pinned peers")
 
@@ -60,12 +61,12 @@ def test_the_python_client_launches_a_scenario(revision: Revision, mode: str) ->
 def test_the_python_client_passes_as_a_program_of_its_own() -> None:
     order = ClientOrder(
         command=SDK,
-        scenario=scenario_named("tools_call"),
+        scenario=scenario_named(Side.CLIENT, "tools_call"),
         revision=E,
         transport="stdio",
         timeout=60.0,
     )
     result = run_client(order, lambda: False)
-    bad = [check for check in result.checks if check.status is not Status.SUCCESS]
+    bad = [check for check in result.checks if check.status is not CheckStatus.SUCCESS]
     assert (result.cause, bad) == ("", []), result.stderr
     assert {check.id for check in result.checks} >= {"tool-add-numbers", "client-exit"}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli.app import COMMANDS
+from mcptest.commands.app import COMMANDS
 from tests.e2e.driving import BOUND, Done, mcptest, mcptest_anew
 
 DEMO = ("--server", "demo")

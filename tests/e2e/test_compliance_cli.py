@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcptest.wire.capture_codec import encode_record
+from mcptest.wire.capture_forms import encode_record
 from tests.e2e import driving
 from tests.e2e.driving import Done
 from tests.rules.captures import full, handshake, initialize
@@ -78,7 +78,7 @@ def test_a_good_capture_passes(tmp_path: Path) -> None:
 def test_the_json_report_follows_its_schema_and_is_all_of_stdout(sample: str) -> None:
     done = mcptest("compliance", "invariants", "--capture", sample, "--format", "json")
     report = json.loads(done.out)
-    assert report["schema"] == "mcptest.report/1"
+    assert report["format"] == "mcptest.report/1"
     assert report["exit_code"] == done.code == 1
     schema = json.loads(mcptest("schema", "report").out)
     jsonschema_rs.Draft202012Validator(schema).validate(report)

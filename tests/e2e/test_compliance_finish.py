@@ -12,13 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.model.compliance_events import Event, RuleJudged
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.load import SHIPPED
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance.judging import judge_server
-from mcptest.run.compliance.order import Order
+from mcptest.core.judgement import Event, RuleJudged
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.judging import judge_server
+from mcptest.probe.compliance.site import Order
+from mcptest.rules.corpus.reader import SHIPPED, corpus_of
 from mcptest.transport.descendants import live_servers
 from mcptest.transport.target import DEMO
 from tests.e2e.demo_peer import BOUND

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.capture import Opened
-from mcptest.model.compliance import Judgement, RuleResult
-from mcptest.model.compliance_events import Event, JudgingBegan, RuleJudged
-from mcptest.model.errors import ErrorKind, PeerError, UsageError
-from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance.judging import judge_server, run_tests, spoken_revisions
-from mcptest.run.compliance.order import Order
-from mcptest.suite.check_forms import Check
+from mcptest.core.capture import Opened
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.judgement import Event, Judgement, JudgingBegan, RuleJudged, RuleResult
+from mcptest.core.revision import HANDSHAKE_REVISIONS, Revision
+from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.judging import judge_server, run_tests, spoken_revisions
+from mcptest.probe.compliance.site import Order
+from mcptest.rules.corpus.reader import corpus_of
 from mcptest.suite.compliance_block import ComplianceTest
-from mcptest.suite.exchange_targets import Expectation
+from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.targets import Expectation
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.target import DEMO, Target, Way
 from tests.e2e.demo_peer import BOUND
@@ -283,12 +282,12 @@ def test_tests_of_a_suite_run_rules_and_checks_of_their_own() -> None:
         ComplianceTest("TOOLS-005"),
         ComplianceTest(
             "pings are answered",
-            check=Check(method="{alive_method}"),
+            check=SentCheck(method="{alive_method}"),
             expect=(Expectation("answer", {"exact": "result"}),),
         ),
         ComplianceTest(
             "there is a tool of this name",
-            check=Check(method="tools/list"),
+            check=SentCheck(method="tools/list"),
             expect=(Expectation("result.tools[0].name", {"exact": "nothing-like-it"}),),
         ),
     )

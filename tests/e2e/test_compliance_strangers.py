@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.compliance import ComplianceReport, Judgement, RuleResult
-from mcptest.model.doctor import DoctorReport, Verdict
-from mcptest.model.errors import PeerError
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Outcome, Severity
-from mcptest.report.html.of_compliance import source_of_compliance
-from mcptest.report.html.places import Places
-from mcptest.run.compliance.judging import judge_server
-from mcptest.run.compliance.order import Order
-from mcptest.run.doctor import examine
+from mcptest.commands.doctor.run import examine
+from mcptest.core.errors import PeerError
+from mcptest.core.judgement import Judgement, RuleResult
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Outcome, Severity
+from mcptest.probe.compliance.judging import judge_server
+from mcptest.probe.compliance.site import Order
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.doctor import DoctorReport, DoctorVerdict
+from mcptest.report.html.judged_sources import source_of_compliance
+from mcptest.report.html.wire_rows import Places
 from mcptest.transport.target import Target
 from tests.e2e.demo_peer import BOUND
 
@@ -27,10 +28,16 @@ OLD, NEW = Revision.V2025_11_25, Revision.V2026_07_28
 OF_ONE_QUESTION = ("PROTO-011", "PROTO-013", "PROTO-016")
 
 
-def judged(*words: str, revision: Revision | None = OLD, rules: tuple[str, ...] = ()) -> Judgement:
+def judged(
+    *words: str,
+    revision: Revision | None = OLD,
+    rules: tuple[str, ...] = (),
+    timeout: float = BOUND,
+    startup: float = BOUND,
+) -> Judgement:
     command = (sys.executable, "-S", str(STRANGER), *words)
     target = Target(way="stdio", label=words[0], command=command)
-    order = Order(target=target, revision=revision, rules=rules, timeout=BOUND)
+    order = Order(target=target, revision=revision, rules=rules, timeout=timeout, startup=startup)
     return judge_server(order, lambda event: None)
 
 
@@ -58,6 +65,13 @@ def test_a_notification_is_no_first_word_to_a_server_of_both_eras(rules: tuple[s
     assert failing(judgement) == []
     for rule in ("JSONRPC-005", "CANCEL-101", "CANCEL-102", "CANCEL-103"):
         assert result(judgement, rule).outcome is Outcome.PASS, rule
+
+
+def test_the_answer_to_a_notification_is_shown_with_its_bytes() -> None:
+    judgement = judged("answers-notifications", rules=("JSONRPC-005",))
+    (broken,) = judgement.failures
+    assert "mcptest_unknown" in broken.evidence[0].sent
+    assert "Method not found" in broken.evidence[0].received
 
 
 def test_a_list_that_fails_inside_was_not_seen() -> None:
@@ -92,8 +106,10 @@ def test_a_failure_that_does_not_repeat_is_inconclusive_with_both_transcripts(
 
 
 def test_both_transcripts_are_on_the_page_too(tmp_path: Path) -> None:
-    report = ComplianceReport("flaky", (judged("flaky", str(tmp_path / "failed")),))
-    source = source_of_compliance(report, "report.json", 0, Places())
+    report = ComplianceReport(
+        server="flaky", judgements=(judged("flaky", str(tmp_path / "failed")),)
+    )
+    source = source_of_compliance(report, Places())
     (entry,) = [one for one in source.entries if one.id == "PAGE-101"]
     titles = [one.label for one in entry.facts]
     assert {"Received", "Received when it was asked again"} <= set(titles)
@@ -184,25 +200,59 @@ def test_a_refused_host_is_told_as_one_and_not_as_a_missing_token(
     assert guard.body[-12:].decode() in refused.value.message
 
 
+class _AsksForAToken(_RefusesTheHost):
+    """A token of its own, and no metadata that says where to get one."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(401)
+        self.send_header("www-authenticate", "Bearer")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+
+def test_metadata_that_is_not_there_is_shown_with_its_status() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _AsksForAToken) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        target = Target(way="http", label="guarded", url=url)
+        order = Order(target=target, revision=OLD, rules=("AUTH-003",), timeout=BOUND)
+        judgement = judge_server(order, lambda event: None)
+        server.shutdown()
+    received = [one.received for one in result(judgement, "AUTH-003").evidence]
+    assert [one[:8] for one in received] == ["HTTP 401", "HTTP 404", "HTTP 404"]
+
+
 # -- the doctor ------------------------------------------------------------------------------------
 
 
-def examined(*words: str) -> DoctorReport:
+def examined(*words: str, newer: Revision = NEW) -> DoctorReport:
     command = (sys.executable, "-S", str(STRANGER), *words)
     target = Target(way="stdio", label=words[0], command=command)
-    return examine(Order(target=target, timeout=BOUND), NEW)
+    return examine(Order(target=target, timeout=BOUND), newer)
 
 
 def test_a_server_of_both_eras_is_ready() -> None:
     report = examined("dual-era")
-    broken = [(one.id, one.detail) for one in report.items if one.verdict is Verdict.BREAKS]
+    broken = [(one.id, one.detail) for one in report.items if one.verdict is DoctorVerdict.BREAKS]
     assert broken == []
+
+
+def test_a_request_that_the_older_half_of_a_server_serves_breaks_nothing() -> None:
+    report = examined("dual-era-unbegun")
+    broken = [(one.id, one.detail) for one in report.items if one.verdict is DoctorVerdict.BREAKS]
+    assert broken == []
+    assert report.older is Revision.V2025_06_18
+    assert report.notes == ()
 
 
 def test_what_breaks_is_looked_at_again(tmp_path: Path) -> None:
     report = examined("dual-era-flaky", str(tmp_path / "refused"))
     (item,) = [one for one in report.items if one.id == "version-error"]
-    assert item.verdict is Verdict.UNKNOWN
+    assert item.verdict is DoctorVerdict.UNKNOWN
     assert item.detail.startswith("broke once and not again")
     assert len(item.evidence) == 2
 
@@ -214,3 +264,36 @@ def test_no_question_is_to_blame_for_a_server_that_ends_when_nothing_is_asked() 
     [cause] = [one for one in judgement.causes if one.id == "exited"]
     assert cause.message.startswith("asked for nothing but a sign of life, the server exited")
     assert "--env" in cause.hint
+
+
+OF_THE_FIRST_WORD = ("PROTO-002", "PROTO-003", "PROTO-004")
+
+
+@pytest.mark.parametrize("startup", [BOUND, 1.0])
+def test_a_machine_that_grows_slow_makes_no_server_silent(tmp_path: Path, startup: float) -> None:
+    started = str(tmp_path / "started")
+    judgement = judged(
+        "slow-from-then-on", started, rules=OF_THE_FIRST_WORD, timeout=0.5, startup=startup
+    )
+    assert failing(judgement) == []
+
+
+def test_a_version_that_silences_a_server_is_a_failure() -> None:
+    judgement = judged("hangs-on-version", rules=OF_THE_FIRST_WORD, timeout=3.0, startup=BOUND)
+    assert failing(judgement) == [("PROTO-004", "nothing came back")]
+
+
+@pytest.mark.parametrize(
+    "rules", [(), ("CANCEL-101", "CANCEL-102", "CANCEL-103", "STDIO-102", "STDIO-103")]
+)
+def test_a_server_without_ping_breaks_the_rule_about_ping_and_no_other(
+    rules: tuple[str, ...],
+) -> None:
+    found = [rule for rule, _ in failing(judged("refuses-ping", revision=None, rules=rules))]
+    assert found == ([] if rules else ["LIFE-008"])
+
+
+def test_a_server_without_ping_survives_what_the_doctor_says_to_it() -> None:
+    report = examined("refuses-ping", newer=Revision.V2025_11_25)
+    found = {one.id: one.verdict for one in report.items}
+    assert found["notifications"] is DoctorVerdict.READY

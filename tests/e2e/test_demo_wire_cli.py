@@ -43,7 +43,7 @@ def test_bad_options_are_told_before_anything_starts(arguments: list[str]) -> No
 
 
 def test_the_module_alone_tells_of_bad_options_too() -> None:
-    command = [sys.executable, "-m", "mcptest.peer.demo", "--nope"]
+    command = [sys.executable, "-m", "mcptest.servers.demo", "--nope"]
     done = subprocess.run(command, capture_output=True, timeout=BOUND)
     assert done.returncode == 2
     assert b"unknown option '--nope'" in done.stderr

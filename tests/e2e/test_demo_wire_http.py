@@ -659,7 +659,7 @@ def test_open_subscriptions_are_ended_when_the_server_ends(tmp_path: Path) -> No
 
 
 def test_a_port_in_use_is_told(demo: HttpDemo) -> None:
-    command = [sys.executable, "-m", "mcptest.peer.demo", "--transport", "http"]
+    command = [sys.executable, "-m", "mcptest.servers.demo", "--transport", "http"]
     process = subprocess.run(
         [*command, "--port", str(demo.port)], capture_output=True, timeout=BOUND
     )

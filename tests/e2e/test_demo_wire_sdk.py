@@ -99,7 +99,7 @@ def run(target: Any, mode: str, version: str) -> None:
 def test_the_sdk_client_uses_the_demo_on_stdio(mode: str, version: str) -> None:
     from mcp import StdioServerParameters
 
-    target = StdioServerParameters(command=sys.executable, args=["-m", "mcptest.peer.demo"])
+    target = StdioServerParameters(command=sys.executable, args=["-m", "mcptest.servers.demo"])
     run(target, mode, version)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from mcptest import __version__
-from mcptest.model.revision import Revision
-from mcptest.run.compliance.order import Order
-from mcptest.run.doctor import examine
+from mcptest.commands.doctor.run import examine
+from mcptest.core.revision import Revision
+from mcptest.probe.compliance.site import Order
 from mcptest.transport.target import Target
 from tests.e2e.driving import NPM, PYTHON_SDK, Done, free_port, listening, mcptest
 from tests.rogues.gallery import CASES, command
@@ -23,7 +23,7 @@ from tests.safety import hostile
 EXAMPLE = Path(__file__).parents[2] / "examples" / "migration-doctor"
 OLD = (sys.executable, str(EXAMPLE / "old_server.py"))
 MODERN = Path(__file__).with_name("modern_server.py")
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 E = "2026-07-28"
 
 

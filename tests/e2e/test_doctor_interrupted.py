@@ -6,14 +6,14 @@ import json
 import sys
 from pathlib import Path
 
-from mcptest.model.doctor import Verdict
-from mcptest.model.revision import Revision
-from mcptest.run.compliance.order import Order
-from mcptest.run.doctor import examine
+from mcptest.commands.doctor.run import examine
+from mcptest.core.revision import Revision
+from mcptest.probe.compliance.site import Order
+from mcptest.report.doctor import DoctorVerdict
 from mcptest.transport.target import Target
 from tests.e2e.driving import interrupted_in_a_call
 
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 
 
 def test_what_was_looked_at_before_is_told_and_the_rest_is_unknown() -> None:
@@ -24,7 +24,7 @@ def test_what_was_looked_at_before_is_told_and_the_rest_is_unknown() -> None:
     report = examine(order, Revision.V2026_07_28, None, told.append)
     reached = [one for one in report.items if "not looked at" not in one.detail]
     assert 0 < len(reached) < len(report.items)
-    assert {one.verdict for one in report.items if one not in reached} == {Verdict.UNKNOWN}
+    assert {one.verdict for one in report.items if one not in reached} == {DoctorVerdict.UNKNOWN}
     assert report.notes[-1].startswith("interrupted")
     assert not report.breaks
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli.app import COMMANDS, parser_of
+from mcptest.commands.app import COMMANDS, parser_of
 from tests.e2e.driving import mcptest
 from tests.e2e.suite_runs import REPLIER, Site, call, server
 

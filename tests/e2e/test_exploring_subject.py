@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.errors import PeerError
-from mcptest.model.revision import Revision
-from mcptest.peer.tool_safety import is_safe, why_not
-from mcptest.run.exploring.outcome import Kind
-from mcptest.run.exploring.subject import Subject
+from mcptest.core.errors import PeerError
+from mcptest.core.revision import Revision
+from mcptest.probe.live_server import OutcomeKind, Subject
+from mcptest.session.tool_safety import is_safe, why_not
 from mcptest.transport.target import DEMO, Target
 from tests.e2e.driving import records_of
 
@@ -33,16 +32,16 @@ def subject() -> Iterator[Subject]:
 @pytest.mark.parametrize(
     ("tool", "kind", "phrase"),
     [
-        ("echo", Kind.HEALTHY, ""),
-        ("complain", Kind.TOOL_ERROR, "no such thing"),
-        ("internal", Kind.CRASHED, "-32603"),
-        ("refuse", Kind.REFUSED, "I do not like it"),
-        ("leave", Kind.CRASHED, "exit"),
-        ("shapeless", Kind.PROTOCOL, "not an object"),
+        ("echo", OutcomeKind.HEALTHY, ""),
+        ("complain", OutcomeKind.TOOL_ERROR, "no such thing"),
+        ("internal", OutcomeKind.CRASHED, "-32603"),
+        ("refuse", OutcomeKind.REFUSED, "I do not like it"),
+        ("leave", OutcomeKind.CRASHED, "exit"),
+        ("shapeless", OutcomeKind.PROTOCOL, "not an object"),
     ],
 )
 def test_the_kind_of_an_outcome_follows_from_what_came(
-    subject: Subject, tool: str, kind: Kind, phrase: str
+    subject: Subject, tool: str, kind: OutcomeKind, phrase: str
 ) -> None:
     outcome = subject.call(tool, {"text": "x"})
     assert outcome.kind is kind
@@ -51,27 +50,27 @@ def test_the_kind_of_an_outcome_follows_from_what_came(
 
 
 def test_silence_is_a_hang_and_rubbish_is_not(subject: Subject) -> None:
-    assert subject.call("hang", {}, timeout=0.3).kind is Kind.HUNG
+    assert subject.call("hang", {}, timeout=0.3).kind is OutcomeKind.HUNG
     rubbish = subject.call("garble", {}, timeout=0.3)
-    assert rubbish.kind is Kind.PROTOCOL
+    assert rubbish.kind is OutcomeKind.PROTOCOL
     assert b"this is no message" in rubbish.received
 
 
 def test_a_server_that_died_or_hung_is_there_again_for_the_next_call(subject: Subject) -> None:
     assert subject.call("leave", {}).stderr == ("Traceback: out of memory",)
-    assert subject.call("echo", {"text": "a"}).kind is Kind.HEALTHY
-    assert subject.call("hang", {}, timeout=0.2).kind is Kind.HUNG
-    assert subject.call("echo", {"text": "b"}).kind is Kind.HEALTHY
+    assert subject.call("echo", {"text": "a"}).kind is OutcomeKind.HEALTHY
+    assert subject.call("hang", {}, timeout=0.2).kind is OutcomeKind.HUNG
+    assert subject.call("echo", {"text": "b"}).kind is OutcomeKind.HEALTHY
     assert subject.restarts == 2
 
 
 def test_one_that_dies_after_its_answer_is_found_to_be_unwell(subject: Subject) -> None:
-    assert subject.call("leave_later", {}).kind is Kind.HEALTHY
+    assert subject.call("leave_later", {}).kind is OutcomeKind.HEALTHY
     aftermath = subject.aftermath()
     assert aftermath is not None
-    assert aftermath.kind is Kind.CRASHED
+    assert aftermath.kind is OutcomeKind.CRASHED
     assert "4" in aftermath.detail
-    assert subject.call("echo", {"text": "a"}).kind is Kind.HEALTHY
+    assert subject.call("echo", {"text": "a"}).kind is OutcomeKind.HEALTHY
     assert subject.aftermath() is None
 
 
@@ -125,7 +124,7 @@ def test_a_server_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
 def test_the_demo_is_offered_in_full() -> None:
     with Subject(DEMO) as subject:
         offer = subject.offer()
-        assert subject.call("add", {"a": 1, "b": 2}).kind is Kind.HEALTHY
+        assert subject.call("add", {"a": 1, "b": 2}).kind is OutcomeKind.HEALTHY
     assert {"add", "echo"} <= {tool["name"] for tool in offer.tools}
     assert offer.prompts
     assert offer.resources

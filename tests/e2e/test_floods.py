@@ -31,6 +31,8 @@ print(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1], file=sys.stderr)
 sys.exit(code)
 """
 TIMEOUT = ("--timeout", "2s")
+START = ("--startup-timeout", "60s")
+"""For what is about a call: a busy machine may take its time until there is a server to call."""
 REPORTS = ("--html", "r.html", "--json-file", "r.json")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "audit": ("audit", *TIMEOUT, *REPORTS, "--max-time", "5s"),
@@ -121,7 +123,7 @@ def test_a_right_answer_behind_or_within_a_flood_is_found(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_bears_a_flood_in_a_call(command: str, tmp_path: Path) -> None:
     with peer("logs-in-a-call", "stdio") as (server, _):
-        done = measured(tmp_path, *COMMANDS[command], "--server", server)
+        done = measured(tmp_path, *COMMANDS[command], *START, "--server", server)
     assert done.code in {0, 1}, done.said
 
 
@@ -139,7 +141,7 @@ def test_every_command_bears_a_flood_in_a_call(command: str, tmp_path: Path) -> 
 def test_exploring_bears_every_flood(case: str, command: str, tmp_path: Path) -> None:
     words = [word.replace("5s", "3s") for word in COMMANDS[command]]
     with peer(case, "stdio") as (server, _):
-        done = measured(tmp_path, *words, "--timeout", "1s", "--server", server)
+        done = measured(tmp_path, *words, "--timeout", "1s", *START, "--server", server)
     assert done.code in {0, 1}, done.said
 
 
@@ -185,7 +187,8 @@ def test_a_matrix_tells_the_flood_from_the_server_beside_it(tmp_path: Path) -> N
     write_suite(tmp_path)
     flood, good = (shlex.join([*FLOODING, case]) for case in ("logs-in-a-call", "no-flood"))
     servers = ("--languages", f"flood:{flood}", "--languages", f"good:{good}")
-    done = measured(tmp_path, "matrix", "suite.yaml", *servers, *REPORTS, "--timeout", "2s")
+    options = (*servers, *REPORTS, "--timeout", "10s")
+    done = measured(tmp_path, "matrix", "suite.yaml", *options)
     assert done.code == 1, done.said
     results = json.loads((tmp_path / "r.json").read_text())["results"]
     assert sorted(one["status"] for one in results) == ["FAIL", "PASS"]

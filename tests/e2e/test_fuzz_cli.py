@@ -125,7 +125,15 @@ def test_a_server_that_dies_after_its_answer_is_found_out(tmp_path: Path) -> Non
 
 
 def test_what_takes_the_whole_time_is_not_repeated_for_ever() -> None:
-    report = report_of("--runs", "40", "--timeout", "300ms", server=(*EXPLORED, "only=hang"))
+    report = report_of(
+        "--runs",
+        "40",
+        "--timeout",
+        "300ms",
+        "--startup-timeout",
+        "30s",
+        server=(*EXPLORED, "only=hang"),
+    )
     (tool,) = report["tools"]
     assert tool["runs"] == 3
     assert any("37 more left out" in note for note in tool["notes"])

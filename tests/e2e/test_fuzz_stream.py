@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mcptest.explore.fuzz.inputs import inputs_for
-from mcptest.model.fuzz import Verdict
-from mcptest.run.exploring import fuzzing_pace
-from mcptest.run.exploring.fuzzing_slice import SharedInputs, Sliced, SliceFuzzer
-from mcptest.run.exploring.subject import Subject
+from mcptest.commands.fuzz import calls
+from mcptest.commands.fuzz.calls import SharedInputs, Sliced, SliceFuzzer
+from mcptest.commands.fuzz.inputs import inputs_for
+from mcptest.probe.live_server import Subject
+from mcptest.report.fuzz import FuzzVerdict
 from mcptest.transport.target import Target
 from tests.e2e.driving import mcptest
 
@@ -91,7 +91,7 @@ def fuzzed(subject: Subject, tool: str, timeout: float = 10.0) -> Sliced:
     return SliceFuzzer(subject, tool, inputs, range(100), timeout).run()
 
 
-def labels(subject: Subject, tool: str) -> dict[str, Verdict]:
+def labels(subject: Subject, tool: str) -> dict[str, FuzzVerdict]:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     cases = inputs_for({"name": tool, "inputSchema": schema}, 100, 1).some(0, 100)
     return {cases[n].label: one.verdict for n, one in fuzzed(subject, tool).found.items()}
@@ -102,7 +102,7 @@ def test_each_of_two_inputs_that_kill_is_found_among_a_hundred(subject: Subject)
     found = labels(subject, "dies")
     expected = {"text: empty string", "text: whitespace only"}
     assert {label for label in found if not label.startswith("mutation")} == expected
-    assert set(found.values()) == {Verdict.CRASH}
+    assert set(found.values()) == {FuzzVerdict.CRASH}
 
 
 @pytest.mark.parametrize("subject", ["dozes"], indirect=True)
@@ -110,7 +110,7 @@ def test_a_tool_that_is_only_slow_is_not_blamed(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silence breaks off what is under way; alone, the slow input has the whole time-out."""
-    monkeypatch.setattr(fuzzing_pace, "_PATIENCE", 0.1)
+    monkeypatch.setattr(calls, "_PATIENCE", 0.1)
     sliced = fuzzed(subject, "dozes")
     assert sliced.found == {}
     assert sliced.sent == 100

@@ -190,7 +190,7 @@ def test_files_in_the_way_are_never_touched(server: tuple[str, ...], tmp_path: P
 
 @pytest.mark.parametrize("name", ["demo", "python-sdk"])
 def test_suites_of_real_servers_pass_at_once(name: str, tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "mcptest.peer.demo") if name == "demo" else PYTHON_SDK
+    command = (sys.executable, "-m", "mcptest.servers.demo") if name == "demo" else PYTHON_SDK
     folder = tmp_path / "evals"
     done = mcptest("init", str(folder), "--include-writes", "--", *command)
     assert done.code == 0, done.said

@@ -312,6 +312,11 @@ def test_a_list_without_an_end_is_told_in_the_stateless_era(command: str, tmp_pa
     _assert_says(drive(command, tmp_path, "endless-cursors stateless"), SAYS_OF_A_LIST[command])
 
 
+def test_a_tool_whose_schema_can_not_be_checked_does_not_count_as_working(tmp_path: Path) -> None:
+    done = drive("audit", tmp_path, next(iter(INPUTS)))
+    assert "score 66% (2 of 3 worked): 3 answer, 1 finding" in done.out
+
+
 def test_the_score_of_an_audit_is_not_full_when_a_list_has_no_end(tmp_path: Path) -> None:
     done = drive("audit", tmp_path, "same-cursor")
     assert "score 42% (3 of 3 worked, 4 lists not read to the end)" in done.out

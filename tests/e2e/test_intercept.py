@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.capture import AnyRecord, Exited, Stderr
-from mcptest.model.deadline import Deadline
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client
+from mcptest.core.capture import AnyRecord, Exited, Stderr
+from mcptest.core.limits import Deadline
+from mcptest.core.revision import Revision
+from mcptest.session.client import Client
 from mcptest.transport.stdio import Stdio
 from tests.e2e.driving import BOUND, PYTHON_SDK, is_alive, messages_of, records_of
 
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 CALLS: list[tuple[str, dict[str, Any]]] = [("add", {"a": 1, "b": 2}), ("weather", {"city": "Bern"})]
 GOOD = """
 tests:
@@ -169,7 +169,7 @@ tests:
 
 
 def test_the_sample_in_the_docs_is_what_is_reported(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "intercept.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "commands" / "intercept.md").read_text("utf-8")
     sample = (
         page.partition("```console\n$ python agent.py")[2].partition("```")[0].split("\n", 1)[1]
     )
@@ -212,6 +212,15 @@ def test_a_session_in_which_nothing_was_said_is_never_green(calls: Path, tmp_pat
     done = piped(only_absence, server="import sys; sys.stdin.read()")
     assert done.returncode == 4
     assert b"nothing was said" in done.stderr
+
+
+def test_a_message_that_is_too_large_to_be_looked_at_is_never_green(tmp_path: Path) -> None:
+    only_absence = written(tmp_path, "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n")
+    large = "import sys; print('x' * 17_000_000); sys.stdin.read()"
+    done = piped(only_absence, "--no-invariants", server=large, sent=CALL % b"{}")
+    assert done.returncode == 1
+    assert b"not all of it was judged: a line of over 16" in done.stderr
+    assert len(done.stdout) == 17_000_001
 
 
 def test_a_session_that_lasts_too_long_is_ended_and_fails(calls: Path, tmp_path: Path) -> None:
@@ -299,7 +308,7 @@ def test_over_http_it_judges_when_it_is_stopped(
     tmp_path: Path, http_demo: str, trajectory: str, code: int
 ) -> None:
     from mcptest.transport.base import discard
-    from mcptest.transport.streamable import StreamableHttp
+    from mcptest.transport.http.transports import StreamableHttp
 
     capture = tmp_path / "seen.jsonl"
     words = ["--server", http_demo, "--capture", str(capture), "--listen", "127.0.0.1:0"]

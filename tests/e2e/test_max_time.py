@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.deadline import Deadline
-from mcptest.run.properties.engine import run_properties
-from mcptest.run.properties.order import PropertyOrder
+from mcptest.core.limits import Deadline
+from mcptest.probe.properties.engine import run_properties
+from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.transport.target import Target
 from tests.e2e.driving import Done, mcptest
 
@@ -53,6 +53,19 @@ def test_a_command_ends_in_time_and_says_what_it_did_not_reach(
     assert said in report["notes"]
     # A fuzzer sends many inputs of one tool at once, and waits for none of them afterwards.
     assert requests(log) <= MOST if command == "audit" else report["unreached"] >= 39
+
+
+def test_judging_ends_in_time_and_has_no_grade(tmp_path: Path) -> None:
+    words = ("--max-time", f"{LIMIT}s", "--timeout", "20s", "--min-grade", "F", "--json")
+    server = (*EXPLORED, f"slow={SLOW}", f"log={tmp_path / 'log'}", TOOLS)
+    done = mcptest("compliance", "run", *words, "--", *server)
+    assert done.code == 1, done.said
+    report = json.loads(done.out)
+    assert f"stopped after {LIMIT}s of --max-time" in report["notes"]
+    assert report["gates"] == [], "half a run is not held against anything"
+    (judged,) = report["judgements"]
+    assert not judged.get("grade")
+    assert "interrupted" in {rule.get("reason") for rule in judged["results"]}
 
 
 def test_a_doctor_ends_in_time(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_slow_answer_over_http_changes_nothing(
 
 def test_the_demo_over_http_sse_is_begun_with_a_handshake(out: Path, tmp_path: Path) -> None:
     place = tmp_path / "port"
-    words = ("-m", "mcptest.peer.demo", "--transport", "http", "--port-file", str(place))
+    words = ("-m", "mcptest.servers.demo", "--transport", "http", "--port-file", str(place))
     with listening((sys.executable, *words), "listening"):
         url = f"http://127.0.0.1:{place.read_text().strip()}/sse"
         done = record(out, "--server", url, "--transport", "sse")

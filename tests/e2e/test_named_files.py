@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli import app
-from mcptest.transport import files, input_file
+from mcptest.commands import app
+from mcptest.transport import files
 
 READING = [
     "run {}",
@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[Path], None]] = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder to be in, with little patience for pipes, and signals given back at the end."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(input_file, "SECONDS_FOR_A_WRITER", 0.05)
+    monkeypatch.setattr(files, "SECONDS_FOR_A_WRITER", 0.05)
     monkeypatch.setattr(files, "SECONDS_FOR_A_READER", 0.05)
     (tmp_path / "s.yaml").write_text(SUITE)
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
@@ -166,7 +166,7 @@ def test_a_pipe_through_which_something_comes_is_read_to_its_end(line: str, here
 def test_a_pipe_without_end_is_cut_at_the_limit(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mcptest.cli.report.LARGEST_REPORT", 1024 * 1024)
+    monkeypatch.setattr("mcptest.commands.report.run.LARGEST_REPORT", 1024 * 1024)
     os.mkfifo(here / "given")
     yes = subprocess.Popen(["sh", "-c", "exec yes > given"], cwd=here)
     try:
@@ -181,7 +181,7 @@ def test_a_pipe_without_end_is_cut_at_the_limit(
 def test_a_silent_pipe_is_given_up(
     here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(input_file, "SECONDS_OF_SILENCE", 0.1)
+    monkeypatch.setattr(files, "SECONDS_OF_SILENCE", 0.1)
     os.mkfifo(here / "given")
     held = os.open(here / "given", os.O_RDWR)
     try:

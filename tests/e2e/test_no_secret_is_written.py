@@ -21,7 +21,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.agents.asking import Agent
-from tests.e2e.driving import BOUND, Done, listening, mcptest, mcptest_anew
+from tests.e2e.driving import BOUND, Done, listening, mcptest
 from tests.e2e.telling_server import spellings
 
 MCPTEST = (sys.executable, "-m", "mcptest")
@@ -299,30 +299,6 @@ def test_suites_and_configurations_may_hold_secrets_which_nothing_else_does(stdi
     stdio.give(".mcp.json", json.dumps({"mcpServers": {"told": server}}))
     stdio.run("audit", "--server", "told", *REPORTS, "--output", "starters")
     stdio.run("fleet", ".mcp.json", *REPORTS, "--capture", "all", "--verbose")
-
-
-def test_a_run_that_is_remembered_holds_no_secret_of_its_command(stdio: Scene) -> None:
-    words = command()
-    stdio.planted = {way: one for way, one in stdio.planted.items() if way != "--env"}
-    server = json.dumps({"command": words[0], "args": words[1:]})
-    stdio.give("with.yaml", f"server: {server}\n{SUITE}")
-    for _ in range(2):
-        argv = ("run", "with.yaml")
-        stdio.hides("run", mcptest_anew(*argv, cwd=stdio.folder, env=stdio.env))
-    stdio.saw_everything()
-
-
-def test_a_command_that_an_older_version_kept_with_a_secret_is_forgotten(stdio: Scene) -> None:
-    words = command()
-    stdio.planted = {way: one for way, one in stdio.planted.items() if way != "--env"}
-    server = json.dumps({"command": words[0], "args": words[1:]})
-    stdio.give("with.yaml", f"server: {server}\n{SUITE}")
-    former = stdio.folder / "cache" / "mcptest" / "first-servers"
-    former.mkdir(parents=True, mode=0o700)
-    (former / "a7").write_text("\0".join(words))
-    stdio.hides("run", mcptest_anew("run", "with.yaml", cwd=stdio.folder, env=stdio.env))
-    stdio.saw_everything()
-    assert not former.exists()
 
 
 def messages() -> bytes:

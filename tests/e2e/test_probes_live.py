@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.probes import PROBES
-from mcptest.run.compliance.probing import prepare_probes, run_probe
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.probing import prepare_probes, run_probe
+from mcptest.rules.corpus.probes import all_probes
 from mcptest.transport.target import Way
 from tests.e2e.faulty_demo import FAULTS
 from tests.e2e.probing import FAULTY, OFFERED, SOUND, demo, judged, site_of
@@ -66,7 +66,7 @@ def test_on_the_sound_demo_every_probe_is_seen_and_no_rule_fails(
     assert not unexpected
 
 
-@pytest.mark.parametrize("probe", PROBES)
+@pytest.mark.parametrize("probe", all_probes())
 def test_a_server_with_the_fault_that_a_probe_looks_for_fails_its_rule(
     probe: str, tmp_path: Path
 ) -> None:
@@ -81,29 +81,34 @@ def test_a_server_with_the_fault_that_a_probe_looks_for_fails_its_rule(
 
 
 def test_every_probe_has_a_fault() -> None:
-    assert set(PROBES) == FAULTS
+    assert set(all_probes()) == FAULTS
 
 
 def test_a_server_that_a_probe_kills_is_started_again_for_the_next(tmp_path: Path) -> None:
     words = (str(FAULTY), "garbage_line", *OFFERED)
     with demo("stdio", words, tmp_path) as target, site_of(target, D) as site:
-        killed = run_probe(PROBES["garbage_line"], site).exchange
+        killed = run_probe(all_probes()["garbage_line"], site).exchange
         assert killed.steps["after"].answer == "none"
-        assert run_probe(PROBES["empty_line"], site).exchange.steps["after"].answer == "result"
+        assert (
+            run_probe(all_probes()["empty_line"], site).exchange.steps["after"].answer == "result"
+        )
 
 
 def test_slow_probes_are_taken_while_others_are(tmp_path: Path) -> None:
     with demo("stdio", (*SOUND, *OFFERED), tmp_path) as target, site_of(target, D) as site:
         site.known = {**site.known, "task_tool": "task_tool"}
-        prepare_probes([PROBES["task_lifecycle"], PROBES["ids_of_all_kinds"]], site)
-        assert run_probe(PROBES["ids_of_all_kinds"], site).exchange.facts["differing"] == []
-        assert run_probe(PROBES["task_lifecycle"], site).exchange.facts["ids_are_distinct"] is True
+        prepare_probes([all_probes()["task_lifecycle"], all_probes()["ids_of_all_kinds"]], site)
+        assert run_probe(all_probes()["ids_of_all_kinds"], site).exchange.facts["differing"] == []
+        assert (
+            run_probe(all_probes()["task_lifecycle"], site).exchange.facts["ids_are_distinct"]
+            is True
+        )
 
 
 def test_probes_that_do_no_harm_share_their_connection(tmp_path: Path) -> None:
     with demo("stdio", SOUND, tmp_path) as target, site_of(target, E) as site:
         met = len(site.conversations)
         for probe in ("ids_of_all_kinds", "list_tools_twice", "garbage_line", "empty_line"):
-            run_probe(PROBES[probe], site)
+            run_probe(all_probes()[probe], site)
         assert len(site.conversations) == met + 2
         assert [one.polite for one in site.conversations[met:]] == [True, False]

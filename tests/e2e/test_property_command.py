@@ -84,7 +84,7 @@ def test_the_report_is_json_and_nothing_else(tmp_path: Path) -> None:
     done = mcptest("property", "--server", "demo", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert report["schema"] == "mcptest.property/1"
+    assert report["format"] == "mcptest.property/1"
     assert report["summary"]["counterexamples"] == 0
     assert [one["name"] for one in report["properties"]] == ["same-lists"]
     assert not (tmp_path / ".mcptest").exists()

@@ -50,7 +50,7 @@ def test_a_signal_ends_workers_and_servers_and_tells_what_was_done(
     os.mkfifo(started)
     bell = os.open(started, os.O_RDWR)  # both ends: nobody waits for the other, nothing ends
     command = f"import pathlib; pathlib.Path({str(started)!r}).open('w').write('x'); import runpy; "
-    command += "runpy.run_module('mcptest.peer.demo', run_name='__main__')"
+    command += "runpy.run_module('mcptest.servers.demo', run_name='__main__')"
     argv = ["property", "--server", f'{sys.executable} -c "{command}"', "--jobs", "2"]
     argv += ["--examples", "100000", "--seed", "1", "--no-database"]
     process = subprocess.Popen(

@@ -25,8 +25,8 @@ SERVER = """\
 import pathlib, sys
 sys.path.insert(0, {root!r})
 from tests.properties import faulty
-from mcptest.peer.demo.__main__ import run
-from mcptest.peer.demo.options import parse_options
+from mcptest.servers.demo.__main__ import run
+from mcptest.servers.demo.start_options import parse_options
 bug = pathlib.Path(__file__).with_name("bug.txt")
 sys.exit(faulty.main([bug.read_text()]) if bug.exists() else run(parse_options([])))
 """

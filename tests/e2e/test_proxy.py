@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.deadline import Deadline
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client
+from mcptest.core.limits import Deadline
+from mcptest.core.revision import Revision
+from mcptest.session.client import Client
 from mcptest.transport.base import discard
 from mcptest.transport.stdio import Stdio
 from tests.e2e.driving import (
@@ -363,7 +363,7 @@ def test_a_client_that_dies_takes_us_and_the_server_with_it(
 
 @pytest.mark.parametrize("revision", [Revision.V2025_06_18, Revision.V2026_07_28])
 def test_a_whole_session_goes_through_and_can_be_judged(out: Path, revision: Revision) -> None:
-    command = [*proxy_command(out), sys.executable, "-m", "mcptest.peer.demo"]
+    command = [*proxy_command(out), sys.executable, "-m", "mcptest.servers.demo"]
     with Client(Stdio(command, sink=discard), revision=revision) as client:
         assert len(client.list_all("tools/list")) > 1
         assert client.call_tool("add", {"a": 1, "b": 2}).ok

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.transport import proxy
+from mcptest.transport.proxy import pipes
 from tests.e2e.driving import BOUND, is_alive, records_of, wait_until
 from tests.e2e.stubborn_servers import Stubborn
 
@@ -197,10 +197,10 @@ def test_a_server_that_ends_itself_in_a_call_is_not_said_to_be_ended(
 @pytest.fixture
 def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a second of silence is enough for a proxy that is started in this test."""
-    assert proxy.SILENCE <= 30
+    assert pipes.SILENCE <= 30
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "sitecustomize.py").write_text(
-        "import mcptest.transport.proxy as proxy\nproxy.SILENCE = 0.5\n"
+        "import mcptest.transport.proxy.pipes as proxy\nproxy.SILENCE = 0.5\n"
         "proxy.StdioProxy.__init__.__kwdefaults__['silence'] = 0.5\n"
     )
 

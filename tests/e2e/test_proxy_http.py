@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client
+from mcptest.core.revision import Revision
+from mcptest.session.client import Client
 from mcptest.transport.target import Target, reach_of
 from tests.e2e.driving import (
     BOUND,
@@ -36,7 +36,7 @@ EVERYTHING = ("node", str(NPM / "server-everything" / "dist" / "index.js"))
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demo over HTTP, without a path."""
     port_file = tmp_path_factory.mktemp("demo") / "port"
-    command = [sys.executable, "-m", "mcptest.peer.demo", "--transport", "http"]
+    command = [sys.executable, "-m", "mcptest.servers.demo", "--transport", "http"]
     with listening([*command, "--port-file", str(port_file)], "listening"):
         yield f"http://127.0.0.1:{port_file.read_text().strip()}"
 
@@ -148,7 +148,7 @@ def test_a_signal_in_the_middle_loses_nothing_that_was_seen(
 
 
 def test_a_secret_is_passed_on_and_not_written(tmp_path: Path) -> None:
-    from tests.unit.proxy_bench import ScriptedServer, plain
+    from tests.support.proxy_bench import ScriptedServer, plain
 
     server = ScriptedServer(lambda connection, request: connection.sendall(plain(request)))
     url = f"http://127.0.0.1:{server.port}/mcp"

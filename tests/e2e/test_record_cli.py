@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.revision import HANDSHAKE_REVISIONS
+from mcptest.core.revision import HANDSHAKE_REVISIONS
 from tests.e2e.driving import (
     BOUND,
     NPM,

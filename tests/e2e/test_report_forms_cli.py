@@ -12,12 +12,12 @@ import pytest
 
 from tests.e2e.driving import Done, mcptest
 from tests.e2e.suite_runs import Site, call, server
-from tests.unit.test_report_forms import checked
+from tests.report.test_report_forms import checked
 
 FILES = {"--sarif": "r.sarif", "--code-quality": "q.json", "--tap": "r.tap", "--junit": "r.xml"}
 ALL = [word for pair in FILES.items() for word in pair]
 ROOT = Path(__file__).parents[1]
-SAMPLE = str(ROOT / "unit" / "lint_sample.json")
+SAMPLE = str(ROOT / "data" / "lint_sample.json")
 OLD = ("--spec-version", "2025-11-25")
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mcptest.suite.declarations import BLOCKS
-from mcptest.suite.declared_expectations import EXPECT, LOGGING_EXPECT, NOTIFICATIONS_EXPECT
+from mcptest.suite.fields import DECLARED
+from mcptest.suite.model import BLOCKS, EXPECT, LoggingExpect, NotificationExpect
 from mcptest.suite.targets import TARGETS
 from tests.e2e.suite_runs import Site
 
@@ -178,8 +178,8 @@ def test_expectations_on_log_messages_and_notifications_hold_and_fail(
             "not_contains_data": (["absent"], ["told"]),
         },
     }
-    assert tuple(asked["assert_logging"]) == LOGGING_EXPECT.names
-    assert tuple(asked["assert_notifications"]) == NOTIFICATIONS_EXPECT.names
+    assert tuple(asked["assert_logging"]) == DECLARED[LoggingExpect].names
+    assert tuple(asked["assert_notifications"]) == DECLARED[NotificationExpect].names
     tests, wanted = [], {}
     for block, fields in asked.items():
         level = {"set_level": "debug"} if block == "assert_logging" else {}

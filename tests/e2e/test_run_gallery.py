@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.errors import ErrorKind
+from mcptest.core.errors import ErrorKind
 from tests.e2e.suite_runs import Site
 from tests.rogues.gallery import CASES, Case, command
 from tests.rogues.http_script import Script, Wire, always, reply, serving

@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,31 @@ def test_a_revision_that_is_asked_for_costs_no_start(site: Site) -> None:
     suite = site.suite(tests, server=logging_server(site))
     assert site.run(suite, "--spec-version", "2025-11-25").code == 0
     assert len({pid for _, pid, what in noted(site) if what == "start"}) == 3
+
+
+def break_another_file(site: Site) -> None:
+    (site.folder / "suites/more.yaml").write_text("tests: [")
+
+
+def remove_the_fixture(site: Site) -> None:
+    (site.folder / "data").rmdir()
+
+
+@pytest.mark.parametrize("spoil", [break_another_file, remove_the_fixture])
+def test_no_server_is_started_before_all_that_was_named_is_sound(
+    site: Site, spoil: Callable[[Site], None]
+) -> None:
+    """The first server is started early, but not before the suites are read."""
+    for name in ("suites", "data"):
+        (site.folder / name).mkdir()
+    tests = [{"name": "t", "assert": call("count", {"equals": "1"})}]
+    site.suite(tests, "suites/a.yaml", server=logging_server(site, "{{fixture}}"))
+    assert site.run("suites", "--fixture", "data").code == 0
+    before = len(noted(site))
+    spoil(site)
+    assert site.run("suites", "--fixture", "data").code == 2
+    assert len(noted(site)) == before
+    assert list(site.temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("way", ["suite", "option"])
@@ -258,7 +284,15 @@ def test_a_server_that_cannot_start_costs_one_test_of_a_line(site: Site) -> None
 
 def test_tests_of_a_url_have_a_session_and_a_capture_each(site: Site) -> None:
     port = free_port()
-    demo = [sys.executable, "-m", "mcptest.peer.demo", "--transport", "http", "--port", str(port)]
+    demo = [
+        sys.executable,
+        "-m",
+        "mcptest.servers.demo",
+        "--transport",
+        "http",
+        "--port",
+        str(port),
+    ]
     url = f"http://127.0.0.1:{port}/mcp"
     tests = [
         {

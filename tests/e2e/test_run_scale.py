@@ -17,7 +17,7 @@ ECHO = Path(__file__).parents[2] / "benchmarks" / "servers" / "stdio_echo.py"
 PEAK = """
 import re, sys
 from pathlib import Path
-from mcptest.cli.app import run
+from mcptest.commands.app import run
 code = run(sys.argv[1:])
 status = Path("/proc/self/status").read_text()
 print(re.search(r"VmHWM:\\s*(\\d+) kB", status)[1], file=sys.stderr)

@@ -153,6 +153,23 @@ def test_a_signal_before_any_test_is_finished_still_gives_reports(site: Site) ->
     site.assert_nothing_is_left()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_first_server_is_started_leaves_nothing(
+    site: Site, number: signal.Signals
+) -> None:
+    """From the copy of the fixture on there is something to take down, long before a test runs."""
+    process = site.start(busy_suite(site, "{{fixture}}"), "--fixture", "data")
+    wait_until(
+        lambda: any(site.temporary.iterdir()) or process.poll() is not None,
+        "the copy of the fixture",
+    )
+    process.send_signal(number)
+    code, out, err = ended(process)
+    assert code == 130, out + err
+    assert "Traceback" not in err
+    site.assert_nothing_is_left()
+
+
 def test_an_ignored_hangup_stays_ignored_as_under_nohup(site: Site) -> None:
     suite = busy_suite(site)
     process = site.start(

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.run.warm_start import Shortcut, _shortcut, with_compile_cache
-from mcptest.transport.launched import Launched, behind
+from mcptest.probe.suites.server_start import Shortcut, _shortcut, with_compile_cache
+from mcptest.transport.process import Launched, behind
 from mcptest.transport.target import Target
 from tests.e2e.suite_runs import REPLIER, Site, call
 

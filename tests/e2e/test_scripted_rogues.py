@@ -11,10 +11,20 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.capture import Trouble
-from mcptest.peer.demo import http_connection
-from mcptest.peer.scripted import site
-from tests.unit.playing import BOUND, Adder, D, Http, Play, good_session, playing, raw, read_until
+from mcptest.core.capture import Trouble
+from mcptest.servers import http_connection
+from mcptest.servers.scripted import http_site
+from tests.support.playing import (
+    BOUND,
+    Adder,
+    D,
+    Http,
+    Play,
+    good_session,
+    playing,
+    raw,
+    read_until,
+)
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 MEGABYTE = 1024 * 1024
@@ -155,7 +165,7 @@ def test_a_flood_of_silent_connections_does_not_keep_others_out(shared: Play) ->
 
 
 def test_a_flood_of_large_bodies_is_held_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site, "HELD_BYTES", 8 * MEGABYTE)
+    monkeypatch.setattr(http_site, "HELD_BYTES", 8 * MEGABYTE)
     part = HEAD + b"Content-Length: 4000000\r\n\r\n" + bytes(MEGABYTE)
     with playing(Adder(), D) as play:
         with connected(play, 40) as flood:

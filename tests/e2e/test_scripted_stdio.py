@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.capture import Frame
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client
-from mcptest.peer.demo.protocol import MAX_MESSAGE_BYTES
-from mcptest.run.conformance.scenario_serving import judged_capture
+from mcptest.core.capture import Frame
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.scenario_server import judged_capture
+from mcptest.servers.demo.jsonrpc import MAX_MESSAGE_BYTES
+from mcptest.session.client import Client
 from mcptest.transport.target import Target, reach_of
 from tests.e2e.driving import BOUND, mcptest, records_of, wait_until
-from tests.unit.playing import Adder, D, E, Http, good_session, on_its_own, playing
+from tests.support.playing import Adder, D, E, Http, good_session, on_its_own, playing
 
 SERVE = (sys.executable, "-m", "mcptest", "serve", "--scenario", "tools_call")
 CALL = {"name": "add_numbers", "arguments": {"a": 1, "b": 2}}
@@ -61,9 +62,9 @@ def test_a_capture_by_hand_can_be_judged(tmp_path: Path) -> None:
         assert asked(process, "tools/list")["result"]["tools"][0]["name"] == "add_numbers"
         assert asked(process, "tools/call", CALL)["result"]["resultType"] == "complete"
     assert process.returncode == 0
-    from mcptest.clients.catalogue import scenario_named
+    from mcptest.probe.conformance.scenario_catalogue import scenario_named
 
-    result = judged_capture(scenario_named("tools_call"), [str(capture)])
+    result = judged_capture(scenario_named(Side.CLIENT, "tools_call"), [str(capture)])
     assert (result.revision, result.transport) == (E, "stdio")
     assert {row.status.value for row in result.checks} == {"SUCCESS"}
 

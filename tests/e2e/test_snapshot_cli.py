@@ -17,7 +17,7 @@ from tests.e2e.driving import listening, mcptest
 from tests.e2e.snapshots_here import Desk, desk_in
 from tests.e2e.suite_runs import call, server
 
-DEMO = (sys.executable, "-m", "mcptest.peer.demo")
+DEMO = (sys.executable, "-m", "mcptest.servers.demo")
 
 
 @pytest.fixture
@@ -328,7 +328,7 @@ def test_a_disk_that_is_full_is_red_and_loses_nothing(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mcptest.run.snapshotting_folder._replace", full)
+        patch.setattr("mcptest.probe.snapshot_folder._replace", full)
         done = desk.snapshot("--update")
     assert done.code == 1
     assert "echo.snap: No space left on device" in done.out

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mcptest.suite.declarations import BLOCKS
-from mcptest.suite.declared_expectations import EXPECT
+from mcptest.suite.model import BLOCKS, EXPECT
 from tests.e2e.driving import BOUND, listening, mcptest, wait_until
 
 SUITES = Path(__file__).parent / "suites"

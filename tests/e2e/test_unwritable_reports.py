@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli.app import COMMANDS, parser_of
+from mcptest.commands.app import COMMANDS, parser_of
 from tests.e2e.driving import Done, mcptest, record
 from tests.e2e.screens import at_a_terminal
 from tests.fleet.configured import DEMO as CONFIGURED

@@ -169,7 +169,7 @@ def test_a_signal_ends_everything_and_gives_the_terminal_back(
 def test_a_defect_of_ours_gives_the_terminal_back(site: Site) -> None:
     suite(site, "one", says("greets", "hello"))
     (site.folder / "sitecustomize.py").write_text(
-        "import mcptest.run.suite_run as it\n"
+        "import mcptest.probe.suites.suite_run as it\n"
         "def broken(*arguments): raise ZeroDivisionError('of the test')\n"
         "it.run_suite = broken\n"
     )
@@ -322,7 +322,7 @@ def without_times(lines: list[str]) -> list[str]:
 
 
 def test_the_sample_on_the_page_is_what_is_shown(site: Site) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "watch.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "commands" / "watch.md").read_text("utf-8")
     sample = re.search(
         r"```console\n\$ mcptest watch ([^\n]*--also server.py)\n(.*?)```", page, re.DOTALL
     )

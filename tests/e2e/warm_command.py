@@ -62,6 +62,10 @@ class WarmCommand:
         self._control.close()
         self._process.communicate()
 
+    def _how_it_ended(self) -> str:
+        _, said = self._process.communicate()
+        return f"the warm process ended with {self._process.returncode}: {said.decode()[-2000:]}"
+
     def run(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], bound: float
     ) -> tuple[int, bytes, bytes]:
@@ -89,7 +93,11 @@ class WarmCommand:
             opened.callback(os.close, err)
             given = [nothing.fileno(), their_out, their_err, theirs.fileno()]
             with self._turn:
-                socket.send_fds(self._control, [FORK], given)
+                try:
+                    socket.send_fds(self._control, [FORK], given)
+                except BrokenPipeError:
+                    warm_command.cache_clear()  # the next test has a new one
+                    raise AssertionError(self._how_it_ended()) from None
             os.close(their_out)
             os.close(their_err)
         return ours, out, err
@@ -186,8 +194,8 @@ def _import_all() -> None:
             # Whoever needs it imports it again, and says what is wrong with it.
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
-    revisions = importlib.import_module("mcptest.model.revision")
-    corpora = importlib.import_module("mcptest.rules.corpus.version_corpus")
+    revisions = importlib.import_module("mcptest.core.revision")
+    corpora = importlib.import_module("mcptest.rules.corpus.reader")
     for revision in revisions.TIMELINE:
         corpora.corpus_of(revision)
 

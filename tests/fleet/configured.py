@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DEMO = {"command": sys.executable, "args": ["-m", "mcptest.peer.demo"]}
+DEMO = {"command": sys.executable, "args": ["-m", "mcptest.servers.demo"]}
 GONE = {"command": "/nonexistent/server"}
 
 
@@ -29,7 +29,7 @@ if not mark.exists():
     fresh.write_text(str(os.getpid()))
     fresh.rename(mark)
     signal.pause()
-os.execv(sys.executable, [sys.executable, "-m", "mcptest.peer.demo"])
+os.execv(sys.executable, [sys.executable, "-m", "mcptest.servers.demo"])
 """
     return script(folder, name, text), mark
 

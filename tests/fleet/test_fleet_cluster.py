@@ -1,6 +1,6 @@
 """A fleet on a real cluster: workers die while they work, and nothing is lost or made up.
 
-What docs/fleet.md says of clusters is done here.
+What docs/commands/fleet.md says of clusters is done here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ from typing import Any
 
 import pytest
 
-from mcptest.cli.app import run as run_command
-from mcptest.model.errors import PeerError, UsageError
-from mcptest.model.fleet import Kept
-from mcptest.run.fleet import cluster as cluster_module
-from mcptest.run.fleet.cluster import _first_line, _fitting_workers, _in_words, judging_on_cluster
-from mcptest.run.fleet.cluster_task import judge_for_a_cluster
-from mcptest.run.fleet.order import ServerOrder
-from mcptest.run.interrupt import Stop
+from mcptest.commands.app import run as run_command
+from mcptest.commands.fleet import cluster as cluster_module
+from mcptest.commands.fleet.cluster import (
+    _first_line,
+    _fitting_workers,
+    _in_words,
+    judge_for_a_cluster,
+    judging_on_cluster,
+)
+from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.core.errors import PeerError, UsageError
+from mcptest.report.fleet import Kept
+from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
 from tests.e2e.driving import BOUND, Done, free_port, is_alive, mcptest, wait_until
 from tests.fleet.cluster import Cluster, cluster
@@ -190,7 +195,7 @@ class Deserted:
 def test_work_that_nobody_can_do_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "_WITHOUT_WORKERS", 0.1)
     monkeypatch.setattr(cluster_module, "_LOOKS_UP", 0.05)
-    order = ServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
+    order = FleetServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
     work = cluster_module._Work(Deserted(), [order, order], Stop(), ["tcp://fitting"], 1)
     found = dict(work.results())
     assert {one.kept for one in found.values()} == {Kept.LOST}
@@ -239,14 +244,14 @@ def test_only_workers_of_our_version_work_where_there_are_others() -> None:
 
 
 def test_a_worker_of_another_version_says_so_in_the_row() -> None:
-    order = ServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
+    order = FleetServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
     found = json.loads(judge_for_a_cluster(order, "99.0"))
     assert found["kept"] == "lost"
     assert "99.0 asked" in found["reason"]
 
 
 def test_a_worker_that_breaks_down_says_so_and_raises_nothing() -> None:
-    order = ServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
+    order = FleetServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
     from mcptest import __version__
 
     found = json.loads(judge_for_a_cluster(order, __version__))  # here is no worker

@@ -15,14 +15,14 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from mcptest.model.fleet import FleetReport, ServerOutcome
-from mcptest.model.results import RunReport, Status
-from mcptest.report.fleet_json import fleet_as_json, read_fleet
-from mcptest.report.fleet_schema import fleet_json_schema
-from mcptest.report.fleet_stored import page_of_fleet, stored_of_fleet
-from mcptest.report.fleet_text import fleet_lines
-from mcptest.report.stored import code_of_all
+from mcptest.core.capture import Closed, Frame, Opened
+from mcptest.core.results import RunReport, Status
+from mcptest.report.codec import as_json, decode, json_schema
+from mcptest.report.fleet import FleetReport, ServerOutcome
+from mcptest.report.html.building import page_of
+from mcptest.report.stored import code_of_all, parts_of_fleet
 from mcptest.report.terminal import Style
+from mcptest.wire.capture_forms import encode_records
 from tests.e2e.driving import BOUND, Done, is_alive, mcptest, wait_until
 from tests.fleet.configured import DEMO, GONE, script, stuck_once, write_config
 
@@ -72,7 +72,8 @@ class Run:
 
     @property
     def report(self) -> FleetReport:
-        return read_fleet((self.folder / "f.json").read_bytes())
+        found: FleetReport = decode((self.folder / "f.json").read_bytes(), FleetReport, "f.json")
+        return found
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -138,18 +139,18 @@ def test_the_table_tells_what_matters_of_each(run: Run) -> None:
 def test_the_documents_inside_are_those_of_the_other_commands(run: Run) -> None:
     row = run.rows["sound"]
     assert row["compliance"]["format"] == "mcptest.compliance/1"
-    assert row["audit"]["schema"] == "mcptest.audit/1"
+    assert row["audit"]["format"] == "mcptest.audit/1"
     assert row["compliance"]["judgements"][0]["summary"]["broken_musts"] == row["broken_musts"] == 0
 
 
 def test_what_was_stored_is_read_back_whole(run: Run) -> None:
-    again = fleet_as_json(run.report)
+    again = as_json(run.report)
     assert json.loads(again) == run.json
     assert run.report.servers[0].outcome is ServerOutcome.UNREACHABLE
 
 
 def test_what_is_stored_has_the_form_that_its_schema_says(run: Run) -> None:
-    schema = {**fleet_json_schema(), "unevaluatedProperties": False}
+    schema = {**json_schema(FleetReport), "unevaluatedProperties": False}
     validator = jsonschema_rs.Draft202012Validator(schema)
     assert [error.message for error in validator.iter_errors(run.json)] == []
     assert not validator.is_valid({**run.json, "fleet": [{"name": "alone"}]})
@@ -216,7 +217,7 @@ def test_markdown_holds_nothing_that_markdown_would_act_on(run: Run) -> None:
 
 
 def test_as_stored_reports_no_row_gets_lost(run: Run) -> None:
-    *judged, beside = stored_of_fleet(run.report, "f.json")
+    *judged, beside = parts_of_fleet(run.report, "f.json")
     assert [one.file for one in judged] == ["sound", "rude \x1b[31m"]
     assert isinstance(beside.report, RunReport)
     named = {one.language for one in beside.report.results if one.status is Status.FAIL}
@@ -225,18 +226,25 @@ def test_as_stored_reports_no_row_gets_lost(run: Run) -> None:
 
 
 def test_the_page_holds_every_server_and_nothing_that_runs(run: Run) -> None:
-    page = page_of_fleet(run.report).decode()
+    page = page_of(run.report, by_rules=False).decode()
     assert all(name in page for name in ("gone", "sound", "asleep", "far"))
     assert SECRET not in page
     assert "\x1b" not in page
 
 
+def test_the_page_shows_an_excerpt_of_a_flood(run: Run, tmp_path: Path) -> None:
+    log = Frame(sender="server", raw=b'{"jsonrpc":"2.0","method":"notifications/message"}')
+    records = [Opened(server_label="loud", transport="stdio"), *[log] * 5_000, Closed()]
+    flood = tmp_path / "flood.jsonl"
+    flood.write_bytes(b"".join(encode_records(records)))
+    page = page_of(run.report, [str(flood)], by_rules=False).decode()
+    assert "3,802 records of a long session are not shown" in page
+
+
 def test_quiet_leaves_out_what_passed_and_verbose_shows_advice(run: Run) -> None:
-    quiet = list(fleet_lines(run.report, Style(), quiet=True))
+    quiet = list(run.report.lines(Style(), quiet=True))
     assert not any("sound" in line for line in quiet[:5])
-    assert len(list(fleet_lines(run.report, Style(), verbose=True))) > len(
-        list(fleet_lines(run.report, Style()))
-    )
+    assert len(list(run.report.lines(Style(), verbose=True))) > len(list(run.report.lines(Style())))
 
 
 # -- other runs ----------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.errors import UsageError
-from mcptest.run.fleet.config import servers_of
-from mcptest.run.fleet.sailing import Fleet, FleetOrder
+from mcptest.commands.fleet.config import servers_of
+from mcptest.commands.fleet.run import FleetOrder, FleetRun
+from mcptest.core.errors import UsageError
 from tests.fleet.configured import DEMO, GONE, write_config
 
 
@@ -95,7 +95,7 @@ def test_an_unset_variable_is_told_before_anything_runs(
 
 def test_no_secret_is_in_the_commands_that_repeat(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"a b": {**DEMO, "env": {"API_KEY": "hush-hush-1"}}})
-    (order,) = Fleet(FleetOrder(config=config, again=("--timeout", "5s"))).orders
+    (order,) = FleetRun(FleetOrder(config=config, repeat_options=("--timeout", "5s"))).orders
     assert order.repeat_audit == f"mcptest audit --mcp-config {config} --server 'a b' --timeout 5s"
     assert order.repeat_compliance.startswith("mcptest compliance run --mcp-config ")
     assert order.target.env["API_KEY"] == "hush-hush-1"
@@ -104,7 +104,7 @@ def test_no_secret_is_in_the_commands_that_repeat(tmp_path: Path) -> None:
 
 def test_captures_of_each_server_have_a_folder_of_their_own(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"../x": DEMO, "x": DEMO, "X": DEMO})
-    orders = Fleet(FleetOrder(config=config, captures=tmp_path / "kept")).orders
+    orders = FleetRun(FleetOrder(config=config, captures=tmp_path / "kept")).orders
     folders = {Path(order.captures) for order in orders}
     assert {folder.parent for folder in folders} == {tmp_path / "kept"}
     assert len({folder.name.lower() for folder in folders}) == 3

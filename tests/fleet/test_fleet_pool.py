@@ -9,13 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcptest.model.fleet import Found, Kept
-from mcptest.run.fleet import child as child_module
-from mcptest.run.fleet.frames import Finished, Lines, Progress, encoded
-from mcptest.run.fleet.order import ServerOrder
-from mcptest.run.fleet.pool import ServerPool, judging_here
-from mcptest.run.interrupt import Stop
-from mcptest.transport.subreaper import become_subreaper
+from mcptest.commands.fleet import worker_pool
+from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.worker_pool import (
+    ServerPool,
+    WorkerFinished,
+    WorkerMessages,
+    WorkerProgress,
+    encoded,
+    judging_here,
+)
+from mcptest.report.fleet import Found, Kept
+from mcptest.transport.descendants import become_subreaper
+from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
 from tests.e2e.driving import is_alive, wait_until
 from tests.fleet.configured import parent_of, stuck_once
@@ -30,26 +36,26 @@ def target(entry: dict[str, object]) -> Target:
 
 
 def test_frames_come_whole_however_they_are_cut() -> None:
-    sent = [Progress("1 of 2"), Finished(Found("a", reason="half \udc00 a character"))]
-    lines, got = Lines(), []
+    sent = [WorkerProgress("1 of 2"), WorkerFinished(Found("a", reason="half \udc00 a character"))]
+    lines, got = WorkerMessages(), []
     for byte in b"".join(map(encoded, sent)):
         got += lines.feed(bytes([byte]))
     assert got[0] == sent[0]
-    assert isinstance(got[1], Finished)
+    assert isinstance(got[1], WorkerFinished)
     assert "\\udc00" in got[1].found.reason
 
 
 def test_what_is_no_frame_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        Lines().feed(b"{}\n")
-    monkeypatch.setattr("mcptest.run.fleet.frames.LARGEST", 10)
+        WorkerMessages().feed(b"{}\n")
+    monkeypatch.setattr("mcptest.commands.fleet.worker_pool.LARGEST", 10)
     with pytest.raises(ValueError, match="more than 10 bytes"):
-        Lines().feed(b"x" * 11)
+        WorkerMessages().feed(b"x" * 11)
 
 
 def test_each_row_comes_with_its_number_and_an_order_of_any_size_arrives() -> None:
     large = msgspec.structs.replace(GONE, env={"LARGE": "/x" * 150_000})
-    orders = [ServerOrder(name="a", target=GONE), ServerOrder(name="b", target=large)]
+    orders = [FleetServerOrder(name="a", target=GONE), FleetServerOrder(name="b", target=large)]
     found = dict(ServerPool(orders, 2).results())
     assert [found[number].name for number in (0, 1)] == ["a", "b"]
     assert {one.kept for one in found.values()} == {Kept.UNREACHABLE}
@@ -61,25 +67,33 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
 ) -> None:
     entry, mark = stuck_once(tmp_path)
     orders = [
-        ServerOrder(name="stuck", target=target(entry), limit=0.5),
-        ServerOrder(name="gone", target=GONE),
+        FleetServerOrder(name="stuck", target=target(entry), limit=5.0),
+        FleetServerOrder(name="gone", target=GONE),
     ]
     found = dict(ServerPool(orders, 1).results())
     assert found[0].kept is Kept.OUT_OF_TIME
-    assert "0.5 s" in found[0].reason
+    assert "5 s" in found[0].reason
     assert found[1].kept is Kept.UNREACHABLE
     assert not is_alive(int(mark.read_text()))
+
+
+def test_the_start_of_a_process_is_part_of_the_time_for_its_server() -> None:
+    order = FleetServerOrder(name="over", target=GONE, limit=0.01)
+    ((_, found),) = ServerPool([order], 1).results()
+    assert found.kept is Kept.OUT_OF_TIME
 
 
 def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_module, "GRACE", 2.0)
+    monkeypatch.setattr(worker_pool, "GRACE", 2.0)
     entry, mark = stuck_once(tmp_path)
-    stuck = ServerOrder(name="stuck", target=target(entry), limit=0.0)
+    stuck = FleetServerOrder(name="stuck", target=target(entry), limit=0.0)
     # Its own limit never comes: the order says a later one than we keep.
     monkeypatch.setattr(
-        child_module, "encoded", lambda one: encoded(msgspec.structs.replace(one, limit=600.0))
+        worker_pool,
+        "encoded",
+        lambda one: encoded(msgspec.structs.replace(one, limit=600.0, until=0.0)),
     )
     ((_, found),) = ServerPool([stuck], 1).results()
     assert found.kept is Kept.OUT_OF_TIME
@@ -97,7 +111,7 @@ def test_a_process_that_is_killed_by_others_is_a_row_and_leaves_no_server(tmp_pa
             os.kill(killed[0], signal.SIGKILL)
 
     become_subreaper()
-    order = ServerOrder(name="struck", target=target(entry))
+    order = FleetServerOrder(name="struck", target=target(entry))
     pool = ServerPool([order], 1, tell=kill_who_judges, tick=0.05)
     ((_, found),) = pool.results()
     assert found.kept is Kept.LOST
@@ -109,9 +123,9 @@ def test_a_stop_ends_everything_and_every_order_has_its_row(tmp_path: Path) -> N
     entry, mark = stuck_once(tmp_path)
     stop = Stop()
     orders = [
-        ServerOrder(name="gone", target=GONE),
-        ServerOrder(name="stuck", target=target(entry)),
-        ServerOrder(name="later", target=GONE),
+        FleetServerOrder(name="gone", target=GONE),
+        FleetServerOrder(name="stuck", target=target(entry)),
+        FleetServerOrder(name="later", target=GONE),
     ]
     rows = {}
     with judging_here(orders, stop, 1) as results:
@@ -128,13 +142,13 @@ def test_a_stop_ends_everything_and_every_order_has_its_row(tmp_path: Path) -> N
 
 
 def test_a_defect_of_ours_is_said_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mcptest.run.fleet import worker
+    from mcptest.commands.fleet import worker
 
     def break_down(order: object, tell: object) -> Found:
         raise RuntimeError("no such thing as hush-hush-1")
 
     monkeypatch.setattr(worker, "judge_one", break_down)
-    order = ServerOrder(
+    order = FleetServerOrder(
         name="a", target=msgspec.structs.replace(GONE, env={"TOKEN": "hush-hush-1"})
     )
     found = worker._found(order, lambda text: None)

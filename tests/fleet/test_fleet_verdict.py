@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.model.audit import AuditItem, AuditReport, Health
-from mcptest.model.compliance import ComplianceReport
-from mcptest.model.errors import ExitCode
-from mcptest.model.fleet import FleetServer, Found, Kept, OfferedNames, ServerOutcome
-from mcptest.run.exploring.subject import Offer
-from mcptest.run.fleet.concluding import exit_code_of, hazards_among, notes_on, row_of
-from mcptest.run.fleet.judging import names_of
+from mcptest.commands.fleet.run import exit_code_of, hazards_among, notes_on, row_of
+from mcptest.commands.fleet.worker import names_of
+from mcptest.core.errors import ExitCode
+from mcptest.probe.live_server import OfferedItems
+from mcptest.report.audit import AuditedTool, AuditReport, Health
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.fleet import FleetServer, Found, Kept, OfferedNames, ServerOutcome
 
-WELL = AuditReport(server="a", items=(AuditItem(kind="tool", name="t", health=Health.HEALTHY),))
-ILL = AuditReport(server="a", items=(AuditItem(kind="tool", name="t", health=Health.CRASHED),))
+WELL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.HEALTHY, worked=True),))
+ILL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.CRASHED),))
 
 
 def judged(code: int = 0) -> ComplianceReport:
@@ -121,5 +121,5 @@ def test_what_was_not_compared_is_said() -> None:
 
 def test_names_are_taken_as_they_are_and_within_bounds() -> None:
     tools = ({"name": "one"}, {"name": 7}, "no tool", {"name": "x" * 301}, {"name": "one"})
-    offered = names_of(Offer(tools=tools, resources=({"uri": "file:///1"},)))
+    offered = names_of(OfferedItems(tools=tools, resources=({"uri": "file:///1"},)))
     assert offered == OfferedNames(("one",), (), ("file:///1",), left_out=1)

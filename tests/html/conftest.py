@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.html.browser import CHROMIUM, Browser, running_browser
+from tests.html.browser import Browser, running_browser
 
 
 @pytest.fixture(scope="session")
 def the_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
     with running_browser(tmp_path_factory.mktemp("profile")) as running:
         yield running
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Exited,
@@ -19,9 +19,9 @@ from mcptest.model.capture import (
     StreamEnd,
     Trouble,
 )
-from mcptest.model.results import FailedCheck, Proof, RunReport, Status
-from mcptest.model.results import TestResult as Result
-from mcptest.wire.capture_codec import encode_record
+from mcptest.core.results import FailedCheck, Proof, RunReport, Status
+from mcptest.core.results import TestResult as Result
+from mcptest.wire.capture_forms import encode_record
 
 SCRIPT = (
     "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'>"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcptest.model.capture import AnyRecord, Closed, Frame, Opened, Stderr
-from mcptest.model.errors import ExitCode
-from mcptest.model.results import FailedCheck, Proof, RunReport, Status
-from mcptest.model.results import TestResult as Result
-from mcptest.report.html.making import Pictures
+from mcptest.core.capture import AnyRecord, Closed, Frame, Opened, Stderr
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import FailedCheck, Proof, RunReport, Status
+from mcptest.core.results import TestResult as Result
+from mcptest.report.html.building import Pictures
 from mcptest.report.stored import Stored
-from mcptest.wire.session_source import SessionSource
+from mcptest.wire.capture_forms import SessionSource
 
 RESULTS = 10_000
 MESSAGES = 100_000
@@ -22,7 +22,7 @@ def large_page(results: int = RESULTS, messages: int = MESSAGES) -> bytes:
     pictures = Pictures()
     source = SessionSource("large", FILE, "full", records(messages), transport="stdio")
     pictures.add(source, by_rules=False)
-    run = RunReport(tuple(map(result, range(results))), started="2026-11-16T00:00:00Z")
+    run = RunReport(results=tuple(map(result, range(results))), started="2026-11-16T00:00:00Z")
     return pictures.page([Stored("run.json", run, ExitCode.FAILED)], ExitCode.FAILED)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.model.capture import Frame
-from mcptest.model.results import RunReport, Status
-from mcptest.model.results import TestResult as Result
+from mcptest.core.capture import Frame
+from mcptest.core.results import RunReport, Status
+from mcptest.core.results import TestResult as Result
 from mcptest.report.html.embedded import Chunks
-from mcptest.report.html.latency import NAMES_KEPT, OTHERS, Latencies, percentile
-from mcptest.report.html.trials import at_least_one, every_one, reliability_of, trials_of
-from mcptest.report.html.wire_rows import WireSession
+from mcptest.report.html.sources import at_least_one, every_one, reliability_of, trials_of
+from mcptest.report.html.wire_rows import NAMES_KEPT, OTHERS, Latencies, WireSession, percentile
 
 PASS, FAIL, SKIP = Status.PASS, Status.FAIL, Status.SKIP
 
@@ -21,7 +20,7 @@ def run_of(**tests: list[Status]) -> RunReport:
         for name, statuses in tests.items()
         for trial, status in enumerate(statuses, 1)
     ]
-    return RunReport(tuple(results), trials=max(map(len, tests.values())))
+    return RunReport(results=tuple(results), trials=max(map(len, tests.values())))
 
 
 @pytest.mark.parametrize(

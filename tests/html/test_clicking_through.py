@@ -8,15 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcptest.model.capture import Frame, Opened
-from mcptest.model.errors import ExitCode
-from mcptest.model.results import Regression, RunReport
-from mcptest.report.html.making import pictured
+from mcptest.core.capture import Frame, Opened
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import Regression, RunReport
+from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
-from mcptest.wire.capture_codec import encode_record
+from mcptest.wire.capture_forms import encode_record
 from tests.html.browser import Browser
-from tests.unit.sample_compliance import STRUCTURED, several_revisions
-from tests.unit.sample_run import READ, SUM
+from tests.support.sample_compliance import STRUCTURED, several_revisions
+from tests.support.sample_run import READ, SUM
 
 ASKED = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather"}}'
 
@@ -37,7 +37,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     judged = capture_of(folder / "judged.jsonl", STRUCTURED.evidence[0].received)
     proof = msgspec.structs.replace(SUM.proof, capture=tested)
     failed = msgspec.structs.replace(SUM, proof=proof)
-    run = RunReport((READ, failed), regressions=(Regression(SUM.name, "PASS", "FAIL"),))
+    run = RunReport(results=(READ, failed), regressions=(Regression(SUM.name, "PASS", "FAIL"),))
     report = several_revisions()
     judgements = [msgspec.structs.replace(one, captures=(judged,)) for one in report.judgements]
     report = msgspec.structs.replace(report, judgements=tuple(judgements))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from mcptest.model.compliance import ComplianceReport
-from mcptest.model.errors import ExitCode
-from mcptest.model.fleet import FleetReport, FleetServer, ServerOutcome
-from mcptest.model.results import RunReport, Status
-from mcptest.model.results import TestResult as Result
-from mcptest.model.revision import Revision
-from mcptest.report.fleet_stored import stored_of_fleet
-from mcptest.report.html.columns import told_apart
-from mcptest.report.html.of_any import source_of
-from mcptest.report.html.places import Places
-from mcptest.report.stored import Stored
-from tests.unit.sample_compliance import judgement, report_of
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import RunReport, Status
+from mcptest.core.results import TestResult as Result
+from mcptest.core.revision import Revision
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.fleet import FleetReport, FleetServer, ServerOutcome
+from mcptest.report.html.building import told_apart
+from mcptest.report.html.sources import source_of
+from mcptest.report.html.wire_rows import Places
+from mcptest.report.stored import Stored, parts_of_fleet
+from tests.support.sample_compliance import judgement, report_of
 
 REVISION = Revision.V2025_11_25
 
@@ -58,7 +57,7 @@ def test_one_server_that_was_judged_twice_has_a_column_for_each_file() -> None:
 
 def test_tests_and_rules_of_one_server_stand_in_one_column() -> None:
     result = Result("adds", Status.PASS, server="a", revision=REVISION.value)
-    shown = columns_of(stored(judged("a", "weather")), stored(RunReport((result,))))
+    shown = columns_of(stored(judged("a", "weather")), stored(RunReport(results=(result,))))
     assert shown == [["a 2025-11-25"], ["a 2025-11-25"]]
 
 
@@ -68,6 +67,6 @@ def test_a_fleet_has_one_column_for_each_of_its_servers() -> None:
         FleetServer("two", ServerOutcome.FAILED, compliance=judged("two", "same")),
         FleetServer("gone", ServerOutcome.UNREACHABLE, reason="it would not start"),
     )
-    fleet = FleetReport("mcp.json", servers, exit_code=1)
-    shown = {name for names in columns_of(*stored_of_fleet(fleet)) for name in names}
+    fleet = FleetReport(config="mcp.json", servers=servers, exit_code=1)
+    shown = {name for names in columns_of(*parts_of_fleet(fleet)) for name in names}
     assert shown == {"one 2025-11-25", "two 2025-11-25", "gone"}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.capture import Frame
-from mcptest.model.errors import ExitCode
-from mcptest.model.results import RunReport, Status
-from mcptest.model.results import TestResult as Result
-from mcptest.report.html import making
-from mcptest.report.html.making import pictured
+from mcptest.core.capture import Frame
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import RunReport, Status
+from mcptest.core.results import TestResult as Result
+from mcptest.report.html import building
+from mcptest.report.html.building import pictured
 from mcptest.report.stored import Stored
 from tests.html import hostile, large
 from tests.html.browser import Browser
@@ -139,7 +139,7 @@ def test_a_name_of_any_length_is_cut_where_it_is_a_heading_and_kept_in_full(
 ) -> None:
     run = RunReport(results=(Result("n" * 300_000 + "END", Status.FAIL, file="f" * 300_000),))
     page = tmp_path / "named.html"
-    page.write_bytes(making.page_of_run(run, ExitCode.FAILED))
+    page.write_bytes(building.page_of_run(run))
     browser.open(page, "/results/0")
     assert len(browser.text("#result-detail h2")) < 3_000
     assert len(browser.text("#result-detail")) < 100_000

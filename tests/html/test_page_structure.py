@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.compliance import ComplianceReport
-from mcptest.model.errors import ExitCode, UsageError
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.html import embedded
+from mcptest.report.html.building import Pictures, page_of_run, pictured
 from mcptest.report.html.embedded import Chunks, as_embedded_json
-from mcptest.report.html.making import Pictures, page_of_run, pictured
 from mcptest.report.html.page import SCRIPTS
 from mcptest.report.stored import Stored
 from tests.html.hostile import DUPLICATE, LONG, LONG_ROW, NOT_TEXT, REVERSED, RUN, SCRIPT
 from tests.html.hostile import write_capture as hostile_capture
-from tests.unit.sample_compliance import SAMPLE as JUDGED
+from tests.support.sample_compliance import SAMPLE as JUDGED
 
 ASSETS = Path(embedded.__file__).with_name("assets")
 
@@ -162,7 +162,7 @@ def test_values_are_found_by_their_number_over_all_blocks() -> None:
 
 
 def test_a_reader_without_scripts_sees_the_verdict() -> None:
-    text = page_of_run(RUN, ExitCode.FAILED).decode()
+    text = page_of_run(RUN).decode()
     plain = text.partition("<noscript>")[2].partition("</noscript>")[0]
     assert "Failed: 1 of 2, exit code 1" in plain
     assert "&lt;/script&gt;" in plain

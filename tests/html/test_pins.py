@@ -8,18 +8,19 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.capture import Frame, Opened
-from mcptest.model.conformance import CheckResult, ConformanceReport, ScenarioResult
-from mcptest.model.conformance import Status as Checked
-from mcptest.model.errors import ExitCode
-from mcptest.model.results import RunReport
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Side
-from mcptest.report.html.making import page_of_run, pictured
+from mcptest.core.capture import Frame, Opened
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import RunReport
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
+from mcptest.core.scenario_outcome import CheckStatus as Checked
+from mcptest.core.verdict import Side
+from mcptest.report.conformance import ConformanceReport
+from mcptest.report.html.building import page_of_run, pictured
 from mcptest.report.stored import AnyReport, Stored
-from mcptest.wire.capture_codec import encode_record
-from tests.unit.sample_compliance import SAMPLE, STRUCTURED
-from tests.unit.sample_run import SUM
+from mcptest.wire.capture_forms import encode_record
+from tests.support.sample_compliance import SAMPLE, STRUCTURED
+from tests.support.sample_run import SUM
 
 
 def capture_of(path: Path, *messages: str) -> str:
@@ -75,7 +76,7 @@ def test_the_page_of_a_run_shows_the_captures_that_it_wrote(tmp_path: Path) -> N
     kept = msgspec.structs.replace(SUM.proof, capture=path)
     lost = msgspec.structs.replace(SUM.proof, capture=str(tmp_path / "lost.jsonl"))
     results = tuple(msgspec.structs.replace(SUM, proof=proof) for proof in (kept, lost))
-    content = page_of_run(RunReport(results=results), ExitCode.FAILED)
+    content = page_of_run(RunReport(results=results))
     assert pins_in(content)[SUM.name] == 1
     assert "lost.jsonl" in block(content, "page")["notes"][0]
 

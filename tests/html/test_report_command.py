@@ -8,20 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mcptest.cli import app
-from mcptest.model.conformance import CheckResult, ConformanceReport, ScenarioResult
-from mcptest.model.conformance import Status as Checked
-from mcptest.model.results import Regression, RunReport, Status
-from mcptest.model.results import TestResult as Result
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Side
-from mcptest.report.compliance_json import compliance_as_json
-from mcptest.report.conformance_json import conformance_as_json
-from mcptest.report.results_json import read_run, run_json
+from mcptest.commands import app
+from mcptest.core.results import Regression, RunReport, Status
+from mcptest.core.results import TestResult as Result
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
+from mcptest.core.scenario_outcome import CheckStatus as Checked
+from mcptest.core.verdict import Side
+from mcptest.report.codec import as_json, decode
+from mcptest.report.conformance import ConformanceReport
 from tests.e2e.driving import mcptest
 from tests.html.hostile import write_capture
-from tests.unit.sample_compliance import HEALTHY, SAMPLE
-from tests.unit.sample_run import CRASH, READ, SKIPPED, SUM
+from tests.support.sample_compliance import HEALTHY, SAMPLE
+from tests.support.sample_run import CRASH, READ, SKIPPED, SUM
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +29,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def save(name: str, *results: Result, **more: object) -> str:
-    Path(name).write_bytes(run_json(RunReport(results=results, **more)))  # type: ignore[arg-type]  # given as they are
+    Path(name).write_bytes(as_json(RunReport(results=results, **more)))  # type: ignore[arg-type]  # given as they are
     return name
 
 
@@ -43,7 +42,7 @@ def test_shards_become_one_run_with_one_verdict(capsys: pytest.CaptureFixture[st
     second = save("2.json", SUM, SKIPPED, started="2026-11-15T09:00:00Z", duration_ms=50)
     files = ("--json-file", "all.json", "--junit", "all.xml", "--markdown", "all.md")
     assert report(first, second, *files, "--html", "all.html") == 1
-    merged = read_run(Path("all.json").read_bytes())
+    merged = decode(Path("all.json").read_bytes(), RunReport, "run")
     assert [one.name for one in merged.results] == [READ.name, SUM.name, SKIPPED.name]
     assert (merged.started, merged.duration_ms) == ("2026-11-15T09:00:00Z", 150)
     assert 'tests="3" failures="1"' in Path("all.xml").read_text()
@@ -68,7 +67,7 @@ def test_shards_that_pass_are_a_success_also_when_one_had_nothing_to_do() -> Non
     ],
 )
 def test_the_exit_code_is_that_of_the_run(run: RunReport, code: int) -> None:
-    Path("run.json").write_bytes(run_json(run))
+    Path("run.json").write_bytes(as_json(run))
     assert report("run.json", "--html", "r.html") == code
     assert json.loads(page_data("r.html"))["exit_code"] == code
 
@@ -91,11 +90,11 @@ def test_a_test_that_two_files_hold_is_said(capsys: pytest.CaptureFixture[str]) 
 
 def test_all_kinds_of_stored_reports_are_merged() -> None:
     save("run.json", READ)
-    Path("healthy.json").write_bytes(compliance_as_json(HEALTHY))
+    Path("healthy.json").write_bytes(as_json(HEALTHY))
     check = CheckResult("c", "c", "it answers", Checked.SUCCESS)
     scenario = ScenarioResult("ping", Side.SERVER, Revision.V2025_11_25, "stdio", (check,))
     scenarios = ConformanceReport(Side.SERVER, "demo", (scenario,))
-    Path("conf.json").write_bytes(conformance_as_json(scenarios))
+    Path("conf.json").write_bytes(as_json(scenarios))
     names = ("run.json", "healthy.json", "conf.json")
     assert report(*names, "--html", "r.html", "--json-file", "all.json") == 0
     index = json.loads(page_data("r.html"))
@@ -103,19 +102,17 @@ def test_all_kinds_of_stored_reports_are_merged() -> None:
     assert kinds == ["run", "compliance", "conformance of a server"]
     bad = msgspec.structs.replace(check, status=Checked.FAILURE, message="no answer")
     failing = msgspec.structs.replace(scenario, checks=(bad,))
-    Path("conf.json").write_bytes(
-        conformance_as_json(msgspec.structs.replace(scenarios, results=(failing,)))
-    )
+    Path("conf.json").write_bytes(as_json(msgspec.structs.replace(scenarios, results=(failing,))))
     assert report(*names) == 1
 
 
 def test_a_compliance_report_fails_as_it_failed() -> None:
     failed = msgspec.structs.replace(SAMPLE, exit_code=1)
-    Path("c.json").write_bytes(compliance_as_json(failed))
+    Path("c.json").write_bytes(as_json(failed))
     assert report("c.json", "--junit", "c.xml") == 1
     assert "<failure" in Path("c.xml").read_text()
     lying = msgspec.structs.replace(SAMPLE, exit_code=0)
-    Path("c.json").write_bytes(compliance_as_json(lying))
+    Path("c.json").write_bytes(as_json(lying))
     assert report("c.json") == 1, "a gate in it did not pass"
 
 

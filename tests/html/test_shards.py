@@ -8,13 +8,13 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from mcptest.cli import app
-from mcptest.model.results import RunReport, Shard
-from mcptest.report.results_json import read_run, run_json
-from mcptest.report.schemas import schema_of
-from mcptest.report.shards import missing_shards
+from mcptest.commands import app
+from mcptest.core.results import RunReport, Shard
+from mcptest.report.codec import as_json, decode
+from mcptest.report.json_schemas import schema_of
+from mcptest.report.stored import missing_shards
 from tests.e2e.driving import mcptest
-from tests.unit.sample_run import READ, SUM
+from tests.support.sample_run import READ, SUM
 
 
 @pytest.fixture(autouse=True)
@@ -24,23 +24,23 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def save(index: int, count: int, name: str = "") -> str:
     name = name or f"{index}.json"
-    run = RunReport((READ,), shard=Shard(index, count))
-    Path(name).write_bytes(run_json(run))
+    run = RunReport(results=(READ,), shard=Shard(index, count))
+    Path(name).write_bytes(as_json(run))
     return name
 
 
 def test_the_shard_is_stored_as_the_schema_says() -> None:
-    written = run_json(RunReport((READ,), shard=Shard(2, 3)))
+    written = as_json(RunReport(results=(READ,), shard=Shard(2, 3)))
     assert json.loads(written)["shard"] == {"index": 2, "count": 3}
     jsonschema_rs.Draft202012Validator(schema_of("run")).validate(json.loads(written))
-    assert read_run(written).shard == Shard(2, 3)
-    assert "shard" not in json.loads(run_json(RunReport((READ,))))
+    assert decode(written, RunReport, "run").shard == Shard(2, 3)
+    assert "shard" not in json.loads(as_json(RunReport(results=(READ,))))
 
 
 def test_all_shards_together_are_green(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["report", save(1, 2), save(2, 2), "--json-file", "all.json"]) == 0
     assert "shard" not in capsys.readouterr().out
-    assert read_run(Path("all.json").read_bytes()).shard is None
+    assert decode(Path("all.json").read_bytes(), RunReport, "run").shard is None
 
 
 def test_a_missing_shard_is_named_and_fails_in_every_form(
@@ -75,7 +75,7 @@ def test_shards_of_different_divisions_are_said_to_be_so(
 
 
 def test_a_file_that_claims_to_be_one_of_a_billion_costs_no_memory() -> None:
-    lost = missing_shards([("x", RunReport((SUM,), shard=Shard(5, 10**9)))])
+    lost = missing_shards([("x", RunReport(results=(SUM,), shard=Shard(5, 10**9)))])
     assert lost is not None
     assert len(lost.results) == 1_001
     assert "999998999 more" in lost.results[-1].name
@@ -89,6 +89,6 @@ def test_a_run_says_which_shard_it_was() -> None:
     for index in (1, 2):
         wanted = ("--shard", f"{index}/2", "--json-file", f"{index}.json")
         assert mcptest("run", "s.yaml", "--server", "demo", *wanted, cwd=here).code == 0
-    assert read_run(Path("2.json").read_bytes()).shard == Shard(2, 2)
+    assert decode(Path("2.json").read_bytes(), RunReport, "run").shard == Shard(2, 2)
     assert app.run(["report", "1.json", "2.json"]) == 0
     assert app.run(["report", "1.json"]) == 1

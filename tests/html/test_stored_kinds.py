@@ -10,48 +10,54 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcptest.cli import app
-from mcptest.explore.lint.finding import Finding, LintReport, Severity, Suggestion
-from mcptest.model.audit import AuditItem, AuditReport, Claim, Health
-from mcptest.model.errors import ExitCode, UsageError
-from mcptest.model.fleet import FleetReport, FleetServer, ServerOutcome
-from mcptest.model.fuzz import FuzzedTool, FuzzFailure, FuzzReport, Verdict
-from mcptest.model.property import Counterexample, Line, PropertyReport, PropertyResult, Way
-from mcptest.model.verdict import Severity as Keyword
-from mcptest.report.audit_json import audit_as_json
-from mcptest.report.doctor_json import doctor_as_json
-from mcptest.report.fleet_json import fleet_as_json
-from mcptest.report.fuzz_json import fuzz_as_json
-from mcptest.report.html.making import page_of
-from mcptest.report.lint_json import lint_as_json
-from mcptest.report.property_json import property_as_json
-from mcptest.report.stored import code_of, read_stored
-from mcptest.report.stored_explored import explored_as_run
-from tests.unit.sample_compliance import SAMPLE
-from tests.unit.test_doctor_reports import REPORT as DOCTOR
+from mcptest.commands import app
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.verdict import Severity as Keyword
+from mcptest.report.audit import (
+    AuditedPrompt,
+    AuditedResource,
+    AuditedTemplate,
+    AuditedTool,
+    AuditReport,
+    Claim,
+    Health,
+)
+from mcptest.report.codec import as_json
+from mcptest.report.fleet import FleetReport, FleetServer, ServerOutcome
+from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, FuzzVerdict, SkippedTool
+from mcptest.report.html.building import page_of
+from mcptest.report.lint import LintReport
+from mcptest.report.property import Counterexample, Line, PropertyReport, PropertyResult, Way
+from mcptest.report.stored import read_stored
+from mcptest.rules.lint.finding import LintFinding, LintSeverity, LintSuggestion
+from tests.report.test_doctor_reports import REPORT as DOCTOR
+from tests.support.sample_compliance import SAMPLE
 
+OLD = Path(__file__).with_name("reports_of_0_1")
 WHO = {"server": "npx x", "server_name": "x", "tool": "mcptest 0", "revision": "2025-11-25"}
 AUDIT = AuditReport(
     **WHO,
-    items=(
-        AuditItem(kind="tool", name="good", health=Health.HEALTHY, duration_ms=3, input={"a": 1}),
-        AuditItem(
-            kind="tool",
+    tools=(
+        AuditedTool(name="good", health=Health.HEALTHY, worked=True, duration_ms=3, input={"a": 1}),
+        AuditedTool(
             name="liar",
             health=Health.HEALTHY,
+            worked=True,
             claims=(Claim("readOnlyHint", False, "it wrote a file"), Claim("x", None)),
-            structured="result: 1 is no object",
+            findings=("readOnlyHint is not true: it wrote a file", "result: 1 is no object"),
             sent='{"id":1}',
             received='{"id":1,"result":{}}',
             repeat="mcptest audit --tool liar",
         ),
-        AuditItem(kind="prompt", name="p", health=Health.CRASHED, detail="gone", stderr=("boom",)),
-        AuditItem(kind="resource", name="u:r", health=Health.REFUSED, detail="no"),
-        AuditItem(kind="template", name="u:{t}", health=Health.SKIPPED, detail="no value"),
+        AuditedTool(name="bomb", health=Health.HEALTHY, findings=("it can't be checked",)),
     ),
+    prompts=(AuditedPrompt(name="p", health=Health.CRASHED, detail="gone", stderr=("boom",)),),
+    resources=(AuditedResource(name="u:r", health=Health.REFUSED, detail="no"),),
+    templates=(AuditedTemplate(name="u:{t}", health=Health.SKIPPED, detail="no value"),),
     problems={"resources/list": "no answer"},
     notes=("a note",),
 )
+WELL_AUDITED = AuditReport(**WHO, tools=AUDIT.tools[:1])
 FUZZ = FuzzReport(
     **WHO,
     seed=7,
@@ -64,8 +70,7 @@ FUZZ = FuzzReport(
             passed=48,
             failures=(
                 FuzzFailure(
-                    tool="bad",
-                    verdict=Verdict.CRASH,
+                    verdict=FuzzVerdict.CRASH,
                     label="a long string",
                     detail="it died",
                     arguments={"a": "xxxx"},
@@ -77,17 +82,19 @@ FUZZ = FuzzReport(
                 ),
             ),
         ),
-        FuzzedTool(name="writer", skipped="it may write"),
     ),
+    skipped=(SkippedTool(name="writer", reason="it may write"),),
 )
 LINT = LintReport(
     server="x",
-    counts={"tools": 2, "prompts": 0, "resources": 0, "templates": 0},
+    tools=2,
     findings=(
-        Finding("tool", "a", "E101", Severity.ERROR, "no description", "it has none", fix="write"),
-        Finding(
-            *("tool", "b", "W103", Severity.WARNING, "vague", "it is vague", "/description"),
-            suggestion=Suggestion("/description", "Adds two numbers."),
+        LintFinding(
+            "tool", "a", "E101", LintSeverity.ERROR, "no description", "it has none", fix="write"
+        ),
+        LintFinding(
+            *("tool", "b", "W103", LintSeverity.WARNING, "vague", "it is vague", "/description"),
+            suggestion=LintSuggestion("/description", "Adds two numbers."),
         ),
     ),
     tool="mcptest 0",
@@ -121,11 +128,11 @@ PROPERTY = PropertyReport(
     ),
 )
 KINDS: list[tuple[Any, Callable[[Any], bytes], list[str]]] = [
-    (AUDIT, audit_as_json, ["it wrote a file", "1 is no object", "boom", "no answer", "liar"]),
-    (FUZZ, fuzz_as_json, ["it died", "Smallest input that fails so", "it may write", "seed 7"]),
-    (LINT, lint_as_json, ["it has none", "Adds two numbers.", "E101"]),
-    (PROPERTY, property_as_json, ["MSG-006", "id 9 was never asked", "--replay x", "seed 3"]),
-    (DOCTOR, doctor_as_json, [DOCTOR.items[0].title, DOCTOR.items[0].detail]),
+    (AUDIT, as_json, ["it wrote a file", "1 is no object", "boom", "no answer", "liar"]),
+    (FUZZ, as_json, ["it died", "Smallest input that fails so", "it may write", "seed 7"]),
+    (LINT, as_json, ["it has none", "Adds two numbers.", "E101"]),
+    (PROPERTY, as_json, ["MSG-006", "id 9 was never asked", "--replay x", "seed 3"]),
+    (DOCTOR, as_json, [DOCTOR.items[0].title, DOCTOR.items[0].detail]),
 ]
 
 
@@ -142,8 +149,8 @@ def test_what_was_stored_is_read_back_and_shown(
 ) -> None:
     stored = read_stored(written(report), "x.json")
     assert written(stored.report) == written(report), "nothing got lost on the way"
-    assert stored.exit_code is code_of(report)
-    assert explored_as_run(stored.report) == explored_as_run(report)  # type: ignore[arg-type]  # they are such
+    assert stored.exit_code is report.code
+    assert stored.report.as_run() == report.as_run()
     shown = data_of(page_of(stored.report))
     for part in parts:
         assert json.dumps(part, ensure_ascii=False)[1:-1] in shown
@@ -153,11 +160,11 @@ def test_what_was_stored_is_read_back_and_shown(
     ("report", "code"),
     [
         (AUDIT, ExitCode.FAILED),
-        (replace(AUDIT, items=AUDIT.items[:1], problems={}), ExitCode.OK),
-        (replace(AUDIT, items=AUDIT.items[-1:], problems={}), ExitCode.NOTHING_MATCHED),
+        (WELL_AUDITED, ExitCode.OK),
+        (AuditReport(**WHO, templates=AUDIT.templates), ExitCode.NOTHING_MATCHED),
         (replace(AUDIT, interrupted=True), ExitCode.INTERRUPTED),
         (replace(FUZZ, tools=FUZZ.tools[:1]), ExitCode.OK),
-        (replace(FUZZ, tools=FUZZ.tools[2:]), ExitCode.NOTHING_MATCHED),
+        (replace(FUZZ, tools=()), ExitCode.NOTHING_MATCHED),
         (LINT, ExitCode.FAILED),
         (replace(LINT, findings=LINT.findings[1:]), ExitCode.OK),
         (replace(LINT, findings=LINT.findings[1:], strict=True), ExitCode.FAILED),
@@ -165,16 +172,49 @@ def test_what_was_stored_is_read_back_and_shown(
         (replace(PROPERTY, strict=False), ExitCode.OK),
         (replace(PROPERTY, properties=PROPERTY.properties[2:]), ExitCode.NOTHING_MATCHED),
         (replace(DOCTOR, items=()), ExitCode.OK),
+        (replace(DOCTOR, items=(), unanswered=("ping",)), ExitCode.FAILED),
     ],
 )
 def test_the_exit_code_follows_from_what_was_found(report: Any, code: ExitCode) -> None:
-    assert code_of(report) is code
+    assert report.code is code
+
+
+@pytest.mark.parametrize(("report", "written", "_parts"), KINDS)
+def test_the_format_may_be_named_as_0_1_named_it(
+    report: Any, written: Callable[[Any], bytes], _parts: list[str]
+) -> None:
+    data = written(report)
+    assert data.count(b'"format": "mcptest.') == 1
+    older = data.replace(b'"format": "mcptest.', b'"schema": "mcptest.')
+    assert read_stored(older, "x.json").report == report
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("audit", (1, 1, 0)),
+        ("fuzz", (1, 1, 0)),
+        ("lint", (2, 2, 0)),
+        ("property", (0, 2, 0)),
+        ("doctor", (3, 6, 11)),
+    ],
+)
+def test_what_0_1_stored_is_still_read(name: str, counts: tuple[int, int, int]) -> None:
+    stored = read_stored((OLD / f"{name}.json").read_bytes(), name)
+    run = stored.report.as_run()
+    assert (run.passed, run.failed, run.skipped) == counts
+    assert stored.exit_code is ExitCode.FAILED
+
+
+def test_a_list_that_a_property_run_could_not_read_still_fails_it_when_it_is_read_back() -> None:
+    unread = PropertyReport(**WHO, properties=PROPERTY.properties[:1], problems=("tools/list",))
+    assert read_stored(as_json(unread), "x.json").exit_code is ExitCode.FAILED
 
 
 @pytest.mark.parametrize("name", ["audit", "fuzz", "lint", "property", "doctor"])
 def test_a_file_of_the_wrong_shape_is_named_with_its_place(name: str) -> None:
     broken = {"audit": "results", "fuzz": "tools", "lint": "findings", "property": "properties"}
-    data = {"schema": f"mcptest.{name}/1", broken.get(name, "items"): [{"tool": 1}]}
+    data = {"format": f"mcptest.{name}/1", broken.get(name, "items"): [{"tool": 1}]}
     with pytest.raises(UsageError, match=r"x\.json"):
         read_stored(json.dumps(data).encode(), "x.json")
 
@@ -199,13 +239,12 @@ def test_reports_of_all_kinds_are_one_page_with_one_verdict(
 
 def test_a_fleet_is_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    good = replace(AUDIT, items=AUDIT.items[:1], problems={})
     servers = (
-        FleetServer("one", ServerOutcome.FAILED, compliance=SAMPLE, audit=good),
+        FleetServer("one", ServerOutcome.FAILED, compliance=SAMPLE, audit=WELL_AUDITED),
         FleetServer("two", ServerOutcome.UNREACHABLE, reason="it would not start"),
     )
-    fleet = FleetReport("mcp.json", servers, exit_code=1)
-    Path("fleet.json").write_bytes(fleet_as_json(fleet))
+    fleet = FleetReport(config="mcp.json", servers=servers, exit_code=1)
+    Path("fleet.json").write_bytes(as_json(fleet))
     assert app.run(["report", "fleet.json", "--html", "fleet.html"]) == 1
     shown = data_of(Path("fleet.html").read_bytes())
     for part in ("TOOLS-004", "it would not start", "good"):
@@ -220,8 +259,8 @@ def test_servers_that_were_held_against_the_same_rules_are_told_apart(
         FleetServer(name, ServerOutcome.FAILED, compliance=replace(SAMPLE, server=name))
         for name in ("one", "two")
     )
-    fleet = FleetReport("mcp.json", servers, exit_code=1)
-    Path("fleet.json").write_bytes(fleet_as_json(fleet))
+    fleet = FleetReport(config="mcp.json", servers=servers, exit_code=1)
+    Path("fleet.json").write_bytes(as_json(fleet))
     assert app.run(["report", "fleet.json"]) == 1
     said = capsys.readouterr().out
     assert "compliance TOOLS-004 [one]" in said

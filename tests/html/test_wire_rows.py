@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcptest.model.capture import AnyRecord, Frame, HttpResponse, Opened, Stderr
-from mcptest.model.errors import ExitCode
+from mcptest.core.capture import AnyRecord, Frame, HttpResponse, Opened, Stderr
+from mcptest.core.errors import ExitCode
+from mcptest.report.html.building import pictured
 from mcptest.report.html.embedded import Chunks
-from mcptest.report.html.making import pictured
 from mcptest.report.html.wire_rows import CLIENT_WORKS, SERVER_WORKS, WireSession
-from mcptest.report.verdicts_json import Report
-from mcptest.wire.capture_codec import encode_record
+from mcptest.report.verdicts import SessionsReport
+from mcptest.wire.capture_forms import encode_record
 
 
 def frame(sender: str, text: str, t: float = 0.0) -> Frame:
@@ -100,7 +100,7 @@ def test_a_finding_of_the_public_form_is_on_the_side_that_sent_it(tmp_path: Path
     judged = pictures.judged()
     assert judged is not None
     assert judged.exit_code is ExitCode.FAILED
-    assert isinstance(judged.report, Report)
+    assert isinstance(judged.report, SessionsReport)
     content = pictures.page([judged], judged.exit_code)
     sessions = content.partition(b'id="sessions">')[2].partition(b"</script>")[0]
     pins = json.loads(sessions)[0]["pins"]

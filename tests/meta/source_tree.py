@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "mcptest"
-PROGRAMS = PACKAGE / "clients" / "drivers"
+PROGRAMS = PACKAGE / "probe" / "conformance" / "client" / "drivers"
 """Data: programs that are printed for people, with imports of their own."""
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.source_tree import PACKAGE, ROOT, functions_of, modules
+from tests.meta.source_tree import PACKAGE, ROOT, functions_of, imports_of, modules
 
 LONGEST_MODULE = 800
 LONGEST_FUNCTION = 60
@@ -144,6 +144,19 @@ def test_no_merge_leaves_its_marks_in_tracked_files() -> None:
     assert [path for path in tracked() if marks.search(path.read_text(errors="replace"))] == []
 
 
+def test_clients_are_made_in_one_place() -> None:
+    """There were five once, each with its own way to come back after a crash."""
+    name = "mcptest.session.client.Client"
+    made = [
+        module.name
+        for module in modules()
+        if any(imported == name for _, imported in imports_of(module))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Client"
+    ]
+    assert made == ["mcptest.session.live"]
+
+
 # -- the package ---------------------------------------------------------------------------
 
 
@@ -159,8 +172,6 @@ def test_the_types_are_for_everyone() -> None:
 def test_what_is_imported_is_declared() -> None:
     """A dependency that another one happens to bring would be missing one day."""
     import sys
-
-    from tests.meta.source_tree import imports_of
 
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     listed = [*config["project"]["dependencies"]]

@@ -1,4 +1,4 @@
-"""Arrows between packages point down only, and each package keeps out of what is not its job."""
+"""Arrows between rooms point down only, and each room keeps out of what is not its job."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import pytest
 
 from tests.meta.source_tree import Module, imports_of, modules
 
-FLOORS = [
-    {"model"},
-    {"wire", "schema"},
-    {"transport"},
-    {"peer"},
-    {"suite", "explore"},
-    {"rules"},
-    {"clients"},
-    {"run", "report", "explain"},
-    {"testing", "agents"},
-    {"cli"},
-    {"pytest_plugin"},
-]
-FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
+FLOORS = (
+    "core",
+    "wire",
+    "schema",
+    "transport",
+    "suite",
+    "session",
+    "servers",
+    "rules",
+    "report",
+    "probe",
+    "testing",
+    "commands",
+    "pytest_plugin",
+)
+"""From the ground up: a room imports only from those before it (docs/decisions/0028-rooms.md)."""
+FLOOR_OF = {room: floor for floor, room in enumerate(FLOORS)}
 
 NETWORK = {
     "asyncio",
@@ -36,26 +39,28 @@ NETWORK = {
 PROCESSES = {"subprocess", "multiprocessing", "signal", "threading", "concurrent"}
 FILES = {"os", "shutil", "tempfile", "mmap", "glob"}
 FORBIDDEN = {
-    "model": NETWORK | PROCESSES | FILES | {"pydantic", "h11", "jsonschema_rs", "sys", "random"},
+    "core": NETWORK | PROCESSES | FILES | {"pydantic", "h11", "jsonschema_rs", "sys", "random"},
     "wire": NETWORK | PROCESSES | FILES | {"pydantic", "time", "sys", "random"},
     "schema": NETWORK | PROCESSES | FILES | {"pydantic", "time"},
     "rules": NETWORK | PROCESSES | FILES | {"pydantic", "time", "random"},
-    "explore": NETWORK | PROCESSES | FILES | {"pydantic", "time"},
     "suite": NETWORK | (PROCESSES - {"threading"}),
-    "peer": NETWORK | (PROCESSES - {"threading"}) | FILES | {"pydantic", "sys", "random"},
     "report": NETWORK | (PROCESSES - {"threading"}),
 }
-"""What a package must not import. The demo server, a program of its own, is judged apart."""
+"""What a room must not import."""
 
-DEMO = "mcptest.peer.demo"
-SCRIPTED = "mcptest.peer.scripted"
-AGENTS = "mcptest.agents"
+DEMO = "mcptest.servers.demo"
+DEMO_STANDS_ON = {
+    "mcptest.servers.http_connection",
+    "mcptest.transport.listener",
+    "mcptest.transport.loop",
+}
+DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.wire.fault", "mcptest.wire.http1"}
 STRATEGIES = "mcptest.strategies"
-DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.model.revision"}
+COMMANDS = "mcptest.commands"
 
 
 def is_demo(module: Module) -> bool:
-    return module.name == DEMO or module.name.startswith(DEMO + ".")
+    return within(module.name, {DEMO} | DEMO_STANDS_ON)
 
 
 def within(name: str, packages: set[str]) -> bool:
@@ -64,24 +69,41 @@ def within(name: str, packages: set[str]) -> bool:
 
 def test_every_package_has_its_floor() -> None:
     packages = {module.layer for module in modules() if module.layer}
-    data_only = {"compliance"}
-    assert packages - data_only <= set(FLOOR_OF)
+    assert packages == set(FLOORS)
 
 
-@pytest.mark.parametrize("package", sorted(FLOOR_OF))
-def test_arrows_point_down_only(package: str) -> None:
+@pytest.mark.parametrize("room", FLOORS)
+def test_arrows_point_down_only(room: str) -> None:
     wrong = []
     for module in modules():
-        if module.layer != package:
+        if module.layer != room:
             continue
         for line, name in imports_of(module):
             parts = name.split(".")
             if parts[0] != "mcptest" or len(parts) < 2 or parts[1] not in FLOOR_OF:
                 continue
-            target = parts[1]
-            if target != package and FLOOR_OF[target] >= FLOOR_OF[package]:
+            if parts[1] != room and FLOOR_OF[parts[1]] >= FLOOR_OF[room]:
                 wrong.append(f"{module.place}:{line} imports {name}")
     assert wrong == []
+
+
+def test_commands_do_not_import_each_other() -> None:
+    folders = {
+        module.name.split(".")[2]
+        for module in modules()
+        if module.layer == "commands" and module.path.parent.name != "commands"
+    }
+    found = set()
+    for module in modules():
+        parts = module.name.split(".")
+        own = parts[2] if within(module.name, {COMMANDS}) and len(parts) > 2 else ""
+        if own not in folders:
+            continue
+        for _, name in imports_of(module):
+            other = name.split(".")[2] if within(name, {COMMANDS}) and name.count(".") > 1 else ""
+            if other in folders - {own}:
+                found.add((module.name, other))
+    assert found == set()
 
 
 def test_the_root_imports_nothing_but_the_command_line() -> None:
@@ -94,30 +116,31 @@ def test_the_root_imports_nothing_but_the_command_line() -> None:
     }
     assert names == {
         "mcptest.__version__",
-        "mcptest.cli.app.run",
-        "mcptest.cli.beginning.leave_on_signals",
-        "mcptest.cli.beginning.run_suites",
+        "mcptest.commands.app.run",
+        "mcptest.commands.early_signals.leave_on_signals",
+        "mcptest.commands.completion.cli.answer",
     }
 
 
-def test_the_strategies_stand_on_explore_and_are_imported_by_nobody() -> None:
-    """They are a face for the tests of others: what they show lives in `explore`."""
+def test_the_strategies_stand_on_the_properties_and_are_imported_by_nobody() -> None:
+    """They are a face for the tests of others: what they show lives in `probe.properties`."""
     (module,) = (module for module in modules() if module.name == STRATEGIES)
     ours = [name for _, name in imports_of(module) if name.startswith("mcptest.")]
     assert ours
-    assert all(within(name, {"mcptest.explore.property", "mcptest.model"}) for name in ours)
+    below = {"mcptest.probe.properties", "mcptest.schema", "mcptest.core"}
+    assert all(within(name, below) for name in ours)
     users = {each.name for each in modules() for _, name in imports_of(each) if name == STRATEGIES}
     assert users == set()
 
 
-@pytest.mark.parametrize("package", sorted(FORBIDDEN))
-def test_a_package_keeps_out_of_what_is_not_its_job(package: str) -> None:
+@pytest.mark.parametrize("room", sorted(FORBIDDEN))
+def test_a_room_keeps_out_of_what_is_not_its_job(room: str) -> None:
     wrong = [
         f"{module.place}:{line} imports {name}"
         for module in modules()
-        if module.layer == package and not is_demo(module)
+        if module.layer == room
         for line, name in imports_of(module)
-        if within(name, FORBIDDEN[package])
+        if within(name, FORBIDDEN[room])
     ]
     assert wrong == []
 
@@ -128,30 +151,28 @@ def test_the_demo_needs_nothing_but_the_standard_library() -> None:
         for module in modules()
         if is_demo(module)
         for line, name in imports_of(module)
-        if not within(name, {DEMO} | DEMO_MAY_SHARE)
+        if not within(name, {DEMO} | DEMO_STANDS_ON | DEMO_MAY_SHARE)
         and name.split(".")[0] not in sys.stdlib_module_names
     ]
     assert wrong == []
 
 
-def test_the_demo_is_imported_by_the_command_line_only_as_a_program() -> None:
-    """Nobody reaches into it: whoever tests against it starts it and talks to it. The scripted
-    server, which is another program, stands on the same loop and the same HTTP, and the server for
-    agents and mocks on all of the machinery, with content of their own."""
+def test_nobody_reaches_into_the_demo_but_other_servers() -> None:
+    """Whoever tests against it starts it and talks to it. Mocks, replays and the server for agents
+    stand on its machinery, with content of their own."""
     users = {
         module.name
         for module in modules()
-        if not is_demo(module) and not within(module.name, {SCRIPTED, AGENTS})
+        if not within(module.name, {"mcptest.servers", "mcptest.commands.mcp"})
         for _, name in imports_of(module)
         if within(name, {DEMO})
     }
-    served = {"mcptest.run.mocking", "mcptest.run.replaying"}
-    assert users <= {"mcptest.cli.serve", "mcptest.cli.mcp"} | served
+    assert users <= {"mcptest.commands.serve.cli"}
 
 
 def test_the_walk_sees_imports_wherever_they_stand() -> None:
     """A walk that saw nothing would pass everything."""
     seen = {(module.name, name) for module in modules() for _, name in imports_of(module)}
-    assert ("mcptest.__main__", "mcptest.cli.app.run") in seen
+    assert ("mcptest.__main__", "mcptest.commands.app.run") in seen
     assert ("mcptest.transport.target", "mcptest.transport.stdio.Stdio") in seen
-    assert ("mcptest.peer.client", "mcptest.peer.connection.Connection") in seen
+    assert ("mcptest.session.client", "mcptest.session.connection.Connection") in seen

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.model.verdict import Outcome
+from mcptest.core.verdict import Outcome
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.composition import COMPOSITION_RULES
-from mcptest.rules.declare import RULES
+from mcptest.rules.declaration import RULES
 from mcptest.rules.judge import judge
 from tests.rules.captures import discover, full, handshake, public
 from tests.rules.pairs import PAIRS

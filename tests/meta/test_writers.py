@@ -1,7 +1,7 @@
 """Only a few modules write, and each of them masks what it writes, or has a reason not to.
 
 Whatever else wants to write a file calls one of them. Text for people goes to `sys.stdout` and
-`sys.stderr`, which `cli/streams.py` replaces.
+`sys.stderr`, which `commands/output.py` replaces.
 """
 
 from __future__ import annotations
@@ -12,43 +12,38 @@ from collections.abc import Iterator
 from tests.meta.source_tree import Module, modules
 
 MASKING = {
-    "mcptest.agents.rooted": "writes what an agent asks for",
+    "mcptest.commands.mcp.roots": "writes what an agent asks for",
     "mcptest.report.write": "appends to the summary of a CI step",
-    "mcptest.run.exploring.placing": "starter suites",
-    "mcptest.run.last_run": "appends which tests failed",
-    "mcptest.run.snapshotting_folder": "golden answers",
+    "mcptest.probe.starter_suites": "starter suites",
+    "mcptest.probe.suites.suite_run": "appends which tests failed",
+    "mcptest.probe.snapshot_folder": "golden answers",
     "mcptest.transport.files": "every report, baseline, scorecard and example",
     "mcptest.transport.recorder": "captures",
 }
 """They call `redaction`, directly or through the masker that they were given."""
 UNMASKED = {
     "mcptest.__main__": "the version, before anything is imported",
-    "mcptest.agents.workplace": "the configuration of a command of ours, gone when that ends",
-    "mcptest.cli.completion_memory": "the names of our own options",
-    "mcptest.cli.app": "opens /dev/null",
-    "mcptest.cli.conformance_pages": "our own documentation",
-    "mcptest.cli.live": "erases a line",
-    "mcptest.cli.output": "our standard streams, below the ones that mask",
-    "mcptest.peer.demo.files": "the files of the demo, which its client writes",
-    "mcptest.peer.demo.http_server": "a port",
-    "mcptest.peer.demo.stdio": "speaks the protocol",
-    "mcptest.report.compliance_pages": "our own documentation",
-    "mcptest.report.corpus_pages": "our own documentation",
-    "mcptest.report.lint_pages": "our own documentation",
-    "mcptest.report.rule_pages": "our own documentation",
-    "mcptest.run.conformance.results": "copies a capture, which is masked",
-    "mcptest.run.conformance.scenario_serving": "an empty file that takes a name",
-    "mcptest.run.fleet.child": "speaks to a process of ours",
-    "mcptest.run.fleet.pool": "wakes itself up",
-    "mcptest.run.fleet.worker": "speaks to the process that started it, which masks it",
-    "mcptest.run.remembering": "a command, unless a secret is in it",
-    "mcptest.run.tree_copy": "a copy of the user's own folder, gone after the run",
-    "mcptest.run.watching": "wakes itself up",
-    "mcptest.transport.bare_signals": "says that we were interrupted",
+    "mcptest.commands.mcp.command_process": "the configuration of a command, gone when that ends",
+    "mcptest.commands.early_signals": "says that we were interrupted",
+    "mcptest.commands.app": "opens /dev/null",
+    "mcptest.commands.conformance.scenario_docs": "our own documentation",
+    "mcptest.commands.live_display": "erases a line",
+    "mcptest.commands.output": "our standard streams, below the ones that mask",
+    "mcptest.servers.demo.world": "the files of the demo, which its client writes",
+    "mcptest.servers.demo.http_server": "a port",
+    "mcptest.servers.demo.stdio_server": "speaks the protocol",
+    "mcptest.report.pages.compliance_docs": "our own documentation",
+    "mcptest.report.pages.writing": "our own documentation",
+    "mcptest.report.pages.lint_docs": "our own documentation",
+    "mcptest.commands.conformance.scenario_run": "copies a capture, which is masked",
+    "mcptest.probe.conformance.client.scenario_server": "an empty file that takes a name",
+    "mcptest.commands.fleet.worker_pool": "speaks to a process of ours, and wakes itself up",
+    "mcptest.commands.fleet.worker": "speaks to the process that started it, which masks it",
+    "mcptest.probe.suites.server_start": "a copy of the user's own folder, gone after the run",
+    "mcptest.commands.watch.watch_loop": "wakes itself up",
     "mcptest.transport.lifeline": "tells a process of ours which servers are running",
-    "mcptest.transport.proxy": "opens /dev/null",
-    "mcptest.transport.proxy_http": "wakes itself up",
-    "mcptest.transport.proxy_pipes": "passes bytes on as they are",
+    "mcptest.transport.proxy.http_proxy": "wakes itself up",
+    "mcptest.transport.proxy.pipes": "passes bytes on as they are, and opens /dev/null",
     "mcptest.transport.stdio": "speaks the protocol",
 }
 _WRITING_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND"}
@@ -83,7 +78,9 @@ def _text(node: ast.expr) -> bool:
 
 def test_nothing_writes_a_file_or_prints_but_what_is_named_here() -> None:
     found = {module.name for module in modules() if any(writes(module))}
-    ours = {name for name in found if not name.startswith("mcptest.clients.drivers")}
+    ours = {
+        name for name in found if not name.startswith("mcptest.probe.conformance.client.drivers")
+    }
     assert sorted(ours - {*MASKING, *UNMASKED}) == []
     assert sorted({*MASKING, *UNMASKED} - ours) == [], "named, and writes nothing any more"
 

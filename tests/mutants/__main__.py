@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from mcptest.peer.demo.__main__ import run
-from mcptest.peer.demo.options import BadOption, parse_options
+from mcptest.servers.demo.__main__ import run
+from mcptest.servers.demo.start_options import BadOption, parse_options
 from tests.mutants.mutant import OFFERED, every_mutant
 from tests.mutants.seams import remember_requests
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.message import ABSENT
-from mcptest.rules.corpus.placeholders import placeholders_in
-from mcptest.rules.corpus.rows import CorpusRule, Row
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance import results
-from mcptest.run.compliance.planning import Question
-from mcptest.suite.exchange_targets import Exchange
+from mcptest.core.message import ABSENT
+from mcptest.probe.compliance import rule_results
+from mcptest.probe.compliance.questions import Question
+from mcptest.rules.corpus.probes import placeholders_in
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import CorpusRule, Row
+from mcptest.suite.targets import SeenExchange
 from tests.mutants.judged import ROOT, Case, look_at, mutant_cases
 
 KEPT = ROOT / "tests" / "rules" / "exchanges.json"
@@ -60,27 +60,31 @@ def look_twice(case: Case) -> Sighting:
 
 def _exchange_of(case: Case, row: Row) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """What came of the rule's question, and the values that its expectations need."""
-    seen: list[Exchange] = []
+    seen: list[SeenExchange] = []
     known: dict[str, Any] = {}
-    usual = results.Results.exchanged
+    usual = rule_results.Results.exchanged
 
     def watched(
-        self: results.Results, rule: CorpusRule, question: Question, exchange: Exchange, proof: Any
+        self: rule_results.Results,
+        rule: CorpusRule,
+        question: Question,
+        exchange: SeenExchange,
+        proof: Any,
     ) -> Any:
         seen.append(exchange)
         named = placeholders_in([dict(one.matcher) for one in row.expect])
         known.update({name: self._site.known[name] for name in named if name in self._site.known})
         return usual(self, rule, question, exchange, proof)
 
-    results.Results.exchanged = watched  # type: ignore[method-assign]  # for as long as it is asked
+    rule_results.Results.exchanged = watched  # type: ignore[method-assign]  # for as long as it is asked
     try:
         look_at(case, (row.rule_id,))
     finally:
-        results.Results.exchanged = usual  # type: ignore[method-assign]
+        rule_results.Results.exchanged = usual  # type: ignore[method-assign]
     return (_plain(seen[-1]) if seen else None), known
 
 
-def _plain(exchange: Exchange) -> dict[str, Any]:
+def _plain(exchange: SeenExchange) -> dict[str, Any]:
     """As JSON; what is absent is left out."""
     parts: dict[str, Any] = {
         "result": exchange.result,
@@ -100,9 +104,9 @@ def _plain(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def exchange_from(kept: Mapping[str, Any]) -> Exchange:
+def exchange_from(kept: Mapping[str, Any]) -> SeenExchange:
     """The other way round."""
-    return Exchange(
+    return SeenExchange(
         result=kept.get("result", ABSENT),
         error=kept.get("error", ABSENT),
         http=kept.get("http"),
@@ -115,13 +119,18 @@ def exchange_from(kept: Mapping[str, Any]) -> Exchange:
 
 
 def main(words: Sequence[str]) -> int:
+    """All pairs; with ids of rules these, with `--new` those that are not kept yet."""
     cases = [case for case in mutant_cases() if row_of(case) is not None]
-    wanted = [case for case in cases if not words or case.rule in words]
+    kept = {one["rule"]: one for one in json.loads(KEPT.read_text(encoding="utf-8"))}
+    if "--new" in words:
+        wanted = [case for case in cases if case.rule not in kept]
+    else:
+        wanted = [case for case in cases if not words or case.rule in words]
     with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
         sightings = list(pool.map(look_twice, wanted))
-    lines = [json.dumps(msgspec.to_builtins(one), ensure_ascii=False) for one in sightings]
-    if not words:
-        KEPT.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    kept |= {one.rule: msgspec.to_builtins(one) for one in sightings}
+    lines = [json.dumps(kept[one.rule], ensure_ascii=False) for one in cases if one.rule in kept]
+    KEPT.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     lacking = [one.rule for one in sightings if one.violating is None or one.conforming is None]
     print(f"{len(sightings)} rules, {len(lacking)} without one of the two: {', '.join(lacking)}")
     return 0

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.model.compliance import Judgement
-from mcptest.model.errors import PeerError
-from mcptest.model.revision import TIMELINE, Revision
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.rows import CorpusRule
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance.judging import judge_server
-from mcptest.run.compliance.order import Order
+from mcptest.core.errors import PeerError
+from mcptest.core.judgement import Judgement
+from mcptest.core.revision import TIMELINE, Revision
+from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.judging import judge_server
+from mcptest.probe.compliance.site import Order
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import CorpusRule
 from mcptest.transport.target import Target, Way
 from tests.mutants.mutant import OFFERED, TOKEN, Mutant, every_mutant
 
@@ -148,7 +148,7 @@ def _seen(case: Case, judgement: Judgement) -> Seen:
 def command_of(case: Case) -> tuple[str, ...]:
     if case.rule:
         return (sys.executable, "-m", "tests.mutants", case.rule)
-    return (sys.executable, "-m", "mcptest.peer.demo", *OFFERED, *case.options)
+    return (sys.executable, "-m", "mcptest.servers.demo", *OFFERED, *case.options)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 It judges every mutant and the healthy demo, prints what came of it and writes the page
 `docs/compliance/precision.md`. With `--check` it only says whether the page is fresh. Patterns of
-rule ids, as in `"HTTP-*"`, judge just those, and write nothing.
+rule ids, as in `"HTTP-*"`, judge just those mutants, each beside the healthy demo in the same
+place, and write just their rows; `--new` does so for the mutants that the page does not tell of.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+from msgspec.structs import replace
+
 from tests.mutants.judged import ROOT, Case, Seen, healthy_cases, look_at, mutant_cases
 from tests.mutants.mutant import every_mutant
-from tests.mutants.precision_page import Precision, page_of
+from tests.mutants.precision_page import Precision, page_of, row_begin, with_rows
 
 PAGE = ROOT / "docs" / "compliance" / "precision.md"
 AT_ONCE = 2
@@ -23,18 +26,31 @@ AT_ONCE = 2
 
 def main(words: Sequence[str]) -> int:
     patterns = [word for word in words if not word.startswith("--")]
-    mutants = [case for case in mutant_cases() if _wanted(case.rule, patterns)]
-    healthy = [] if patterns else healthy_cases()
-    found = look_at_all(mutants, healthy, _tell)
+    if patterns or "--new" in words:
+        return _judge_some(patterns)
+    found = look_at_all(mutant_cases(), healthy_cases(), _tell)
     print(found.summary)
-    if patterns:
-        return 0 if found.is_perfect else 1
     page = page_of(found)
     if "--check" in words:
         fresh = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page
         print(f"{PAGE.relative_to(ROOT)} is {'fresh' if fresh else 'out of date'}")
         return 0 if fresh else 1
     PAGE.write_text(page, encoding="utf-8")
+    return 0 if found.is_perfect else 1
+
+
+def _judge_some(patterns: Sequence[str]) -> int:
+    """Those that fit a pattern, or else those that the page does not tell of as they are now."""
+    page = PAGE.read_text(encoding="utf-8")
+    cases = mutant_cases()
+    if patterns:
+        wanted = [one for one in cases if any(fnmatch.fnmatch(one.rule, each) for each in patterns)]
+    else:
+        wanted = [one for one in cases if row_begin(one) not in page]
+    healthy = [replace(one, rule="") for one in wanted]
+    found = look_at_all(wanted, healthy, _tell)
+    print(found.summary)
+    PAGE.write_text(with_rows(page, found.mutants, cases), encoding="utf-8")
     return 0 if found.is_perfect else 1
 
 
@@ -53,10 +69,6 @@ def _told(seen: Iterable[Seen], tell: Callable[[Seen], None]) -> list[Seen]:
         tell(one)
         kept.append(one)
     return kept
-
-
-def _wanted(rule: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(fnmatch.fnmatch(rule, one) for one in patterns)
 
 
 def _tell(seen: Seen) -> None:

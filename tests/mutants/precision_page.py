@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from mcptest.model.revision import TIMELINE, Revision
+from mcptest.core.revision import TIMELINE, Revision
 from tests.mutants.judged import Case, Seen
 from tests.mutants.mutant import IMPOSSIBLE, TOKEN, Mutant, every_mutant
 from tests.published.readings import published_section
@@ -112,20 +113,39 @@ def _never_observed(found: Precision) -> set[str]:
     return {rule for rule, is_silent in silent.items() if is_silent}
 
 
+_HEADING = "| rule | what is wrong | seen in | caught | also failed |\n|---|---|---|---|---|"
+
+
 def _mutants(found: Precision) -> Iterator[str]:
-    table = every_mutant()
     yield "## The mutants"
     yield ""
-    yield "| rule | what is wrong | seen in | caught | also failed |"
-    yield "|---|---|---|---|---|"
-    for one in sorted(found.mutants, key=lambda seen: seen.case.rule):
-        case = one.case
-        mutant = table[case.rule]
-        caught = "yes" if one.is_caught else f"no: {one.outcome or one.trouble}"
-        caught += f", told by {one.told_by}" if one.is_caught and one.told_by else ""
-        others = _others(one, mutant)
-        yield f"| {case.rule} | {mutant.about} | {case.revision} {case.way} | {caught} | {others} |"
+    yield _HEADING
+    yield from (_row(one) for one in sorted(found.mutants, key=lambda seen: seen.case.rule))
     yield ""
+
+
+def row_begin(case: Case) -> str:
+    """How the row of a mutant begins, as far as it is known without judging it."""
+    about = every_mutant()[case.rule].about
+    return f"| {case.rule} | {about} | {case.revision} {case.way} |"
+
+
+def _row(one: Seen) -> str:
+    caught = "yes" if one.is_caught else f"no: {one.outcome or one.trouble}"
+    caught += f", told by {one.told_by}" if one.is_caught and one.told_by else ""
+    return f"{row_begin(one.case)} {caught} | {_others(one, every_mutant()[one.case.rule])} |"
+
+
+def with_rows(page: str, seen: Sequence[Seen], cases: Sequence[Case]) -> str:
+    """The page with these rows in it, and without those of mutants that are no more."""
+    before, heading, rest = page.partition(_HEADING + "\n")
+    table, gap, after = rest.partition("\n\n")
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in table.splitlines()}
+    rows |= {one.case.rule: _row(one) for one in seen}
+    kept = [rows[name] for name in sorted({case.rule for case in cases} & rows.keys())]
+    caught = sum(" | yes" in row for row in kept)
+    counted = re.sub(r"\d+ of \d+ mutants", f"{caught} of {len(kept)} mutants", before)
+    return counted + heading + "\n".join(kept) + gap + after
 
 
 def _others(seen: Seen, mutant: Mutant) -> str:

@@ -1,7 +1,7 @@
 """Where a fault is put into the demo: its outgoing messages, its incoming ones, or one function.
 
-Everything the demo says passes `protocol._encode` and everything it hears passes
-`protocol._decode`, whatever the transport: two seams are enough for most faults.
+Everything the demo says passes `jsonrpc._encode` and everything it hears passes
+`jsonrpc._decode`, whatever the transport: two seams are enough for most faults.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 
-from mcptest.peer.demo import protocol
+from mcptest.servers.demo import jsonrpc
 
 TYPE_CHECKING = False  # a mutant starts as often as the demo does
 if TYPE_CHECKING:
@@ -56,24 +56,24 @@ def question_of(message: Obj) -> Obj:
 
 def hear(listen: Callable[[Any], Any]) -> None:
     """Let every incoming message through `listen`."""
-    decode = protocol._decode
+    decode = jsonrpc._decode
 
     def heard(text: str) -> Any:
         return listen(decode(text))
 
-    protocol._decode = heard  # type: ignore[assignment]  # the demo passes the text alone
+    jsonrpc._decode = heard  # type: ignore[assignment]  # the demo passes the text alone
 
 
 def speak(change: Callable[[Any], Any]) -> None:
     """Let every outgoing message through `change`, which may give Several or Raw."""
-    encode = protocol._encode
+    encode = jsonrpc._encode
 
     def written(message: Any) -> str:
         changed = change(message)
         parts = changed.messages if isinstance(changed, Several) else (changed,)
         return "\n".join(one if isinstance(one, Raw) else encode(one) for one in parts)
 
-    protocol._encode = written  # type: ignore[assignment]  # its argument has another name
+    jsonrpc._encode = written  # type: ignore[assignment]  # its argument has another name
 
 
 def remember_requests() -> None:
@@ -253,7 +253,7 @@ def trip_on_line(when: Callable[[bytes], bool]) -> Fault:
 
             return taken
 
-        patch("stdio:Connection._take_line", make)()
+        patch("demo.stdio_server:StdioConnection._take_line", make)()
 
     return install
 
@@ -264,11 +264,15 @@ def _refused(message: Obj, request: Obj) -> Obj:
 
 
 def patch(place: str, make: Callable[[Any], Any]) -> Fault:
-    """Replace `module:name` or `module:Class.name` of the demo by what `make(original)` gives."""
+    """Replace `module:name` or `module:Class.name` by `make(original)`.
+
+    Modules are those of our servers, and of `transport`, on which they stand.
+    """
 
     def install() -> None:
         module_name, _, path = place.partition(":")
-        owner: Any = importlib.import_module(f"mcptest.peer.demo.{module_name}")
+        room = "" if module_name.startswith("transport.") else "servers."
+        owner: Any = importlib.import_module(f"mcptest.{room}{module_name}")
         *classes, name = path.split(".")
         for one in classes:
             owner = getattr(owner, one)

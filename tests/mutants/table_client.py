@@ -35,7 +35,8 @@ def asks_undeclared(method: str) -> Fault:
         return lambda ask, declared: None if ask.method == method else missing(ask, declared)
 
     return both(
-        patch("handshake:missing_capability", make), patch("stateless:missing_capability", make)
+        patch("demo.handshake_era:missing_capability", make),
+        patch("demo.stateless_era:missing_capability", make),
     )
 
 
@@ -57,7 +58,7 @@ def tool_runs(name: str, body: Any) -> Fault:
     """Give a fixture another body."""
 
     def install() -> None:
-        from mcptest.peer.demo.fixtures import TOOLS
+        from mcptest.servers.demo.fixtures import TOOLS
 
         for tool in TOOLS:
             if tool.name == name:
@@ -100,7 +101,7 @@ def _mixed(used: Any) -> Any:
     return mixed
 
 
-mutant("SAMPLE-005", "a text stands beside tool results", patch("asking:_used", _mixed))
+mutant("SAMPLE-005", "a text stands beside tool results", patch("demo.exchange:_used", _mixed))
 mutant(
     "ELICIT-001",
     "the server elicits with a client that can't",
@@ -132,7 +133,7 @@ def _any_mode(missing: Any) -> Any:
 mutant(
     "ELICIT-003",
     "a page is to be opened by a client that has forms only",
-    patch("handshake:missing_capability", _any_mode),
+    patch("demo.handshake_era:missing_capability", _any_mode),
 )
 mutant(
     "ELICIT-004",
@@ -145,9 +146,9 @@ mutant(
 
 
 def _without_id(arguments: Obj, call: Any) -> Any:
-    from mcptest.peer.demo.asking import send_user_to
-    from mcptest.peer.demo.call import text
-    from mcptest.peer.demo.fixtures import PAGE_URL
+    from mcptest.servers.demo.exchange import send_user_to
+    from mcptest.servers.demo.fixtures import PAGE_URL
+    from mcptest.servers.demo.tool_list import text
 
     words = yield from send_user_to(PAGE_URL, None)
     return text(words)
@@ -170,9 +171,9 @@ mutant("ELICIT-006", "the elicitation with a page has an id", asked_in_a_result(
 
 
 def _then_wants_more(arguments: Obj, call: Any) -> Any:
-    from mcptest.peer.demo.asking import send_user_to
-    from mcptest.peer.demo.fixtures import PAGE_URL
-    from mcptest.peer.demo.protocol import Refusal
+    from mcptest.servers.demo.exchange import send_user_to
+    from mcptest.servers.demo.fixtures import PAGE_URL
+    from mcptest.servers.demo.jsonrpc import Refusal
 
     yield from send_user_to(PAGE_URL, "page-1")
     raise Refusal(-32042, "Open a page first", {"elicitations": [{"mode": "form"}]})
@@ -263,7 +264,7 @@ def _trusting(check: Callable[[Any, Obj], bool]) -> Fault:
 
         return reading
 
-    return patch("stateless:read_state", make)
+    return patch("demo.stateless_era:read_state", make)
 
 
 _given: list[str] = []
@@ -278,7 +279,7 @@ def _remember_states() -> None:
 
         return making
 
-    patch("stateless:new_state", make)()
+    patch("demo.stateless_era:new_state", make)()
 
 
 mutant(
@@ -325,7 +326,7 @@ def _any_answers(check: Any) -> Any:
 mutant(
     "MRTR-105",
     "answers that are no object are taken for none",
-    patch("stateless:_check_answers", _any_answers),
+    patch("demo.stateless_era:_check_answers", _any_answers),
 )
 
 

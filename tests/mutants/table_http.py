@@ -36,12 +36,12 @@ def _rejects(place: str, when: Callable[[Any], bool], status: int) -> Fault:
 
 
 def _endpoint(when: Callable[[Any], bool], status: int) -> Fault:
-    return _rejects("http_server:Site._endpoint", when, status)
+    return _rejects("demo.http_server:DemoSite._endpoint", when, status)
 
 
 # -- who may ask, and how ----------------------------------------------------------------------
 
-mutant("HTTP-101", "any Origin may ask", patch("http_server:check_sender", _nothing))
+mutant("HTTP-101", "any Origin may ask", patch("demo.http_server:check_sender", _nothing))
 mutant(
     "HTTP-102",
     "GET is answered with 400",
@@ -105,7 +105,7 @@ def _session_id(make_id: Callable[[], str]) -> Fault:
 
         return made
 
-    return patch("http_handshake:HttpSession.__init__", make)
+    return patch("demo.http_server:HttpSession.__init__", make)
 
 
 def _counted() -> Callable[[], str]:
@@ -136,7 +136,7 @@ mutant(
 def _unknown_is(status: int) -> Fault:
     def make(find: Any) -> Any:
         def finding(self: Any, request: Any) -> Any:
-            from mcptest.peer.demo.http_guard import Rejected
+            from mcptest.servers.http_connection import Rejected
 
             try:
                 return find(self, request)
@@ -147,7 +147,7 @@ def _unknown_is(status: int) -> Fault:
 
         return finding
 
-    return patch("http_handshake:Sessions._find", make)
+    return patch("demo.http_server:Sessions._find", make)
 
 
 mutant(
@@ -168,7 +168,7 @@ def _lives_on(delete: Any) -> Any:
 mutant(
     "HTTP-106",
     "a session lives on after its end",
-    patch("http_handshake:Sessions.delete", _lives_on),
+    patch("demo.http_server:Sessions.delete", _lives_on),
 )
 mutant(
     "HTTP-109",
@@ -185,7 +185,7 @@ def _any_version(check: Any) -> Any:
 mutant(
     "HTTP-107",
     "any version header is taken",
-    patch("http_handshake:_check_version_header", _any_version),
+    patch("demo.http_server:_check_version_header", _any_version),
 )
 mutant(
     "HTTP-108",
@@ -216,7 +216,7 @@ def _open_after_ping(deliver: Any) -> Any:
 mutant(
     "HTTP-110",
     "a stream stays open after the answer",
-    patch("http_handshake:Post.deliver", _open_after_ping),
+    patch("demo.http_server:Post.deliver", _open_after_ping),
     options=STREAMED,
 )
 
@@ -232,7 +232,7 @@ def _same_ids(send: Any) -> Any:
 mutant(
     "HTTP-008",
     "all events of a stream have one id",
-    patch("http_handshake:Stream.send", _same_ids),
+    patch("demo.http_server:ServerStream.send", _same_ids),
     options=STREAMED,
 )
 
@@ -253,7 +253,7 @@ def _on_the_get_stream(deliver: Any) -> Any:
 mutant(
     "HTTP-009",
     "a response comes on the GET stream",
-    patch("http_handshake:Post.deliver", _on_the_get_stream),
+    patch("demo.http_server:Post.deliver", _on_the_get_stream),
 )
 
 
@@ -269,7 +269,7 @@ def _unprimed(attach: Any) -> Any:
 mutant(
     "HTTP-131",
     "a stream does not begin with an id",
-    patch("http_handshake:Stream.attach", _unprimed),
+    patch("demo.http_server:ServerStream.attach", _unprimed),
     options=STREAMED,
 )
 
@@ -286,7 +286,7 @@ def _pause_without_retry(pause: Any) -> Any:
 mutant(
     "HTTP-132",
     "a stream is closed early without a word on when to return",
-    patch("http_handshake:Stream.pause", _pause_without_retry),
+    patch("demo.http_server:ServerStream.pause", _pause_without_retry),
 )
 
 
@@ -298,7 +298,11 @@ def _other_event(send: Any) -> Any:
     return sending
 
 
-mutant("SSE-101", "an event has a name of its own", patch("http_sse:SseClient.send", _other_event))
+mutant(
+    "SSE-101",
+    "an event has a name of its own",
+    patch("demo.http_server:SseClient.send", _other_event),
+)
 
 
 def _message_first(begin: Any) -> Any:
@@ -323,7 +327,7 @@ def _message_first(begin: Any) -> Any:
 mutant(
     "SSE-001",
     "a message comes before the endpoint",
-    patch("http_sse:SseClient.begin", _message_first),
+    patch("demo.http_server:SseClient.begin", _message_first),
 )
 
 # -- the stateless era -------------------------------------------------------------------------
@@ -335,7 +339,7 @@ def _compares(change: Callable[[str, Any, str, Any], None]) -> Fault:
     def make(compare: Any) -> Any:
         return lambda header, request, expected: change(header, request, expected, compare)
 
-    return patch("http_stateless:_compare", make)
+    return patch("demo.http_server:_compare", make)
 
 
 def _skips(name: str, missing: bool) -> Callable[[str, Any, str, Any], None]:
@@ -382,21 +386,18 @@ def _not_decoded(decode: Any) -> Any:
 mutant(
     "HTTP-117",
     "base64 in a header is not decoded",
-    patch("http_stateless:decode_header", _not_decoded),
+    patch("demo.http_server:decode_header", _not_decoded),
 )
 
 
-def _case_counts(parse: Any) -> Any:
-    def parsing(lines: Any) -> Any:
-        return parse([line for line in lines if not line.startswith("mCP-mETHOD")])
-
-    return parsing
+def _case_counts(by_name: Any) -> Any:
+    return lambda headers: by_name([pair for pair in headers if pair[0] != "mCP-mETHOD"])
 
 
 mutant(
     "HTTP-118",
     "names of headers are compared by case",
-    patch("http_requests:_parse_headers", _case_counts),
+    patch("http_connection:_by_name", _case_counts),
 )
 
 
@@ -413,7 +414,7 @@ def _param(change: Callable[[str, Any, Any, Any], None]) -> Fault:
     def make(compare: Any) -> Any:
         return lambda header, request, value: change(header, request, value, compare)
 
-    return patch("http_stateless:_compare_param", make)
+    return patch("demo.http_server:_compare_param", make)
 
 
 def _may_be_missing(header: str, request: Any, value: Any, compare: Any) -> None:
@@ -426,7 +427,7 @@ mutant("HTTP-120", "the header of an argument may be missing", _param(_may_be_mi
 
 def _must_be_there(header: str, request: Any, value: Any, compare: Any) -> None:
     if value is None:
-        from mcptest.peer.demo.protocol import HEADER_MISMATCH, Refusal
+        from mcptest.servers.demo.jsonrpc import HEADER_MISMATCH, Refusal
 
         raise Refusal(HEADER_MISMATCH, f"Header mismatch: {header} is missing")
     compare(header, request, value)
@@ -444,7 +445,7 @@ mutant("HTTP-122", "base64 that is none is taken", _param(_bad_base64_is_fine))
 mutant(
     "HTTP-123",
     "42.0 in a header is not 42",
-    patch("http_stateless:_is_number", lambda same: lambda text, number: text == str(number)),
+    patch("demo.http_server:_is_number", lambda same: lambda text, number: text == str(number)),
 )
 mutant(
     "HTTP-125",
@@ -485,7 +486,7 @@ mutant(
 
 def _always_200(deliver: Any) -> Any:
     def delivering(self: Any, message: Obj) -> None:
-        from mcptest.peer.demo.protocol import encode
+        from mcptest.servers.demo.jsonrpc import encode
 
         unserved = message.get("error", {}).get("code") in {-32601, -32021}
         if unserved and not self._streaming:
@@ -499,7 +500,7 @@ def _always_200(deliver: Any) -> Any:
 mutant(
     "HTTP-013",
     "an error travels with status 200",
-    patch("http_stateless:StatelessPost.deliver", _always_200),
+    patch("demo.http_server:StatelessPost.deliver", _always_200),
 )
 
 # -- authorization -----------------------------------------------------------------------------
@@ -517,9 +518,9 @@ def _turned_away(when: Callable[[Any], bool], status: int) -> Fault:
     """Some of those without a token are told something else; status 0: they are let in."""
 
     def make(turn_away: Any) -> Any:
-        def turning(self: Any, request: Any, connection: Any, token: str) -> bool:
+        def turning(request: Any, connection: Any, token: str, endpoint: str) -> bool:
             if not when(request):
-                away: bool = turn_away(self, request, connection, token)
+                away: bool = turn_away(request, connection, token, endpoint)
                 return away
             if status:
                 connection.respond(status)
@@ -527,7 +528,7 @@ def _turned_away(when: Callable[[Any], bool], status: int) -> Fault:
 
         return turning
 
-    return patch("http_server:Site._turned_away", make)
+    return patch("demo.http_server:is_turned_away", make)
 
 
 def _has_no_token(request: Any) -> bool:
@@ -568,7 +569,7 @@ def _metadata(**members: Any) -> Fault:
     def make(metadata: Any) -> Any:
         return lambda request, endpoint: {**metadata(request, endpoint), **members}
 
-    return patch("http_auth:_metadata", make)
+    return patch("http_connection:_metadata", make)
 
 
 mutant(

@@ -100,7 +100,7 @@ def _noise(send: Any) -> Any:
 mutant(
     "PROTO-008",
     "noise comes with every answer",
-    patch("http_sse:SseClient.send", _noise),
+    patch("demo.http_server:SseClient.send", _noise),
     over="sse",
     also="noise is no JSON text",
 )
@@ -138,7 +138,7 @@ mutant(
 mutant(
     "INV-003",
     "prompts are listed that were never declared",
-    patch("world:hidden_methods", lambda original: lambda parts: frozenset()),
+    patch("demo.world:hidden_methods", lambda original: lambda parts: frozenset()),
     since="2026-07-28",
     options=("--hide", "prompts"),
     also="there is a rule of its own for methods that were not declared",

@@ -136,7 +136,7 @@ def _broken_event(send: Any) -> Any:
 mutant(
     "MSG-002",
     "a message is cut off",
-    patch("http_sse:SseClient.send", _broken_event),
+    patch("demo.http_server:SseClient.send", _broken_event),
     over="sse",
     also="something unusable came",
 )
@@ -282,7 +282,7 @@ def _last_words() -> None:
 
         return running
 
-    patch("stdio:Connection.run", make)()
+    patch("demo.stdio_server:StdioConnection.run", make)()
 
 
 mutant("STDIO-003", "the last message has no newline", _last_words)
@@ -303,7 +303,11 @@ def _stay(stop: Any) -> Any:
     return stopping
 
 
-mutant("STDIO-101", "the end of input does not end the server", patch("loop:Loop.stop", _stay))
+mutant(
+    "STDIO-101",
+    "the end of input does not end the server",
+    patch("transport.loop:Loop.stop", _stay),
+)
 mutant(
     "STDIO-102",
     "a line that is no JSON makes the next request fail",
@@ -349,14 +353,14 @@ mutant(
 mutant(
     "CANCEL-002",
     "a cancelled call is answered",
-    patch("handshake:cancel_request", _ignoring),
+    patch("demo.handshake_era:cancel_request", _ignoring),
     since="2026-07-28",
     also="on stdio there is a rule of its own for that",
 )
 mutant(
     "STDIO-105",
     "a cancelled call is answered",
-    patch("handshake:cancel_request", _ignoring),
+    patch("demo.handshake_era:cancel_request", _ignoring),
     also="a cancelled request that is answered is seen on every transport",
 )
 mutant(
@@ -410,8 +414,8 @@ mutant(
 
 def _invalid_cursor(method: str) -> Any:
     def when(request: Obj) -> bool:
-        from mcptest.peer.demo.features import _read_cursor
-        from mcptest.peer.demo.protocol import Refusal
+        from mcptest.servers.demo.features import _read_cursor
+        from mcptest.servers.demo.jsonrpc import Refusal
 
         cursor = params_of(request).get("cursor")
         if request.get("method") != method or cursor is None:

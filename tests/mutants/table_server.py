@@ -110,10 +110,10 @@ def _reversed_every_other_time(offered: Any) -> Any:
 
         return listing
 
-    patch("features:HANDLERS", lambda table: table)()
-    from mcptest.peer.demo import features, stateless
+    patch("demo.features:HANDLERS", lambda table: table)()
+    from mcptest.servers.demo import features, stateless_era
 
-    for table in (features.HANDLERS, stateless._METHODS):
+    for table in (features.HANDLERS, stateless_era._METHODS):
         table["tools/list"] = note(features.list_tools)
     return turned
 
@@ -121,7 +121,7 @@ def _reversed_every_other_time(offered: Any) -> Any:
 mutant(
     "TOOLS-002",
     "the tools come in another order each time",
-    patch("features:offered_tools", _reversed_every_other_time),
+    patch("demo.features:offered_tools", _reversed_every_other_time),
 )
 mutant(
     "TOOLS-003",
@@ -186,12 +186,12 @@ mutant(
 
 def _embeds_anyway(body: Any) -> Any:
     def embedding(arguments: Obj, call: Any) -> Obj:
-        from mcptest.peer.demo.resources import GREETING_URI, read_resource
+        from mcptest.servers.demo.resources import GREETING_URI, read_resource
 
         resource = read_resource(GREETING_URI, call.world)
         return {"content": [{"type": "resource", "resource": resource}]}
 
-    from mcptest.peer.demo.fixtures import TOOLS
+    from mcptest.servers.demo.fixtures import TOOLS
 
     for tool in TOOLS:
         if tool.name == "test_embedded_resource":
@@ -202,7 +202,7 @@ def _embeds_anyway(body: Any) -> Any:
 mutant(
     "TOOLS-012",
     "a resource is embedded though there are none",
-    patch("fixtures:test_embedded_resource", _embeds_anyway),
+    patch("demo.fixtures:test_embedded_resource", _embeds_anyway),
     options=("--hide", "resources"),
 )
 mutant(
@@ -223,7 +223,7 @@ mutant(
     "TOOLS-015",
     "a change of the tools is not announced",
     patch(
-        "handshake:Session.announce",
+        "demo.handshake_era:HandshakeSession.announce",
         lambda announce: lambda self, what: announce(self, what) if what == "prompts" else None,
     ),
 )
@@ -469,7 +469,7 @@ mutant(
     "PROMPT-106",
     "a change of the prompts is not announced",
     patch(
-        "handshake:Session.announce",
+        "demo.handshake_era:HandshakeSession.announce",
         lambda announce: lambda self, what: announce(self, what) if what == "tools" else None,
     ),
 )

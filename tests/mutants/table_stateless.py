@@ -115,7 +115,7 @@ def _remembers_meta() -> None:
 
         return serving
 
-    patch("stdio:serve", make)()
+    patch("demo.stdio_server:serve", make)()
 
 
 mutant(
@@ -139,7 +139,7 @@ def _remembers_capabilities(missing: Any) -> Any:
 mutant(
     "PROTO-017",
     "the capabilities of an earlier request are remembered",
-    patch("stateless:missing_capability", _remembers_capabilities),
+    patch("demo.stateless_era:missing_capability", _remembers_capabilities),
     also="input is then asked of a client that can't give it",
 )
 mutant(
@@ -215,7 +215,7 @@ def _own_cursors() -> None:
             cursor.removesuffix(mark) if isinstance(cursor, str) else cursor, name, count
         )
 
-    patch("features:_read_cursor", make)()
+    patch("demo.features:_read_cursor", make)()
     on_answer(lambda request: True, change)()
 
 
@@ -297,8 +297,8 @@ mutant(
 
 def _stateless_over_sse(take: Any) -> Any:
     def taking(self: Any, value: Any) -> None:
-        from mcptest.peer.demo.exchange import SharedStream
-        from mcptest.peer.demo.stateless import is_stateless, serve
+        from mcptest.servers.demo.exchange import SharedStream
+        from mcptest.servers.demo.stateless_era import is_stateless, serve
 
         method = value.get("method") if isinstance(value, dict) else None
         old = self.session.version is not None or method == "initialize"
@@ -314,7 +314,7 @@ def _stateless_over_sse(take: Any) -> Any:
 mutant(
     "HTTP-130",
     "the revision is spoken over HTTP+SSE",
-    patch("http_sse:SseClient.take", _stateless_over_sse),
+    patch("demo.http_server:SseClient.take", _stateless_over_sse),
 )
 mutant(
     "CACHE-001",
@@ -337,7 +337,7 @@ def _log_at_any_level(log: Any) -> Any:
 mutant(
     "LOG-103",
     "the level that was asked for is not looked at",
-    patch("call:Call.log", _log_at_any_level),
+    patch("demo.tool_list:Call.log", _log_at_any_level),
     also="nobody asked for messages below the level",
 )
 
@@ -348,7 +348,7 @@ def _any_level(meta: Obj) -> Obj:
     return meta
 
 
-mutant("LOG-104", "an unknown log level is taken", patch("stateless:_META", _any_level))
+mutant("LOG-104", "an unknown log level is taken", patch("demo.stateless_era:_META", _any_level))
 
 
 def _log_always(log: Any) -> Any:
@@ -363,7 +363,7 @@ def _log_always(log: Any) -> Any:
 mutant(
     "LOG-105",
     "a call that did not ask gets log messages",
-    patch("call:Call.log", _log_always),
+    patch("demo.tool_list:Call.log", _log_always),
     also="on every transport, nothing is logged for a request that did not ask",
 )
 mutant("LOG-004", "the server logs unasked", once(beside, DISCOVER, LOG))
@@ -410,7 +410,7 @@ def _update_first(acknowledge: Any) -> Any:
 mutant(
     "SUBS-001",
     "an update comes before the acknowledgement",
-    patch("stateless:Listening.acknowledge", _update_first),
+    patch("demo.stateless_era:Listening.acknowledge", _update_first),
 )
 mutant(
     "SUBS-002",
@@ -431,7 +431,7 @@ def _log_on_it(acknowledge: Any) -> Any:
 mutant(
     "SUBS-003",
     "a log message comes on a subscription",
-    patch("stateless:Listening.acknowledge", _log_on_it),
+    patch("demo.stateless_era:Listening.acknowledge", _log_on_it),
     also="the subscription did not ask for log messages either",
 )
 mutant(

@@ -91,13 +91,13 @@ def _one_id(init: Any) -> Any:
 mutant(
     "TASK-007",
     "two tasks have one id",
-    patch("tasks:Task.__init__", _one_id),
+    patch("demo.tasks:Task.__init__", _one_id),
     also="under one id there is only the later of them",
 )
 mutant(
     "TASK-008",
     "the time of a task is told in words",
-    patch("tasks:_now", lambda now: lambda: "just now"),
+    patch("demo.tasks:_now", lambda now: lambda: "just now"),
 )
 
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from mcptest.model.revision import TIMELINE, Revision
-from mcptest.rules.corpus.rows import CorpusRule
-from mcptest.rules.corpus.version_corpus import corpus_of
+from mcptest.core.revision import TIMELINE, Revision
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import CorpusRule
 from tests.mutants.judged import ROOT, Case, first_place_of, look_at, mutant_cases
 from tests.mutants.mutant import IMPOSSIBLE, every_mutant
 

@@ -137,7 +137,7 @@ def test_a_command_without_suites_has_a_summary_too(runner: Runner) -> None:
     said = runner.use(**ready(command="lint", server="demo", reports="out/lint", html="true"))
     assert said["verdict"] in {"pass", "fail"}, runner.log
     assert Path(said["json"]) == runner.workspace / "out" / "lint" / "mcptest.json"
-    assert json.loads(Path(said["json"]).read_bytes())["schema"] == "mcptest.lint/1"
+    assert json.loads(Path(said["json"]).read_bytes())["format"] == "mcptest.lint/1"
     assert (runner.temp / "summary.md").stat().st_size > 0
     assert "</html>" in Path(said["html"]).read_text()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.errors import UsageError
+from mcptest.core.errors import UsageError
 from mcptest.testing import AsyncClient, Client, Server, assert_conforms, capture_of
 from tests.e2e.suite_runs import REPLIER
 

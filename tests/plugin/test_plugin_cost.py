@@ -20,7 +20,7 @@ def test_nothing_heavy_was_imported():
     assert not {"msgspec", "yaml", "jsonschema_rs", "asyncio"} & set(sys.modules)
 
 def test_our_own_asserts_are_not_rewritten():
-    from mcptest.model import errors
+    from mcptest.core import errors
     assert type(errors.__spec__.loader).__name__ == "SourceFileLoader"
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.errors import UsageError
+from mcptest.core.errors import UsageError
 from mcptest.strategies import conversations, invalid_messages
 from mcptest.testing import Player, Server, assert_holds, check_property
 from tests.plugin.folders import Folder, folder_for

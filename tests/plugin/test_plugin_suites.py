@@ -301,6 +301,14 @@ def test_lanes_are_items_too(folder: Folder) -> None:
     )
 
 
+def test_the_properties_lane_is_an_item_too(folder: Folder) -> None:
+    folder.suite(check("passes"), properties={"names": ["messages-invalid"], "examples": 2})
+    result = folder.run("--mcptest", "evals", "-v")
+    result.stdout.fnmatch_lines(
+        ["*::passes PASSED*", "*::the properties lane FAILED*", "property messages-invalid: *"]
+    )
+
+
 def test_a_lane_that_fails_names_every_check(folder: Folder) -> None:
     wrong = {
         "name": "wrong",

@@ -97,7 +97,7 @@ def on_line(when: Callable[[bytes], bool], act: Callable[[Any], bool]) -> Fault:
 
         return taken
 
-    return patch("stdio:Connection._take_line", make)
+    return patch("demo.stdio_server:StdioConnection._take_line", make)
 
 
 def ignored(connection: Any) -> bool:

@@ -209,7 +209,7 @@ bug(
     VALID,
     ("MSG-009",),
     patch(
-        "protocol:_encode",
+        "demo.jsonrpc:_encode",
         lambda encode: (
             lambda message: encode(message[:1] if isinstance(message, list) else message)
         ),

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 
 import msgspec
 
-from mcptest.model.property import PropertyReport
-from mcptest.model.revision import TIMELINE, Era, Revision
-from mcptest.run.properties.engine import run_properties
-from mcptest.run.properties.order import PropertyOrder
+from mcptest.core.revision import TIMELINE, Era, Revision
+from mcptest.probe.properties.engine import run_properties
+from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.report.property import PropertyReport
 from mcptest.transport.target import DEMO, Target, Way
 
 STARTING_SECONDS = 30.0

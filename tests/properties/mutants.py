@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.model.property import Counterexample, Way
-from mcptest.model.revision import parse_revision
-from mcptest.run.properties.engine import run_properties
-from mcptest.run.properties.order import PropertyOrder
+from mcptest.core.revision import parse_revision
+from mcptest.probe.properties.engine import run_properties
+from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.report.property import Counterexample, Way
 from mcptest.transport.target import Target
 from tests.properties.every_fault import BUGS
 from tests.properties.fault_seams import Bug

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.run.properties.catalogue import PROPERTIES
+from mcptest.probe.properties.property_catalogue import PROPERTIES
 from tests.properties.every_fault import BUGS
 from tests.properties.mutants import hunt
 

@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.strategies import Crafted, invalid_messages, requests, tool_arguments
-from mcptest.suite.file_forms import Given
-from mcptest.suite.load import load_text
+from mcptest.suite.load import Given, load_text
 from mcptest.suite.model import ToolBlock
-from mcptest.suite.problems import describe
-from mcptest.suite.written import Starter, WrittenServer, starter_yaml
-from mcptest.suite.written_names import FileNames
+from mcptest.suite.reading import describe_problems
+from mcptest.suite.starters import FileNames, Starter, WrittenServer, starter_yaml
+from tests.core.test_show import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
-from tests.unit.test_show import is_invisible
 
 NAMES = st.text(max_size=80) | st.sampled_from(
     ("con", "NUL", "..", "a/b", ".hidden", "A", "a", "-")
@@ -63,6 +61,6 @@ def test_a_suite_that_was_written_says_the_arguments(arguments: dict[str, Any]) 
 def test_a_message_is_no_suite_and_that_is_told(message: Crafted) -> None:
     tests, source = load_text(message.raw, "x.yaml", Given())
     assert tests == []
-    told = describe(source.finish())
+    told = describe_problems(source.finish())
     assert told
     assert not [one for one in told if one != "\n" and is_invisible(one)]

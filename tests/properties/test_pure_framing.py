@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.explore.property.faults import faults
-from mcptest.model.capture import Frame
-from mcptest.model.message import Kind
-from mcptest.model.revision import TIMELINE, Revision
+from mcptest.core.capture import Frame
+from mcptest.core.message import Kind
+from mcptest.core.revision import TIMELINE, Revision
+from mcptest.probe.properties.crafted import faults
 from mcptest.strategies import Crafted, invalid_messages, notifications, requests, responses
-from mcptest.wire.capture_codec import decode_records, encode_record, encode_records
+from mcptest.wire.capture_forms import decode_records, encode_record, encode_records
 from mcptest.wire.envelope import decode, envelope_problems
-from mcptest.wire.http1 import Head, ResponseReader
+from mcptest.wire.http1 import ResponseHead, ResponseReader
 from mcptest.wire.lines import LineReader, LineTooLong
 from tests.properties.pace import few
 
@@ -71,11 +71,11 @@ def test_a_body_comes_out_as_it_went_in(
     else:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(whole)
         coded = whole
-    reader = ResponseReader("POST")
+    reader = ResponseReader("POST", 65_536)
     events = [event for piece in pieces(head + coded, sizes) for event in reader.feed(piece)]
-    assert reader.fault is None
     reader.finish()
-    assert isinstance(events[0], Head)
+    assert reader.fault is None
+    assert isinstance(events[0], ResponseHead)
     assert b"".join(event for event in events if isinstance(event, bytes)) == whole
 
 

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mcptest.model.masking import MASK, Masker
+from mcptest.core.masking import MASK, Masker
 from mcptest.strategies import Crafted, invalid_messages, notifications, requests, tool_arguments
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema

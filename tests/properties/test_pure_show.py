@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.model.show import show
+from mcptest.core.safe_text import show
 from mcptest.strategies import (
     Crafted,
     almost_valid_arguments,
@@ -15,9 +15,9 @@ from mcptest.strategies import (
     requests,
     tool_arguments,
 )
+from tests.core.test_show import OBEYED_BY_CI, is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
-from tests.unit.test_show import OBEYED_BY_CI, is_invisible
 
 COMMANDS = st.sampled_from(
     ("::error::", "##[group]x", "\x1b]0;title\x07", "\u202eabc", "\r\n::", "")

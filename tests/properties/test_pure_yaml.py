@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.strategies import Crafted, invalid_messages, requests, tool_arguments
-from mcptest.suite.json_equality import json_equal
 from mcptest.suite.load import LoadedSuite, load_suites
+from mcptest.suite.matching import json_equal
 from mcptest.suite.model import ToolBlock
-from mcptest.suite.problems import SuiteError
+from mcptest.suite.reading import SuiteError
 from mcptest.suite.yaml_nodes import lines_of
+from tests.core.test_show import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
-from tests.unit.test_show import is_invisible
 
 ARGUMENTS = st.one_of([tool_arguments(tool_schema(number)) for number in range(8)]).filter(
     lambda one: isinstance(one, dict) and "{{" not in repr(one)

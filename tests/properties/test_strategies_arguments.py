@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
-from mcptest.explore.property.translated import Translation, fitting_values
-from mcptest.schema.json_schema import CompiledSchema
+from mcptest.schema.generator import Generator
+from mcptest.schema.hypothesis_strategies import fitting_values
+from mcptest.schema.validation import CompiledSchema
 from mcptest.strategies import almost_valid_arguments, tool_arguments
 from tests.properties.real_schemas import tool_schema
-from tests.unit.test_from_schema import BRANCHES, SCHEMAS
-from tests.unit.test_plausible import SCHEMAS as ANY_SCHEMAS
+from tests.schema.test_from_schema import BRANCHES, SCHEMAS
+from tests.schema.test_plausible import SCHEMAS as ANY_SCHEMAS
 
 FEW = settings(max_examples=20)
 _TOGETHER = 25
@@ -140,10 +141,10 @@ def test_a_long_pattern_is_met_in_its_length() -> None:
     assert value == "a" * 30
 
 
-def test_a_part_is_translated_once() -> None:
+def test_a_part_is_read_once() -> None:
     part = {"type": "string", "minLength": 2}
-    translation = Translation({})
-    assert translation.of(part) is translation.of(dict(part))
+    generator = Generator({})
+    assert generator.part(part, 0) is generator.part(dict(part), 0)
 
 
 # -- almost valid ----------------------------------------------------------------------------

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
-from mcptest.explore.property.steps import (
-    Ask,
+from mcptest.core.revision import TIMELINE, Revision
+from mcptest.probe.properties.steps import (
     AskAtOnce,
+    AskStep,
     Cancel,
     Connect,
     Disconnect,
     Notify,
-    Page,
+    PageStep,
     Step,
     Subscribe,
     Unsubscribe,
@@ -25,21 +26,20 @@ from mcptest.explore.property.steps import (
     settled,
     written,
 )
-from mcptest.model.revision import TIMELINE, Revision
 from mcptest.strategies import conversations
+from tests.core.test_show import is_invisible
 from tests.properties.test_strategies_messages import SHOP
-from tests.unit.test_show import is_invisible
 
 STEPS = st.lists(
     st.sampled_from(
         (
             Connect(),
             Disconnect(),
-            Ask("ping"),
-            AskAtOnce((Ask("ping"), Ask("tools/list")), (1,)),
+            AskStep("ping"),
+            AskAtOnce((AskStep("ping"), AskStep("tools/list")), (1,)),
             Cancel(0),
             Cancel(2),
-            Page("tools/list"),
+            PageStep("tools/list"),
         )
     ),
     max_size=8,
@@ -93,7 +93,7 @@ def test_every_kind_of_step_of_the_era_is_drawn(
         seen.update(map(type, steps))
 
     collect()
-    both = {Ask, AskAtOnce, Page, Subscribe, Unsubscribe, Connect, Disconnect}
+    both = {AskStep, AskAtOnce, PageStep, Subscribe, Unsubscribe, Connect, Disconnect}
     assert seen == both | more
 
 
@@ -110,7 +110,7 @@ def test_any_steps_become_a_conversation_and_stay_one_when_some_are_left_out(
 
 def test_a_conversation_is_shrunk_to_the_steps_that_matter() -> None:
     def asks_after_coming_back(steps: tuple[Step, ...]) -> bool:
-        return Disconnect() in steps and isinstance(steps[-1], Ask)
+        return Disconnect() in steps and isinstance(steps[-1], AskStep)
 
     found = find(
         conversations(Revision.V2025_11_25, SHOP, most=5),

@@ -12,12 +12,10 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 import mcptest
-from mcptest.explore.property.crafted import renumbered
-from mcptest.explore.property.faults import faults
-from mcptest.explore.property.messages import MUTATIONS
-from mcptest.explore.property.valid_params import sent_by_client, told_by_client
-from mcptest.model.message import ABSENT
-from mcptest.model.revision import STATELESS_REVISIONS, TIMELINE, Revision
+from mcptest.core.message import ABSENT
+from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
+from mcptest.probe.properties.crafted import faults, renumbered
+from mcptest.probe.properties.message_strategies import MUTATIONS, sent_by_client, told_by_client
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.registry import load_registry
 from mcptest.strategies import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.report.corpus_rules import corpus_rules
+from mcptest.report.rules import corpus_rules
 from tests.published.commonness import counts
 from tests.published.readings import (
     PAGE,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mcptest.model.errors import ErrorKind
+from mcptest.core.errors import ErrorKind
 
 ROGUE = Path(__file__).parent / "stdio" / "rogue.py"
 NOTIFICATION = (

@@ -13,10 +13,9 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from mcptest.model.capture import AnyRecord, Frame, HttpResponse, StreamEnd, Trouble
-from mcptest.model.deadline import Deadline
-from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.transport.streamable import StreamableHttp
+from mcptest.core.capture import AnyRecord, Frame, HttpResponse, StreamEnd, Trouble
+from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
+from mcptest.transport.http.transports import StreamableHttp
 
 WAIT = 10.0
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -60,6 +59,10 @@ class Wire:
         body, self._buffer = self._buffer[:size], self._buffer[size:]
         method, target, _ = first.split(" ")
         return SeenRequest(method, target, headers, head, body)
+
+    def wait_unread(self) -> None:
+        """Until the client has sent something, which stays where it is."""
+        self.sock.recv(1, socket.MSG_PEEK)
 
     def _more(self) -> bool:
         data = self.sock.recv(65536)

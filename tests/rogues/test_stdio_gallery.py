@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.model.capture import AnyRecord, Exited, Frame, Leftover, Note, Stderr, Trouble
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.core.capture import AnyRecord, Exited, Frame, Leftover, Note, Stderr, Trouble
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
 from mcptest.transport.stdio import Stdio
 from mcptest.wire.envelope import decode
 from tests.rogues.gallery import CASES, Case, command
@@ -175,10 +175,10 @@ def test_a_flood_on_stderr_is_counted_where_it_is_not_recorded(pids: Path) -> No
 
 MEASURED = """
 import sys
-from mcptest.model.deadline import Deadline
+from mcptest.core.limits import Deadline
 from mcptest.transport.base import discard
 from mcptest.transport.stdio import Stdio
-import mcptest.model.message
+import mcptest.core.message
 
 def peak():
     status = open("/proc/self/status").read()

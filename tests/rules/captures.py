@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Frame,
@@ -16,9 +16,9 @@ from mcptest.model.capture import (
     Sse,
     StreamEnd,
 )
-from mcptest.model.message import ABSENT
+from mcptest.core.message import ABSENT
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO
-from mcptest.wire.session_source import SessionSource
+from mcptest.wire.capture_forms import SessionSource
 
 A, B, C, D, E = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 Part = AnyRecord | list[Any]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mcptest.model.capture import Sse, SseEvent, Trouble
-from mcptest.model.message import ABSENT
+from mcptest.core.capture import Sse, SseEvent, Trouble
+from mcptest.core.message import ABSENT
 from mcptest.rules.protocol import LOG_LEVEL, SUBSCRIPTION_ID
-from mcptest.wire.session_source import SessionSource
+from mcptest.wire.capture_forms import SessionSource
 from tests.rules.captures import (
     CACHED,
     INFO,

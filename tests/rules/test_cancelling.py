@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.verdict import Outcome
+from mcptest.core.verdict import Outcome
 from mcptest.rules.catalogue import find_rule
 from mcptest.rules.judge import judge
 from tests.rules.captures import answer, ask, full, handshake, tell

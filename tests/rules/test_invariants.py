@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from mcptest.model.revision import Era, Revision
-from mcptest.model.verdict import Outcome, Verdict
+from mcptest.core.revision import Era, Revision
+from mcptest.core.verdict import Outcome, Verdict
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.declare import RULES
+from mcptest.rules.declaration import RULES
 from mcptest.rules.judge import judge
-from mcptest.wire.session_source import SessionSource
+from mcptest.wire.capture_forms import SessionSource
 from tests.rules.captures import (
     A,
     B,

@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from mcptest.model.capture import Exited, Frame, StreamEnd, Trouble
-from mcptest.model.limits import DEFAULT_LIMITS
-from mcptest.model.message import Kind
-from mcptest.model.revision import Era, Revision, Window
-from mcptest.model.verdict import Outcome, Severity, Side, Verdict
+from mcptest.core.capture import Exited, Frame, StreamEnd, Trouble
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import Kind
+from mcptest.core.revision import Era, Revision, Window
+from mcptest.core.verdict import Outcome, Severity, Side, Verdict
 from mcptest.rules.catalogue import all_rules, find_rule
-from mcptest.rules.check import Check
-from mcptest.rules.declare import RULES, Rule, Watching, session_rule
+from mcptest.rules.declaration import RULES, Check, Rule, Watching, session_rule
 from mcptest.rules.judge import judge
 from mcptest.rules.session import Session, steps_of
+from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
-from mcptest.wire.session_source import SessionSource
 from tests.rules.captures import (
     B,
     C,
@@ -36,6 +35,7 @@ from tests.rules.captures import (
     handshake,
     http_handshake,
     initialize,
+    initialized,
     message,
     modern,
     modern_call,
@@ -406,3 +406,21 @@ def test_a_server_is_not_held_to_a_revision_that_it_refused_to_speak(rule: str) 
         session = full(*before, *refused, transport="http")
         (verdict,) = judge(session, [find_rule(rule)]).verdicts
         assert verdict.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("rule", "method", "declared"),
+    [
+        ("LOG-001", "notifications/message", {"logging": {}}),
+        ("CAP-003", "notifications/tools/list_changed", {"tools": {"listChanged": True}}),
+    ],
+)
+def test_what_comes_before_the_declaration_is_judged_by_it(
+    rule: str, method: str, declared: dict[str, Any]
+) -> None:
+    said = tell(method, {"level": "info", "data": "starting"})
+    for capabilities, outcome in ((declared, PASS), ({}, FAIL)):
+        request, declaration = initialize(server=capabilities)
+        source = full([request, said, declaration, initialized()])
+        assert verdict(rule, source).outcome is outcome
+    assert verdict(rule, full([request, said])).outcome is Outcome.INCONCLUSIVE

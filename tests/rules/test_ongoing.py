@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.model.message import Message
-from mcptest.model.verdict import Finding, Severity, Side
+from mcptest.core.message import Message
+from mcptest.core.verdict import Finding, Severity, Side
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.check import Check
-from mcptest.rules.declare import Rule, Watching
-from mcptest.rules.judge import judge
-from mcptest.rules.ongoing import OngoingJudge, RuleTable
+from mcptest.rules.declaration import Check, Rule, Watching
+from mcptest.rules.judge import OngoingJudge, RuleTable, judge
+from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
-from mcptest.wire.session_source import SessionSource
 from tests.rules.captures import full, handshake
 from tests.rules.pairs import PAIRS
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from mcptest.model.capture import Frame
-from mcptest.model.verdict import Outcome, Severity
+from mcptest.core.capture import Frame
+from mcptest.core.verdict import Outcome, Severity
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.judge import judge
 from tests.rules.captures import answer, ask, event, full, got, http_handshake, posted, replied

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcptest.model.revision import TIMELINE, revision_of_label
-from mcptest.model.verdict import Side
-from mcptest.rules.corpus.rows import Row, unmet
-from mcptest.rules.corpus.version_corpus import corpus_of
-from mcptest.run.compliance.planning import filled_conditions, filled_expectations
-from mcptest.suite.exchange_targets import Exchange, judge_exchange
+from mcptest.core.revision import TIMELINE, revision_of_label
+from mcptest.core.verdict import Side
+from mcptest.probe.compliance.questions import filled_conditions, filled_expectations
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import Row, unmet
+from mcptest.suite.targets import SeenExchange, judge_exchange
 from tests.mutants.exchanges import KEPT, Sighting, exchange_from
 
 CONFORMING_BY_HAND: dict[str, Any] = {
@@ -78,7 +78,8 @@ def test_nothing_at_all_never_passes(rule: str) -> None:
     """Silence breaks the rule, or leaves it unobserved."""
     seen = sightings()[rule]
     row = row_of(seen)
-    unseen = unmet(filled_conditions(row.when, seen.known), Exchange()) is not None
+    unseen = unmet(filled_conditions(row.when, seen.known), SeenExchange()) is not None
     assert (
-        unseen or not judge_exchange(filled_expectations(row.expect, seen.known), Exchange()).passed
+        unseen
+        or not judge_exchange(filled_expectations(row.expect, seen.known), SeenExchange()).passed
     )

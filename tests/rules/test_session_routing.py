@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.capture import AnyRecord, Exited, HttpRequest, Sse, SseEvent
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Outcome
+from mcptest.core.capture import AnyRecord, Exited, HttpRequest, Sse, SseEvent
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Outcome
 from mcptest.rules import judge as judging
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import judge

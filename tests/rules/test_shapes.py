@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.message import ABSENT
-from mcptest.model.verdict import Outcome, Verdict
+from mcptest.core.message import ABSENT
+from mcptest.core.verdict import Outcome, Verdict
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.declare import RULES
+from mcptest.rules.declaration import RULES, WrongShape
 from mcptest.rules.judge import judge
-from mcptest.rules.shape_overlap import TOLD
-from mcptest.wire.session_source import SessionSource
+from mcptest.rules.shapes import left_to_others
+from mcptest.wire.capture_forms import SessionSource
 from tests.rules.captures import (
     CACHED,
     CLIENT_CAPABILITIES,
@@ -97,132 +97,179 @@ ASKS = {"resultType": "input_required"}
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 FOUND = {"supportedVersions": [E], "capabilities": {}, **CACHED}
 
-# For each row of the table, in its order: a capture for each pattern, that its rule must fail.
-PROOFS: list[list[Part]] = [
-    [result_of("tools/list", 5)],
-    [newest("tools/list", {"tools": [], **CACHED})],
-    [
-        newest("tools/list", complete(tools=[], cacheScope="public")),
-        newest("tools/list", complete(tools=[], ttlMs=0, cacheScope="mine")),
-    ],
-    [result_of("tools/list", {"tools": [], "nextCursor": None})],
-    [
-        newest("tools/call", {**ASKS, "inputRequests": 5}),
-        newest("tools/call", {**ASKS, "inputRequests": {"q": 5}}),
-        newest("tools/call", {**ASKS, "inputRequests": {"q": {"method": "ping"}}}),
-    ],
-    [
-        agreed({**WHOLE, "protocolVersion": 5}),
-        agreed({**WHOLE, "capabilities": None}),
-        agreed({**WHOLE, "serverInfo": "n"}),
-        agreed({**WHOLE, "serverInfo": {"version": "1"}}),
-        agreed({**WHOLE, "serverInfo": {"name": "n", "version": 1}}),
-    ],
-    [
-        newest("server/discover", complete(**{**FOUND, "supportedVersions": E})),
-        newest("server/discover", complete(**{**FOUND, "supportedVersions": [5]})),
-        newest("server/discover", complete(**{**FOUND, "capabilities": []})),
-    ],
-    [
-        result_of("tools/list", {}),
-        listed("tools/list", "tools", 5),
-        listed("tools/list", "tools", {**TOOL, "name": 5}),
-        listed("tools/list", "tools", {"name": "t"}),
-        listed("tools/list", "tools", {"name": "t", "inputSchema": {"type": "array"}}),
-    ],
-    [result_of("tools/call", {})],
-    [
-        result_of("tools/call", {"content": [], "structuredContent": 5}),
-        result_of("tools/call", {"content": [], "isError": "no"}),
-    ],
-    [block({"type": "image", "data": 5, "mimeType": "image/png"})],
-    [result_of("resources/read", {})],
-    [result_of("resources/read", {"contents": [{"uri": "a:b"}]})],
-    [
-        listed("resources/list", "resources", 5),
-        listed("resources/list", "resources", {"name": "n"}),
-        listed("resources/list", "resources", {"uri": "a:b", "name": None}),
-    ],
-    [
-        listed("resources/templates/list", "resourceTemplates", 5),
-        listed("resources/templates/list", "resourceTemplates", {"name": "n"}),
-        listed("resources/templates/list", "resourceTemplates", {"uriTemplate": "a:{b}"}),
-    ],
-    [prompt(5), prompt({"role": "system", "content": {"type": "text", "text": "t"}})],
-    [prompt({"role": "user", "content": {"type": "text"}})],
-    [
-        listed("prompts/list", "prompts", 5),
-        listed("prompts/list", "prompts", {}),
-        listed("prompts/list", "prompts", {"name": "n", "arguments": None}),
-        listed("prompts/list", "prompts", {"name": "n", "arguments": [5]}),
-        listed("prompts/list", "prompts", {"name": "n", "arguments": [{}]}),
-    ],
-    [
-        result_of("completion/complete", {}),
-        result_of("completion/complete", {"completion": {}}),
-        result_of("completion/complete", {"completion": {"values": [5]}}),
-        result_of("completion/complete", {"completion": {"values": [], "total": "5"}}),
-        result_of("completion/complete", {"completion": {"values": [], "hasMore": 1}}),
-    ],
-    [
-        [*asked("ping"), message("server", {"jsonrpc": "2.0", "id": 1, "error": 5})],
-        [*asked("ping"), fail(1, "-32603")],
-        [*asked("ping"), fail(1, -32603, None)],
-    ],
-    [newest_error(-32021, 5), newest_error(-32021, {})],
-    [
-        newest_error(-32022, 5),
-        newest_error(-32022, {"requested": "x"}),
-        newest_error(-32022, {"supported": []}),
-    ],
-    [
-        first(ABSENT),
-        first({**OFFER, "protocolVersion": 5}),
-        first({**OFFER, "capabilities": []}),
-        first({**OFFER, "clientInfo": "n"}),
-        first({**OFFER, "clientInfo": {"version": "1"}}),
-        first({**OFFER, "clientInfo": {"name": "n"}}),
-    ],
-    [
-        [discover(), ask(1, "tools/list")],
-        [discover(), ask(1, "tools/list", {"_meta": 5})],
-        [discover(), ask(1, "tools/list", {"_meta": {CLIENT_CAPABILITIES: {}}})],
-        [discover(), ask(1, "tools/list", {"_meta": {PROTOCOL_VERSION: E}})],
-    ],
-    [asked("tools/call", 5)],
-    [asked("ping", {"_meta": {"progressToken": None}})],
-    [asked("tools/list", {"cursor": 5})],
-    [[discover(), modern(1, "tools/call", {"name": "t", "inputResponses": 5})]],
-    [[handshake(), tell("notifications/tools/list_changed", 5)]],
-    [
-        [handshake(), tell("notifications/message")],
-        [handshake(), tell("notifications/message", {"level": "loud", "data": 1})],
-    ],
-    [[handshake(), tell("notifications/message", {"level": "info"})]],
-    [
-        [handshake(), tell("notifications/progress")],
-        [handshake(), tell("notifications/progress", {"progressToken": 1, "progress": "1"})],
-    ],
-    [[handshake(), tell("notifications/progress", {"progress": 1})]],
-    [[handshake(C), tell("notifications/cancelled", {}, by="client")]],
-    [
-        [discover(), tell("notifications/subscriptions/acknowledged", params)]
-        for params in (ABSENT, {"notifications": {}, "_meta": 5})
-    ]
-    + [
+# For each wrong shape that a rule reports: a capture for each pattern, that the rule must fail.
+PROOFS: dict[str, list[list[Part]]] = {
+    "MSG-012": [[result_of("tools/list", 5)]],
+    "META-003": [[newest("tools/list", {"tools": [], **CACHED})]],
+    "META-004": [
         [
-            discover(),
-            tell(
-                "notifications/subscriptions/acknowledged",
-                {"notifications": {}, "_meta": {"io.modelcontextprotocol/subscriptionId": None}},
-            ),
+            newest("tools/list", complete(tools=[], cacheScope="public")),
+            newest("tools/list", complete(tools=[], ttlMs=0, cacheScope="mine")),
         ]
     ],
-    [
-        [discover(), tell("notifications/tools/list_changed", params)]
-        for params in ([], {"_meta": 5}, {"_meta": {"io.modelcontextprotocol/subscriptionId": []}})
+    "PAGE-002": [[result_of("tools/list", {"tools": [], "nextCursor": None})]],
+    "MRTR-002": [
+        [
+            newest("tools/call", {**ASKS, "inputRequests": 5}),
+            newest("tools/call", {**ASKS, "inputRequests": {"q": 5}}),
+            newest("tools/call", {**ASKS, "inputRequests": {"q": {"method": "ping"}}}),
+        ]
     ],
-]
+    "LIFE-004": [
+        [
+            agreed({**WHOLE, "protocolVersion": 5}),
+            agreed({**WHOLE, "capabilities": None}),
+            agreed({**WHOLE, "serverInfo": "n"}),
+            agreed({**WHOLE, "serverInfo": {"version": "1"}}),
+            agreed({**WHOLE, "serverInfo": {"name": "n", "version": 1}}),
+        ]
+    ],
+    "META-007": [
+        [
+            newest("server/discover", complete(**{**FOUND, "supportedVersions": E})),
+            newest("server/discover", complete(**{**FOUND, "supportedVersions": [5]})),
+            newest("server/discover", complete(**{**FOUND, "capabilities": []})),
+        ]
+    ],
+    "TOOL-003": [
+        [
+            result_of("tools/list", {}),
+            listed("tools/list", "tools", 5),
+            listed("tools/list", "tools", {**TOOL, "name": 5}),
+            listed("tools/list", "tools", {"name": "t"}),
+            listed("tools/list", "tools", {"name": "t", "inputSchema": {"type": "array"}}),
+        ]
+    ],
+    "INV-005": [
+        [result_of("tools/call", {})],
+        [
+            result_of("tools/call", {"content": [], "structuredContent": 5}),
+            result_of("tools/call", {"content": [], "isError": "no"}),
+        ],
+    ],
+    "CONTENT-001": [[block({"type": "image", "data": 5, "mimeType": "image/png"})]],
+    "RES-001": [
+        [result_of("resources/read", {})],
+        [result_of("resources/read", {"contents": [{"uri": "a:b"}]})],
+    ],
+    "RES-002": [
+        [
+            listed("resources/list", "resources", 5),
+            listed("resources/list", "resources", {"name": "n"}),
+            listed("resources/list", "resources", {"uri": "a:b", "name": None}),
+        ],
+        [
+            listed("resources/templates/list", "resourceTemplates", 5),
+            listed("resources/templates/list", "resourceTemplates", {"name": "n"}),
+            listed("resources/templates/list", "resourceTemplates", {"uriTemplate": "a:{b}"}),
+        ],
+    ],
+    "PROMPT-001": [
+        [prompt(5), prompt({"role": "system", "content": {"type": "text", "text": "t"}})],
+        [prompt({"role": "user", "content": {"type": "text"}})],
+    ],
+    "PROMPT-002": [
+        [
+            listed("prompts/list", "prompts", 5),
+            listed("prompts/list", "prompts", {}),
+            listed("prompts/list", "prompts", {"name": "n", "arguments": None}),
+            listed("prompts/list", "prompts", {"name": "n", "arguments": [5]}),
+            listed("prompts/list", "prompts", {"name": "n", "arguments": [{}]}),
+        ]
+    ],
+    "COMPLETE-001": [
+        [
+            result_of("completion/complete", {}),
+            result_of("completion/complete", {"completion": {}}),
+            result_of("completion/complete", {"completion": {"values": [5]}}),
+            result_of("completion/complete", {"completion": {"values": [], "total": "5"}}),
+            result_of("completion/complete", {"completion": {"values": [], "hasMore": 1}}),
+        ]
+    ],
+    "INV-006": [
+        [
+            [*asked("ping"), message("server", {"jsonrpc": "2.0", "id": 1, "error": 5})],
+            [*asked("ping"), fail(1, "-32603")],
+            [*asked("ping"), fail(1, -32603, None)],
+        ]
+    ],
+    "MSG-015": [
+        [newest_error(-32021, 5), newest_error(-32021, {})],
+        [
+            newest_error(-32022, 5),
+            newest_error(-32022, {"requested": "x"}),
+            newest_error(-32022, {"supported": []}),
+        ],
+    ],
+    "LIFE-003": [
+        [
+            first(ABSENT),
+            first({**OFFER, "protocolVersion": 5}),
+            first({**OFFER, "capabilities": []}),
+            first({**OFFER, "clientInfo": "n"}),
+            first({**OFFER, "clientInfo": {"version": "1"}}),
+            first({**OFFER, "clientInfo": {"name": "n"}}),
+        ]
+    ],
+    "META-001": [
+        [
+            [discover(), ask(1, "tools/list")],
+            [discover(), ask(1, "tools/list", {"_meta": 5})],
+            [discover(), ask(1, "tools/list", {"_meta": {CLIENT_CAPABILITIES: {}}})],
+            [discover(), ask(1, "tools/list", {"_meta": {PROTOCOL_VERSION: E}})],
+        ]
+    ],
+    "MSG-001": [
+        [asked("tools/call", 5)],
+        [[handshake(), tell("notifications/tools/list_changed", 5)]],
+    ],
+    "PROG-004": [[asked("ping", {"_meta": {"progressToken": None}})]],
+    "PAGE-001": [[asked("tools/list", {"cursor": 5})]],
+    "MRTR-004": [[[discover(), modern(1, "tools/call", {"name": "t", "inputResponses": 5})]]],
+    "LOG-002": [
+        [
+            [handshake(), tell("notifications/message")],
+            [handshake(), tell("notifications/message", {"level": "loud", "data": 1})],
+        ],
+        [[handshake(), tell("notifications/message", {"level": "info"})]],
+    ],
+    "PROG-001": [
+        [
+            [handshake(), tell("notifications/progress")],
+            [handshake(), tell("notifications/progress", {"progressToken": 1, "progress": "1"})],
+        ]
+    ],
+    "PROG-002": [[[handshake(), tell("notifications/progress", {"progress": 1})]]],
+    "CANCEL-001": [[[handshake(C), tell("notifications/cancelled", {}, by="client")]]],
+    "SUBS-001": [
+        [
+            [discover(), tell("notifications/subscriptions/acknowledged", params)]
+            for params in (ABSENT, {"notifications": {}, "_meta": 5})
+        ]
+        + [
+            [
+                discover(),
+                tell(
+                    "notifications/subscriptions/acknowledged",
+                    {
+                        "notifications": {},
+                        "_meta": {"io.modelcontextprotocol/subscriptionId": None},
+                    },
+                ),
+            ]
+        ]
+    ],
+    "SUBS-002": [
+        [
+            [discover(), tell("notifications/tools/list_changed", params)]
+            for params in (
+                [],
+                {"_meta": 5},
+                {"_meta": {"io.modelcontextprotocol/subscriptionId": []}},
+            )
+        ]
+    ],
+}
 
 
 def verdicts(source: SessionSource, *names: str) -> dict[str, Verdict]:
@@ -234,38 +281,42 @@ def failing(source: SessionSource) -> list[str]:
     return [name for name, each in verdicts(source).items() if each.outcome is Outcome.FAIL]
 
 
+REPORTED = {rule.id: rule.reports_shapes for rule in all_rules() if rule.reports_shapes}
 ROWS = [
-    pytest.param(place, number, id=f"{row.rule}-{pattern}")
-    for place, row in enumerate(TOLD)
-    for number, pattern in enumerate(row.patterns)
+    pytest.param(named, shape, capture, id=f"{named}-{pattern}")
+    for named, shapes in REPORTED.items()
+    for shape, captures in zip(shapes, PROOFS.get(named, []), strict=False)
+    for pattern, capture in zip(shape.patterns, captures, strict=False)
 ]
 
 
-def test_every_row_of_the_table_is_proved() -> None:
-    assert [len(row.patterns) for row in TOLD] == [len(proofs) for proofs in PROOFS]
+def test_every_wrong_shape_that_is_left_to_a_rule_is_proved() -> None:
+    assert {name: [len(one.patterns) for one in shapes] for name, shapes in REPORTED.items()} == {
+        name: [len(captures) for captures in proofs] for name, proofs in PROOFS.items()
+    }
 
 
-@pytest.mark.parametrize(("place", "number"), ROWS)
-def test_what_is_left_to_a_rule_is_reported_by_it(place: int, number: int) -> None:
-    capture = PROOFS[place][number]
-    named = TOLD[place].rule
+@pytest.mark.parametrize(("named", "shape", "capture"), ROWS)
+def test_what_is_left_to_a_rule_is_reported_by_it(
+    named: str, shape: WrongShape, capture: Part
+) -> None:
     assert verdicts(full(capture), named)[named].outcome is Outcome.FAIL
     assert failing(full(capture)) == []
 
 
-@pytest.mark.parametrize(("place", "number"), ROWS)
+@pytest.mark.parametrize(("named", "shape", "capture"), ROWS)
 def test_what_is_left_to_a_rule_would_be_a_finding_without_it(
-    place: int, number: int, monkeypatch: pytest.MonkeyPatch
+    named: str, shape: WrongShape, capture: Part, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [row for at, row in enumerate(TOLD) if at != place]
-    monkeypatch.setattr("mcptest.rules.shape_overlap.TOLD", rows)
-    assert failing(full(PROOFS[place][number]))
+    others = tuple(row for row in left_to_others() if row[1] is not shape)
+    monkeypatch.setattr("mcptest.rules.shapes.left_to_others", lambda: others)
+    assert failing(full(capture))
 
 
 def test_the_documentation_names_every_rule_that_something_is_left_to() -> None:
     page = Path(__file__).parents[2] / "docs" / "compliance" / "message-shapes.md"
     named = set(re.findall(r"[A-Z]{3,8}-\d{3}", page.read_text().partition("One fault")[2]))
-    assert named - {"SHAPE-001"} == {row.rule for row in TOLD}
+    assert named - {"SHAPE-001"} == {*REPORTED}
 
 
 # -- what is reported ----------------------------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mcptest.clients.seen import Seen
-from mcptest.model.capture import Frame, HttpRequest, StreamEnd, Trouble
-from mcptest.model.revision import Revision
-from mcptest.model.verdict import Finding, Outcome, Severity
+from mcptest.core.capture import Frame, HttpRequest, StreamEnd, Trouble
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Finding, Outcome, Severity
+from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import judge, severity_of
 from tests.rules.captures import (
@@ -222,6 +222,6 @@ def test_an_error_with_the_id_of_what_is_no_request_answers_that(sent: str) -> N
 def test_a_log_line_of_a_client_does_not_count_as_its_request() -> None:
     log = raw("client", '{"level":"info","id":3,"method":"tools/call","msg":"sent"}')
     asked = ask(4, "tools/call", {"name": "add"})
-    seen = Seen([log, asked], revision=Revision.V2025_11_25, transport="stdio")
+    seen = SeenSession([log, asked], revision=Revision.V2025_11_25, transport="stdio")
     assert [one.message.id for one in seen.requests("tools/call")] == [4]
     assert len(seen.said) == 2

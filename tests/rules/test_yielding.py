@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.model.verdict import Finding, Outcome, Verdict
+from mcptest.core.verdict import Finding, Outcome, Verdict
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.corpus.load import shipped_registry
-from mcptest.rules.yielding import ANY, YIELDINGS, Shown, without_repetition, yielding_to
+from mcptest.rules.corpus.reader import shipped_registry
+from mcptest.rules.corpus.registry import CorpusRule
+from mcptest.rules.yielding import Shown, passes_in_doubt, without_repetition, yielding_to
 
 ANSWER = '{"jsonrpc":"2.0","id":7003,"result":{}}'
 ASKED = '{"jsonrpc":"2.0","id":"7003","method":"ping"}'
 
 
-def test_every_rule_of_the_table_exists() -> None:
-    known = {*shipped_registry(), *(rule.id for rule in all_rules())}
-    named = {one for row in YIELDINGS for one in (row.rule, row.to)} - {ANY}
-    assert named <= known
+CORPUS = {name: CorpusRule(name, entry=entry) for name, entry in shipped_registry().items()}
+
+
+def test_every_rule_that_another_yields_to_exists() -> None:
+    entries, rules = shipped_registry(), all_rules()
+    named = {to for one in (*entries.values(), *rules) for to in one.yields_to}
+    assert {"STDIO-001", "JSONRPC-001", "PROTO-013"} <= named
+    assert named <= {*entries, *(rule.id for rule in rules)}
+
+
+def test_what_a_rule_over_sessions_yields_to_stands_in_its_declaration_alone() -> None:
+    assert not [one.id for one in shipped_registry().values() if one.session and one.yields_to]
+
+
+def test_a_rule_of_a_corpus_yields_as_the_registry_says() -> None:
+    proofs = {"PROTO-013": [Shown("a", ANSWER)], "PROTO-016": [Shown("b", ANSWER)]}
+    assert yielding_to(proofs, CORPUS) == {"PROTO-016": "PROTO-013"}
+
+
+def test_a_test_of_a_suite_that_names_a_rule_does_not_yield_as_the_rule_does() -> None:
+    own = {"mine": CorpusRule("mine", entry=shipped_registry()["PROTO-016"])}
+    proofs = {"PROTO-013": [Shown("a", ANSWER)], "mine": [Shown("b", ANSWER)]}
+    assert yielding_to(proofs, {**CORPUS, **own}) == {}
 
 
 def test_a_changed_id_is_told_by_the_rule_about_ids() -> None:
@@ -31,6 +51,17 @@ def test_a_changed_id_is_told_by_the_rule_about_ids() -> None:
 def test_without_that_rule_it_is_told_by_the_rule_about_answers() -> None:
     proofs = {"MSG-006": [Shown("", ANSWER)], "MSG-009": [Shown(ASKED, "")]}
     assert yielding_to(proofs) == {"MSG-009": "MSG-006"}
+
+
+def test_a_pass_about_missing_answers_is_in_doubt_where_ids_came_back_changed() -> None:
+    """It would say no more than that the lost answer was not waited for to the end."""
+    assert passes_in_doubt(["MSG-009", "MSG-002"], {"JSONRPC-004"}) == {"MSG-009": "JSONRPC-004"}
+    assert passes_in_doubt(["MSG-009"], {"JSONRPC-001"}) == {}
+
+
+def test_a_stray_answer_leaves_a_pass_about_missing_answers_as_it_is() -> None:
+    """The Python SDK refuses with the id "server-error", and answers every request."""
+    assert passes_in_doubt(["MSG-009"], {"MSG-006"}) == {}
 
 
 def test_another_id_is_another_fault() -> None:

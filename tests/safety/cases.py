@@ -22,7 +22,7 @@ Colour = Literal["healthy", "noted", "told", "unreachable", "red"]
 - healthy: odd, but allowed. The command ends as it does on a healthy server.
 - noted: noise beside sound answers. Commands that judge by the rules name it and are red; to the
   others it is noise, which the capture has.
-- told: red or as on a healthy server, as the command sees it; nothing has to be said.
+- told: as on a healthy server, but for the commands in `codes`, which say the words.
 - unreachable: it never was a server: exit 3, or a failed test.
 - red: never green, and the words are said.
 """
@@ -52,6 +52,10 @@ class Case:
     """It answers in the end, so it gets time enough on a busy machine as well."""
     argument: str = ""
     """What the program calls it, where that is something else."""
+    ends: int = 0
+    """How its process ends when a client leaves as clients do, by end of input and then SIGTERM."""
+    codes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """How a command ends, or COMMAND@WAY, where the colour does not say."""
     not_for: tuple[tuple[str, str], ...] = ()
     """Commands that it does not concern, each with the reason."""
 
@@ -73,6 +77,10 @@ class Case:
             return [sys.executable, "-m", "tests.safety.http_peer", self.program, *words]
         return [*PYTHON, str(Path(http_twin.__file__)), *self.command()]
 
+    def codes_for(self, command: str, way: Way) -> tuple[int, ...] | None:
+        known = dict(self.codes)
+        return known.get(f"{command}@{way}", known.get(command))
+
     def said(self, way: Way) -> tuple[str, ...]:
         return self.http_causes or self.causes if way == "http" else self.causes
 
@@ -82,7 +90,15 @@ SILENT = ("no answer to", "did not answer", "was not answered", "within", "stopp
 STDIO: tuple[Way, ...] = ("stdio",)
 HTTP: tuple[Way, ...] = ("http",)
 
+TERMINATED, KILLED, SEGFAULT = 143, 137, 139
+BOMB = ("references multiply", "can't be checked", "steps")
+
 EACH_CALLED = (("init", "calls each tool that was listed, and each call has its own time"),)
+
+
+def failed_by(*commands: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((name, (1,)) for name in commands)
+
 
 CASES: tuple[Case, ...] = (
     Case("behaves", "control", "does nothing wrong", "rogue", "healthy", patient=True),
@@ -94,32 +110,39 @@ CASES: tuple[Case, ...] = (
     Case(
         "exits-at-once-with-code", "exit", "exits with code 3 and a line on stderr", "rogue",
         "unreachable", ("no configuration file",), ways=STDIO,
+        ends=3,
     ),
     Case(
         "segfaults-at-once", "exit", "is ended by SIGSEGV at its start", "rogue", "unreachable",
         ("SIGSEGV",), ways=STDIO,
+        ends=SEGFAULT,
     ),
     Case(
         "dies-mid-answer", "exit", "exits in the middle of its first answer", "rogue", "red",
         ("in the middle of a line", "exited with code 1"), (*GONE, "unfinished event"),
+        ends=1,
     ),
     Case(
         "dies-after-handshake", "exit", "exits with code 7 right after the handshake",
         "rogue", "red", ("out of cheese", "exited with code 7"), GONE,
+        ends=7,
     ),
     Case(
         "call-ends-the-server", "exit", "exits with code 7 when a tool is called", "hostile", "red",
         ("exited with code 7", "out of cheese"), GONE, stage="calling",
+        ends=7, codes=(("intercept@http", (0,)),),
     ),
     # It is silent
     Case("never-answers", "silence", "reads everything and says nothing", "rogue", "red", SILENT),
     Case(
         "answers-half-a-line", "silence", "writes 20 bytes of its first answer", "rogue", "red",
         ("in the middle of a line",), ("bytes of an unfinished response",),
+        ends=TERMINATED,
     ),
     Case(
         "stops-itself", "silence", "stops itself with SIGSTOP", "rogue", "red",
         ("is stopped",), ways=STDIO,
+        ends=TERMINATED,
     ),
     Case(
         "list-never-answered", "silence", "does not answer tools/list", "hostile", "red",
@@ -128,14 +151,17 @@ CASES: tuple[Case, ...] = (
     Case(
         "call-never-answered", "silence", "does not answer tools/call", "hostile", "red",
         SILENT, stage="calling",
+        codes=(("intercept", (0,)),),
     ),
     Case(
         "call-cut-off", "silence", "writes 22 bytes of its answer to a call", "hostile", "red",
         SILENT, stage="calling",
+        ends=TERMINATED, codes=(("intercept@stdio", (TERMINATED,)), ("intercept@http", (0,))),
     ),
     Case(
         "late-answer", "silence", "gives a correct answer after we gave up", "hostile", "red",
         SILENT, stage="calling", ways=STDIO,
+        codes=(("intercept", (0,)),),
     ),
     # It says what is no message
     Case(
@@ -160,6 +186,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "help-text-and-exit", "noise", "prints its usage and exits with code 2", "rogue",
         "unreachable", ("arguments are required: --root", "exited with code 2"), ways=STDIO,
+        ends=2,
     ),
     Case(
         "wrong-id", "protocol", "answers with an id that nobody sent", "rogue", "red", ("999",),
@@ -171,6 +198,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "answers-twice", "protocol", "answers every request twice", "rogue", "told",
         patient=True, ways=STDIO,
+        codes=(("intercept", (1,)),),
     ),
     # Answers at fault in their form
     Case(
@@ -206,26 +234,31 @@ CASES: tuple[Case, ...] = (
         "endless-line", "flood", "writes a line without end", "rogue", "red",
         ("longer than 16777216 bytes", "in the middle of a line"),
         ("larger than", "bytes of an unfinished response"),
+        ends=TERMINATED,
     ),
     Case(
         "endless-notifications", "flood", "sends notifications without end", "rogue", "red",
         ("notifications", "messages came", "flood"),
+        ends=TERMINATED,
     ),
     Case(
         "call-flood", "flood", "answers a call with notifications without end", "hostile", "red",
         (*SILENT, "notifications"), stage="calling",
+        ends=TERMINATED,
     ),
     Case(
         "call-asks-without-end", "flood", "answers a call with requests without end", "hostile",
         "red", (*SILENT, "requests"), stage="calling",
+        ends=TERMINATED,
     ),
     Case(
         "list-is-no-list", "malformed", "answers tools/list with a text for a list", "hostile",
-        "told", stage="listing", patient=True,
+        "red", ("tools/list", "an array", "a list"), stage="listing", patient=True,
     ),
     Case(
         "list-flood", "flood", "answers tools/list with notifications without end", "hostile",
         "red", (*SILENT, "notifications"), stage="listing",
+        ends=TERMINATED,
     ),
     Case(
         "call-answer-too-large", "flood", "answers a call with 20 MB", "hostile", "red",
@@ -235,6 +268,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "call-answer-large", "flood", "answers a call with 9 MB", "hostile", "told",
         stage="calling", patient=True,
+        codes=(("snapshot", (1,)),),
     ),
     Case(
         "call-answer-deep", "flood", "answers a call with arrays 50,000 deep", "hostile", "red",
@@ -243,6 +277,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "server-request-flood", "flood", "asks 10,000 pings before it answers", "rogue", "healthy",
         patient=True, ways=STDIO,
+        codes=(("intercept", (1,)),),  # our agent answers no ping
     ),
     Case(
         "stderr-flood", "flood", "writes 100 MB to stderr before it answers", "rogue", "healthy",
@@ -251,24 +286,29 @@ CASES: tuple[Case, ...] = (
     Case(
         "stderr-endless", "flood", "writes to stderr without end", "rogue", "red",
         ("spam",), ways=STDIO,
+        ends=TERMINATED,
     ),
     # The pipes
     Case(
         "stdout-closed-but-alive", "pipes", "closes its stdout and lives on", "rogue", "red",
         ("closed its stdout",), ways=STDIO,
+        ends=TERMINATED,
     ),
     Case(
         "stdin-never-read", "pipes", "never reads its stdin", "rogue", "red",
         SILENT, ways=STDIO,
+        ends=TERMINATED,
     ),
     # It will not end, or leaves others behind
     Case(
         "ignores-sigterm", "end", "ignores the end of input and SIGTERM", "rogue", "healthy",
         patient=True, ways=STDIO,
+        ends=KILLED,
     ),
     Case(
         "floods-when-asked-to-end", "end", "floods when it is asked to end", "rogue", "told",
         patient=True, ways=STDIO,
+        ends=KILLED, codes=(("intercept", (1,)),),
     ),
     Case(
         "daemon", "end", "leaves a daemon behind", "rogue", "healthy", patient=True, ways=STDIO,
@@ -276,15 +316,19 @@ CASES: tuple[Case, ...] = (
     Case(
         "grandchild-goes-on-writing", "end", "exits, and its child writes on without end", "rogue",
         "red", ("exited with code 4",), ways=STDIO,
+        ends=4,
     ),
     # What it offers
     Case(
         "schema-bomb", "schema", "has an input schema that takes 2^28 checks", "hostile", "told",
         stage="listing",
+        causes=BOMB,
+        codes=failed_by("fuzz", "audit", "lint", "generate", "init", "mcp", "intercept"),
     ),
     Case(
         "output-schema-bomb", "schema", "has an output schema that takes 2^28 checks", "hostile",
         "told", stage="listing",
+        causes=BOMB, codes=failed_by("audit", "lint", "mcp", "intercept"),
     ),
     Case(
         "pattern-bomb", "schema", "has a pattern that backtracks for ever", "hostile", "told",
@@ -297,28 +341,160 @@ CASES: tuple[Case, ...] = (
     Case(
         "remote-schema", "schema", "refers to a schema on the metadata service", "hostile", "told",
         stage="listing", patient=True,
+        causes=("169.254.169.254",), codes=failed_by("lint", "intercept"),
     ),
     Case(
         "same-cursor-again", "paging", "gives the same cursor again and again", "hostile", "red",
         ("cursor", "page"), stage="listing",
+        codes=(("intercept", (0,)),),  # our agent reads one page
     ),
     Case(
         "cursors-without-end", "paging", "gives a new cursor without end", "hostile", "red",
         ("page", "stopped after"), stage="listing", not_for=EACH_CALLED,
+        codes=(("intercept", (0,)),),
     ),
     Case(
         "many-tools", "paging", "lists 2,001 tools at once", "hostile", "told", stage="listing",
         not_for=EACH_CALLED,
+        # as far as they come in their time
+        causes=("stopped after", "within", "limit"),
+        codes=(("audit", (0, 1)), ("fuzz", (0, 1)), ("mcp", (0, 3))),
     ),
     Case(
         "hostile-names", "paging", "has tools named as paths, control codes and scripts",
         "hostile", "told", stage="listing", patient=True,
+        causes=("name",), codes=failed_by("lint"),
     ),
     Case(
         "huge-description", "paging", "describes a tool with 5 MB", "hostile", "told",
         stage="listing", patient=True,
     ),
+    Case(
+        "other-tools-each-time", "paging", "lists other tools each time", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "long-name", "paging", "has a tool with a name of 1 MB", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "long-introduction", "paging", "introduces itself with 5 MB", "hostile", "told",
+        patient=True,
+    ),
+    Case(
+        "growing-cursors", "paging", "doubles its cursor with each page", "hostile", "red",
+        ("cursor of",), stage="listing", patient=True, codes=(("intercept", (0,)),),
+    ),
+    Case(
+        "many-choices", "schema", "has an enum of 100,000 texts", "hostile", "told",
+        stage="listing", patient=True,
+    ),
+    Case(
+        "lists-change-without-end", "paging", "says after each list that it has changed",
+        "hostile", "told", stage="listing", patient=True,
+    ),
+    Case(
+        "asks-in-the-middle", "protocol", "asks the client three things before each answer",
+        "hostile", "told", patient=True,
+    ),
+    Case(
+        "asks-with-long-ids", "flood", "sends requests with ids of 1 MB", "hostile", "told",
+        stage="calling", patient=True,
+    ),
+    Case(
+        "cancels-everything", "protocol", "cancels every request, and answers it", "hostile",
+        "told", patient=True,
+    ),
+    Case(
+        "progress-of-nobody", "flood", "reports progress of what nobody asked, without end",
+        "hostile", "red", (*SILENT, "notifications"), stage="calling", ends=TERMINATED,
+    ),
+    Case(
+        "call-answer-just-deep-enough", "malformed", "nests an answer 511 deep", "hostile", "told",
+        stage="calling", patient=True,
+    ),
+    Case(
+        "call-answer-just-too-deep", "malformed", "nests an answer 514 deep", "hostile", "red",
+        ("deep", "nested"), stage="calling",
+    ),
+    Case(
+        "call-answer-repeats-a-key", "malformed", "has one key 100,000 times in an answer",
+        "hostile", "red", ("key", "twice", "duplicate"), stage="calling", patient=True,
+    ),
+    Case(
+        "call-answer-overlong", "malformed", "writes a slash in two bytes", "hostile", "red",
+        ("UTF-8", "0xc0"), stage="calling", patient=True,
+    ),
+    Case(
+        "call-answer-with-nul", "malformed", "writes NUL bytes around an answer", "hostile", "red",
+        ("NUL", "\\x00", "no message", "not JSON"), stage="calling",
+    ),
+    Case(
+        "call-answer-is-a-large-image", "flood", "answers with an image of 12 MB", "hostile",
+        "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
+    ),
+    Case(
+        "call-answer-steers-terminals", "noise", "answers with 1 MB of control codes", "hostile",
+        "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
+    ),
+    Case(
+        "call-error-is-large", "flood", "answers with an error of 7 MB", "hostile", "red",
+        ("-32000", "no no no"), stage="calling", patient=True,
+    ),
+    Case(
+        "call-drips", "silence", "writes a byte of its answer each tenth of a second", "hostile",
+        "red", SILENT, stage="calling",
+    ),
+    Case(
+        "call-moves-to-a-child", "end", "exits, and its child goes on answering", "hostile",
+        "told", stage="calling", ways=STDIO, patient=True,
+    ),
+    Case(
+        "answers-on-stderr", "silence", "answers on stderr", "hostile", "red",
+        ("stderr",), ways=STDIO,
+    ),
     # HTTP itself
+    Case(
+        "head-in-bytes", "http", "sends its head byte by byte, without end", "http", "red",
+        SILENT, ways=HTTP, argument="head in bytes",
+    ),
+    Case(
+        "half-closed", "http", "closes its side of the connection without an answer", "http",
+        "red", GONE, ways=HTTP, argument="half closed",
+    ),
+    Case(
+        "wants-itself", "http", "wants a token, and sends to itself for it", "http",
+        "unreachable", ("wants authorization", "401"), ways=HTTP, argument="wants itself",
+    ),
+    Case(
+        "chunk-extensions", "http", "sends chunk extensions without end", "http", "red",
+        ("chunk", "not HTTP"), ways=HTTP, argument="chunk extensions",
+    ),
+    Case(
+        "trailers", "http", "sends trailers without end", "http", "red",
+        ("trailer", "headers", "head of", "larger than"), ways=HTTP,
+    ),
+    Case(
+        "event-id", "http", "sends the id of an event without end", "http", "red",
+        ("larger than", "longer than", "event"), ways=HTTP, argument="event id",
+    ),
+    Case(
+        "retry-at-once", "http", "ends each stream and promises more at once", "http", "red",
+        ("ended", *GONE, *SILENT), ways=HTTP, argument="retry at once",
+    ),
+    Case(
+        "retry-never", "http", "ends each stream and promises more in 30 years", "http", "red",
+        ("ended", *GONE, *SILENT), ways=HTTP, argument="retry never",
+    ),
+    Case(
+        "interim-without-end", "http", "sends 100 Continue without end", "http", "red",
+        ("interim", "headers", "head of", "not HTTP"), ways=HTTP,
+        argument="interim responses without end",
+    ),
+    Case(
+        "redirect-circle", "http", "redirects in a circle", "http", "red",
+        ("redirect",), ways=HTTP, argument="redirect in a circle",
+    ),
     Case(
         "refused-401", "http", "wants authorization", "http", "unreachable",
         ("wants authorization", "401"), ways=HTTP, argument="401",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -33,6 +34,9 @@ LATEST = 3.0
 """Seconds after which a cell that is over its time is ended from outside."""
 ENDING = 1.0
 """Seconds in which the processes of a peer have to be gone."""
+CLOSING = 2.0
+"""Seconds that a client gives its server after it has closed its side."""
+INTERRUPTED = 130
 LOOK = 0.03
 ROOT = Path(__file__).parents[2]
 
@@ -97,6 +101,9 @@ def high_water(pid: int) -> int:
     return peak
 
 
+_IDS = {number: b'"id":%d' % number for number in (1, 2, 3)}
+
+
 class Ear:
     """Reads a pipe to its end, and keeps the beginning and the end of what came."""
 
@@ -105,14 +112,15 @@ class Ear:
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
         self.head = self.tail = b""
-        self.answered = False
-        """Whether the answer with id 3 came: the last that a client here waits for."""
+        self.answered: set[int] = set()
+        """The ids of those requests of `session` whose answers came."""
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         while data := os.read(self._pipe.fileno(), 65536):
-            self.answered = self.answered or b'"id":3' in self.tail[-10:] + data
+            seen = self.tail[-10:] + data
+            self.answered.update(number for number, name in _IDS.items() if name in seen)
             if len(self.head) < self.KEPT:
                 self.head += data
             self.tail = (self.tail + data)[-self.KEPT :]
@@ -145,6 +153,7 @@ class Watched:
         assert self.process.stderr is not None
         self.out, self.err = Ear(self.process.stdout), Ear(self.process.stderr)
         self.peak = 0
+        self.was_terminated = False
 
     def look(self) -> bool:
         """Whether it still runs."""
@@ -265,13 +274,12 @@ def message(method: str, number: int | None = None, **params: Any) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def session(tool: str, **arguments: Any) -> list[bytes]:
-    """What a client says."""
+def session(tool: str, **arguments: Any) -> list[tuple[int, list[bytes]]]:
+    """What a client says: the id of each answer that it waits for, and the messages before it."""
     return [
-        message("initialize", 1, **INITIALIZE),
-        message("notifications/initialized"),
-        message("tools/list", 2),
-        message("tools/call", 3, name=tool, arguments=arguments),
+        (1, [message("initialize", 1, **INITIALIZE)]),
+        (2, [message("notifications/initialized"), message("tools/list", 2)]),
+        (3, [message("tools/call", 3, name=tool, arguments=arguments)]),
     ]
 
 
@@ -304,12 +312,28 @@ def close_input(watched: Watched) -> None:
         watched.process.stdin.close()
 
 
+def converse(watched: Watched, tool: str, until: float, **arguments: Any) -> None:
+    """Say everything, one answer after the other; without one the client has enough."""
+    for number, lines in session(tool, **arguments):
+        write_lines(watched, lines)
+        watched.wait_for(functools.partial(watched.out.answered.__contains__, number), until)
+        if number not in watched.out.answered:
+            return
+
+
 def drive_proxy(words: list[str], site: Site, latest: float, patience: float) -> Watched:
-    """A client that says all at once, waits for the last answer and hangs up."""
+    """A client that ends as clients do: it closes its side, and after two seconds says SIGTERM.
+
+    It has patience from the start of the server on, which on a busy machine comes late.
+    """
     watched = Watched(words, site, stdin=subprocess.PIPE)
-    write_lines(watched, session("echo"))
-    watched.wait_for(lambda: watched.out.answered, patience)
+    watched.wait_for(lambda: site.pids.stat().st_size, patience + CLOSING)
+    converse(watched, "echo", watched.seconds + patience)
     close_input(watched)
+    watched.wait(watched.seconds + CLOSING)
+    if watched.process.poll() is None:
+        watched.was_terminated = True
+        watched.process.send_signal(signal.SIGTERM)
     watched.wait(latest)
     return watched
 
@@ -317,34 +341,43 @@ def drive_proxy(words: list[str], site: Site, latest: float, patience: float) ->
 def drive_http_proxy(words: list[str], site: Site, latest: float, patience: float) -> Watched:
     """A client that posts its messages one by one, and a person who then says SIGTERM."""
     watched = Watched(words, site)
-    port = site.folder / "port"
-    watched.wait_for(port.is_file, latest)
-    told = watched.err.text().split()
-    url = next((word for word in told if word.startswith("http://")), "")
-    if url:
-        post_all(url, session("echo"), watched, patience)
+    watched.wait_for(lambda: b"listening on http" in watched.err.head, latest)
+    watched.wait_for(lambda: b"\n" in watched.err.head.partition(b"listening on")[2], latest)
+    told = watched.err.text().partition("listening on ")[2].split()
+    if told:
+        post_all(told[0], watched, patience)
     if watched.process.poll() is None:
         watched.process.send_signal(signal.SIGTERM)
     watched.wait(latest)
     return watched
 
 
-def post_all(url: str, lines: list[bytes], watched: Watched, patience: float) -> None:
-    """Post each message and read its answer, for so long together; nothing is concluded from it."""
-    where, name = urlsplit(url), b""
+def post_all(url: str, watched: Watched, patience: float) -> None:
+    """Post each message and read its answer, for so long together; without one it has enough."""
+    where, headers = urlsplit(url), b""
     until = time.monotonic() + patience
-    for line in lines:
-        head = (
-            f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
-            "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-            f"Content-Length: {len(line)}\r\n"
-        ).encode()
-        with contextlib.suppress(OSError):
-            request = head + name + b"\r\n" + line
-            answer = posted((where.hostname or "", where.port or 80), request, watched, until)
-            for each in answer.partition(b"\r\n\r\n")[0].split(b"\r\n"):
-                if each.lower().startswith(b"mcp-session-id:"):
-                    name = each + b"\r\n"
+    for number, lines in session("echo"):
+        answers = b""
+        for line in lines:
+            head = (
+                f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n"
+                "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+                f"Content-Length: {len(line)}\r\n"
+            ).encode()
+            with contextlib.suppress(OSError):
+                request = head + headers + b"\r\n" + line
+                address = (where.hostname or "", where.port or 80)
+                answers += posted(address, request, watched, until)
+        headers = headers or headers_of_session(answers)
+        if _IDS[number] not in answers:
+            return
+
+
+def headers_of_session(answer: bytes) -> bytes:
+    """What a client sends along once it has been met."""
+    lines = answer.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    named = [line for line in lines if line.lower().startswith(b"mcp-session-id:")]
+    return b"".join(line + b"\r\n" for line in (*named, b"MCP-Protocol-Version: 2025-11-25"))
 
 
 def posted(address: tuple[str, int], request: bytes, watched: Watched, until: float) -> bytes:
@@ -367,8 +400,7 @@ def posted(address: tuple[str, int], request: bytes, watched: Watched, until: fl
 def drive_agent(words: list[str], site: Site, latest: float, server: str, limit: int) -> Watched:
     """An agent that has the server audited."""
     watched = Watched(words, site, stdin=subprocess.PIPE)
-    write_lines(watched, session("audit_server", server_name=server, limit=limit))
-    watched.wait_for(lambda: watched.out.answered, latest - LATEST)
+    converse(watched, "audit_server", latest - LATEST, server_name=server, limit=limit)
     close_input(watched)
     watched.wait(latest)
     return watched
@@ -435,7 +467,7 @@ def judge(
         wrong.append(f"memory: {outcome.peak_mb} MB")
     if outcome.code is not None:
         wrong += wrong_colour(outcome, command, case, watched, said)
-    if "Traceback (most recent" in said and "internal error" in said:
+    if "this is a defect of mcptest" in said:
         wrong.append("an internal error")
     wrong += left_behind(site)
     if wrong:
@@ -455,39 +487,53 @@ def wrong_colour(
             yield f"exit {code} where the agent's end gives 0"
         code = code_of_agent(watched.out.head)
         outcome.code = code
-    if command.drive == "proxy":
-        yield from wrong_end_of_proxy(outcome)
-        return
-    allowed = allowed_codes(command, case)
+    allowed = allowed_codes(command, case, outcome.way)
+    if watched.was_terminated and command.name == "intercept":
+        allowed += (INTERRUPTED,)  # its server has ended, and it was still busy with the report
     if code not in allowed:
         yield f"exit {code}, expected {' or '.join(map(str, allowed))}"
-    causes = case.said(outcome.way)
-    is_said = case.colour != "told" and (case.colour != "noted" or command.judges)
+    causes = [*case.said(outcome.way), *([command.unfinished] if command.unfinished else [])]
     in_one_line = " ".join(said.split())  # what is shown is broken into lines of 100
-    if causes and is_said and not any(cause in in_one_line for cause in causes):
+    is_named = any(cause in in_one_line for cause in causes)
+    if case.causes and is_to_be_named(command, case, outcome.way, code) and not is_named:
         yield f"the cause is not named: {' / '.join(causes)}"
 
 
-def wrong_end_of_proxy(outcome: Outcome) -> Iterator[str]:
-    """A proxy is transparent: its code is the server's own, and it judges nothing on its way."""
-    assert outcome.code is not None
-    if outcome.code < 0:
-        yield f"ended by signal {-outcome.code}"
+def is_to_be_named(command: Command, case: Case, way: Way, code: int | None) -> bool:
+    if command.drive == "proxy":  # it is transparent, and the agent's calls are what is judged
+        return False
+    if case.colour == "told":
+        return code != command.as_on_a_healthy_server(case, way)
+    return case.colour != "noted" or command.judges
 
 
-def allowed_codes(command: Command, case: Case) -> tuple[int, ...]:
-    if case.colour == "healthy":
-        return command.healthy
+def allowed_codes(command: Command, case: Case, way: Way) -> tuple[int, ...]:
+    if command.drive == "proxy":
+        return (code_of_proxy(command, case, way),)
+    known = case.codes_for(command.name, way)
+    if known is not None:
+        return known
     if case.colour == "noted" and command.judges:
         return (1,)
-    if case.colour in {"noted", "told"}:
-        return tuple(sorted({*command.healthy, 1, *((3,) if not command.suite else ())}))
+    if case.colour in {"healthy", "noted", "told"}:
+        return (command.as_on_a_healthy_server(case, way),)
     if command.suite:
         return (1,)
     if case.stage == "calling":
         return command.call_faults
     # what judges may have found a broken rule in how it was refused
     return (3,) if case.colour == "unreachable" and not command.judges else (1, 3)
+
+
+def code_of_proxy(command: Command, case: Case, way: Way) -> int:
+    """The server's own, unless a check failed: the agent never came to its call, or a rule."""
+    own = case.ends if way == "stdio" else 0
+    if command.name != "intercept":
+        return own
+    known = case.codes_for(command.name, way)
+    if known is not None:
+        return known[0]
+    return own if case.colour in {"healthy", "told"} else 1
 
 
 # -- what is left ------------------------------------------------------------------------------

@@ -65,8 +65,12 @@ class Command:
     """How many requests it may wait for in a row, where no option limits the whole."""
     extra: float = 0
     """Seconds beyond those that its own limit for the whole command has."""
-    healthy: tuple[int, ...] = (0,)
-    """How it ends on a healthy server."""
+    healthy: int = 0
+    """How it ends on a healthy server. Ours are small, and break rules that others hold."""
+    healthy_http: int | None = None
+    """The same over HTTP, where it differs."""
+    without_safe_tool: int | None = None
+    """The same where no tool says that it only reads, as on those of `tests/rogues`."""
     lists: bool = True
     calls: bool = True
     judges: bool = False
@@ -75,11 +79,20 @@ class Command:
     """How it may end when a call goes wrong."""
     suite: bool = False
     """A server that is not there fails a test; it is no error of the command."""
+    unfinished: str = ""
+    """What it says where its own time was over before it came to the fault."""
     drive: Literal["command", "watch", "proxy", "agent"] = "command"
 
     def limit(self, case: Case) -> float:
         """Seconds that the command was given."""
         return self.request(case) * self.requests + self.extra
+
+    def as_on_a_healthy_server(self, case: Case, way: Way) -> int:
+        if self.without_safe_tool is not None and case.program == "rogue":
+            return self.without_safe_tool
+        if self.healthy_http is not None and way == "http":
+            return self.healthy_http
+        return self.healthy
 
     @staticmethod
     def request(case: Case) -> float:
@@ -158,6 +171,8 @@ PROPERTY = 6.0
 """Seconds for `property`, which would go on without end on most peers."""
 FLEET = 10.0
 """Seconds for `fleet`, which judges and audits, and for a call of an agent to `mcp`."""
+JUDGING = 20.0
+"""Seconds for `compliance run`, which waits for several requests in a row."""
 WIRE = ("--capture", "wire")
 
 COMMANDS: tuple[Command, ...] = (
@@ -185,7 +200,10 @@ COMMANDS: tuple[Command, ...] = (
         ),
         extra=WHOLE,
     ),
-    Command("property", property_words, requests=0, extra=PROPERTY, healthy=(0, 1)),
+    Command(
+        "property", property_words, requests=0, extra=PROPERTY, healthy=1,
+        unfinished="not tried: stopped after",
+    ),
     Command("generate", explored("generate", "--output", "made", *WIRE), requests=2, calls=False),
     # it writes down what it finds: that a tool is broken is said, and no failure of the command
     Command(
@@ -202,25 +220,31 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("intercept", intercept_words, drive="proxy", extra=WHOLE),
     Command(
-        "compliance run", explored("compliance", "run", "--allow-tool", "echo", *WIRE, *REPORTS),
-        requests=8, healthy=(0, 1), judges=True,
+        "compliance run",
+        explored(
+            "compliance", "run", "--allow-tool", "echo", *WIRE, *REPORTS, whole=JUDGING
+        ),
+        extra=JUDGING, healthy=1, judges=True, unfinished="of --max-time",
     ),
     Command(
         "conformance server",
         explored(
             "conformance", "server", "--fixture", "test_simple_text=echo", "-o", "out", *REPORTS
         ),
-        requests=8, healthy=(0, 1), judges=True,
+        requests=8, healthy_http=1, judges=True,
     ),
     Command(
         "doctor",
         explored(
             "doctor", "--to", "2026-07-28", "--allow-tool", "echo", *WIRE, *REPORTS, whole=WHOLE
         ),
-        extra=WHOLE, healthy=(0, 1),
+        extra=WHOLE, healthy=1,
     ),
-    Command("fleet", fleet_words, extra=FLEET, healthy=(0, 1), judges=True),
-    Command("mcp", agent_words, extra=FLEET, healthy=(0, 4), drive="agent"),
+    Command(
+        "fleet", fleet_words, extra=FLEET, healthy=1, judges=True,
+        unfinished="not judged to the end within",
+    ),
+    Command("mcp", agent_words, extra=FLEET, without_safe_tool=4, drive="agent"),
 )  # fmt: skip
 
 

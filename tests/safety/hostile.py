@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -270,6 +271,209 @@ def late_answer(request: Obj) -> Obj | None:
     hang()
 
 
+# What it offers, and how it says so
+
+
+@case
+def other_tools_each_time(request: Obj) -> Obj | None:
+    if request["method"] == "tools/list":
+        return {"tools": [tool("echo"), tool(f"tool-{os.urandom(4).hex()}")]}
+    return {}
+
+
+@case
+def long_name(request: Obj) -> Obj | None:
+    return {"tools": [tool(), tool("n" * 1_000_000)]} if request["method"] == "tools/list" else {}
+
+
+@case
+def long_introduction(request: Obj) -> Obj | None:
+    if request["method"] == "initialize":
+        info = {"name": "hostile\x1b[2J " * 100_000, "version": "::error::1" * 100_000}
+        return {**(ordinary(request) or {}), "serverInfo": info, "instructions": "do " * 1_000_000}
+    return {}
+
+
+@case
+def growing_cursors(request: Obj) -> Obj | None:
+    """Each cursor is twice as long as the one before."""
+    if request["method"] == "tools/list":
+        cursor = request.get("params", {}).get("cursor", "c")
+        return {"tools": [tool(f"tool-{len(cursor)}")], "nextCursor": cursor * 2}
+    return {}
+
+
+@case
+def many_choices(request: Obj) -> Obj | None:
+    choices = {"type": "string", "enum": [f"choice {n}" for n in range(100_000)]}
+    schema = {"type": "object", "properties": {"one": choices}, "required": ["one"]}
+    return {"tools": [tool(inputSchema=schema)]} if request["method"] == "tools/list" else {}
+
+
+@case
+def lists_change_without_end(request: Obj) -> Obj | None:
+    """After each list it says that the list has changed."""
+    if request["method"] == "tools/list":
+        say({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": [tool()]}})
+        for _ in range(1_000):
+            say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        return None
+    return {}
+
+
+# What it asks in return
+
+
+def asked(method: str, identifier: object, **params: object) -> Obj:
+    return {"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}
+
+
+@case
+def asks_in_the_middle(request: Obj) -> Obj | None:
+    """Before every answer it asks whatever a server may ask."""
+    form = {"type": "object", "properties": {"a": {"type": "string"}}}
+    message = {"role": "user", "content": {"type": "text", "text": "hello"}}
+    say(asked("elicitation/create", f"e{request['id']}", message="?", requestedSchema=form))
+    say(asked("sampling/createMessage", f"s{request['id']}", messages=[message], maxTokens=1))
+    say(asked("roots/list", f"r{request['id']}"))
+    return {}
+
+
+@case
+def asks_with_long_ids(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        for number in range(5):
+            say(asked("ping", f"{number}" * 1_000_000))
+    return {}
+
+
+@case
+def cancels_everything(request: Obj) -> Obj | None:
+    params = {"requestId": request["id"], "reason": "no"}
+    say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    return {}
+
+
+@case
+def progress_of_nobody(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        params = {"progressToken": "nobody's", "progress": 1}
+        note_ = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        while True:
+            say((json.dumps(note_) + "\n") * 500)
+    return {}
+
+
+# The form of an answer to a call
+
+
+def said_as(request: Obj, structured: str, words: str = "hello") -> None:
+    head = f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},"result":'
+    content = f'"content":[{{"type":"text","text":"{words}"}}]'
+    say(f'{head}{{{content},"structuredContent":{structured}}}}}\n')
+
+
+def nested(request: Obj, levels: int) -> None:
+    """An answer whose deepest value is so many levels down."""
+    inner = levels - 2
+    said_as(request, '{"a":' * inner + "1" + "}" * inner)
+
+
+@case
+def call_answer_just_deep_enough(request: Obj) -> Obj | None:
+    return nested(request, 511) if request["method"] == "tools/call" else {}
+
+
+@case
+def call_answer_just_too_deep(request: Obj) -> Obj | None:
+    return nested(request, 514) if request["method"] == "tools/call" else {}
+
+
+@case
+def call_answer_repeats_a_key(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        said_as(request, "{" + ",".join(['"a":1'] * 100_000) + "}")
+        return None
+    return {}
+
+
+@case
+def call_answer_overlong(request: Obj) -> Obj | None:
+    """A slash in two bytes, which UTF-8 forbids."""
+    if request["method"] == "tools/call":
+        head = f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},"result":'
+        say(head.encode() + b'{"content":[{"type":"text","text":"hello \xc0\xaf"}]}}\n')
+        return None
+    return {}
+
+
+@case
+def call_answer_with_nul(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        message = {"jsonrpc": "2.0", "id": request["id"], "result": text("hello")}
+        say(b"\0\0" + json.dumps(message).encode() + b"\0\n")
+        return None
+    return {}
+
+
+@case
+def call_answer_is_a_large_image(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        image = {"type": "image", "mimeType": "image/png", "data": "AAAA" * 3_000_000}
+        return {"content": [{"type": "text", "text": "hello"}, image]}
+    return {}
+
+
+@case
+def call_answer_steers_terminals(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        return text("hello\n" + "\x1b[2J\x1b]0;owned\x07\n::error::x\n##[error]\u202e" * 20_000)
+    return {}
+
+
+@case
+def call_error_is_large(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        error = {"code": -32000, "message": "no " * 1_000_000, "data": ["x" * 1_000_000] * 4}
+        say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+        return None
+    return {}
+
+
+@case
+def call_drips(request: Obj) -> Obj | None:
+    """An answer of a byte each tenth of a second."""
+    if request["method"] == "tools/call":
+        for byte in json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("h" * 999)}):
+            say(byte)
+            time.sleep(0.1)
+        return None
+    return {}
+
+
+@case
+def call_moves_to_a_child(request: Obj) -> Obj | None:
+    """The process ends, and a child that it leaves behind goes on answering."""
+    if request["method"] == "tools/call" and os.fork():
+        os._exit(0)
+    if request["method"] == "tools/call":
+        note_pid()
+    return {}
+
+
+@case
+def answers_on_stderr(request: Obj) -> Obj | None:
+    message = {"jsonrpc": "2.0", "id": request["id"], "result": ordinary(request)}
+    os.write(2, json.dumps(message).encode() + b"\n")
+    return None
+
+
+def note_pid() -> None:
+    if "ROGUE_PIDS" in os.environ:
+        with open(os.environ["ROGUE_PIDS"], "a") as file:  # noqa: PTH123 - quick to start
+            file.write(f"{os.getpid()}\n")
+
+
 def serve(behaviour: Callable[[Obj], Obj | None]) -> None:
     for line in sys.stdin.buffer:
         try:
@@ -291,7 +495,5 @@ def serve(behaviour: Callable[[Obj], Obj | None]) -> None:
 
 
 if __name__ == "__main__":
-    if "ROGUE_PIDS" in os.environ:
-        with open(os.environ["ROGUE_PIDS"], "a") as file:  # noqa: PTH123 - quick to start
-            file.write(f"{os.getpid()}\n")
+    note_pid()
     serve(CASES[sys.argv[1]])

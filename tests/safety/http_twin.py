@@ -12,6 +12,7 @@ import http.server
 import json
 import os
 import queue
+import re
 import select
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from typing import Any
 
 LONGEST = 1 << 20
 """So much of a line is waited for. What is longer is passed on in pieces."""
+_SHOWN = 200
+_LONG_ANSWER = re.compile(rb'\{"jsonrpc":"2.0","id":(\d+),"result":')
 LOOK = 0.2
 """Seconds after which half a line is passed on, and a silent stream looks for its client."""
 
@@ -39,6 +42,10 @@ class Session:
         self.streams: list[tuple[Any, queue.Queue[bytes | None]]] = []
         self.early = b""
         """What was said while nobody listened."""
+        self._beginning = b""
+        """Of the line that is being written."""
+        self.ended = False
+        """The program has closed its output: nothing that is asked now will be answered."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def ask(self, request: Any, body: bytes) -> queue.Queue[bytes | None]:
@@ -49,7 +56,10 @@ class Session:
             if self.early:
                 said.put(events(self.early))
                 self.early = b""
-            self.streams.append((request, said))
+            if self.ended:
+                said.put(None)
+            else:
+                self.streams.append((request, said))
         self.tell(body)
         return said
 
@@ -84,11 +94,14 @@ class Session:
             if inside and b"\n" not in data:
                 self._put(data)
                 continue
+            if not inside and not pending:
+                self._beginning = data[:_SHOWN]
             pending += data
             whole, newline, rest = pending.rpartition(b"\n")
             if newline:
                 self._pass_on(whole + newline, inside)
                 pending, inside = rest, False
+                self._beginning = rest[:_SHOWN]
             if len(pending) > LONGEST:
                 self._put((b"" if inside else b"data: ") + pending)
                 pending, inside = b"", True
@@ -98,8 +111,11 @@ class Session:
 
     def _pass_on(self, lines: bytes, inside: bool) -> None:
         if inside:
-            self._put(lines.replace(b"\n", b"\n\n", 1))
-            return
+            end, _, lines = lines.partition(b"\n")
+            self._put(end + b"\n\n")
+            stream = self._answered(self._beginning)
+            if stream is not None:
+                stream.put(b"")
         others = []
         for line in lines.splitlines(keepends=True):
             stream = self._answered(line)
@@ -121,7 +137,10 @@ class Session:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            return None
+            named = _LONG_ANSWER.match(line)  # which was passed on before its end was there
+            if named is None:
+                return None
+            message = {"id": json.loads(named[1])}
         if not isinstance(message, dict) or "id" not in message:
             return None
         with self.lock:
@@ -148,6 +167,7 @@ class Session:
 
     def _end(self) -> None:
         with self.lock:
+            self.ended = True
             streams, self.streams = self.streams, []
         for _, stream in streams:
             stream.put(None)

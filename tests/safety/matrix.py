@@ -95,8 +95,11 @@ def run_cells(cells: Sequence[Cell], base: Path, jobs: int, grace: float) -> Ite
             pool.submit(run_cell, *cell, base / f"{number:04}", golden, grace)
             for number, cell in enumerate(cells)
         ]
-        for done in as_completed(running):
-            yield done.result()
+        try:
+            for done in as_completed(running):
+                yield done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def told(outcome: Outcome) -> str:
@@ -111,7 +114,7 @@ def stored(outcomes: Sequence[Outcome], arguments: argparse.Namespace, seconds: 
     """Put this run in the place of the last one under the same load; a part is put beside it."""
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     load = f"busy {arguments.busy}"
-    others = results.get(load, {}).get("cells", {}) if is_part(arguments) else {}
+    whole = results.get(load, {}) if is_part(arguments) else {}
     results[load] = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
@@ -119,7 +122,8 @@ def stored(outcomes: Sequence[Outcome], arguments: argparse.Namespace, seconds: 
         "jobs": arguments.jobs,
         "load": round(os.getloadavg()[2]),
         "seconds": round(seconds),
-        "cells": others
+        **{name: figure for name, figure in whole.items() if name != "cells"},
+        "cells": whole.get("cells", {})
         | {
             f"{each.command}/{each.case}@{each.way}": {
                 "limit": each.limit,

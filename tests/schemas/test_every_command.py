@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcptest.cli.schema import schema_named
-from mcptest.report.schemas import NAMES
+from mcptest.commands.schema.cli import schema_named
+from mcptest.report.json_schemas import NAMES
 from tests.e2e.driving import mcptest, record
 from tests.schemas.mixed_run import FORMS, report_of
 from tests.schemas.validators import (

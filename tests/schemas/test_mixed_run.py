@@ -108,9 +108,11 @@ def test_nothing_in_any_form_steers_a_terminal(mixed: Reports) -> None:
 
 
 def test_the_list_of_results_follows_its_schema(mixed: Reports) -> None:
-    from mcptest.report.results_json import mcp_assert_json, read_run
+    from mcptest.core.results import RunReport
+    from mcptest.report.codec import decode
+    from mcptest.report.run_results import mcp_assert_json
 
-    listed = read_own(mcp_assert_json(read_run(mixed["run.json"])), "results")
+    listed = read_own(mcp_assert_json(decode(mixed["run.json"], RunReport, "run")), "results")
     assert len(listed) == 18
 
 

@@ -16,7 +16,7 @@ from lxml import etree
 from markdown_it import MarkdownIt
 from tap.parser import Parser as TapParser
 
-from mcptest.cli.schema import schema_named
+from mcptest.commands.schema.cli import schema_named
 
 HERE = Path(__file__).parent
 COMMAND = re.compile(r"::(error|warning|notice)(?: ([a-z]+=[^,:\r\n]*(?:,[a-z]+=[^,:\r\n]*)*))?::")

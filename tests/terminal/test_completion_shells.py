@@ -12,22 +12,25 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli.completion_scripts import SCRIPTS
+from mcptest.commands.completion.cli import SHELLS
 from tests.e2e.driving import BOUND, mcptest
 
 Offered = Callable[[str, str], list[str]]
 
-# What readline does for a shell: words up to the cursor, taken apart at `=`.
+# What readline gives to a function that completes; a space behind a word says that it is whole.
 ASK_BASH = r"""
 source ./script
-read -r -a COMP_WORDS <<< "${LINE//=/ = }"
-case "$LINE" in (*" "|*"=") COMP_WORDS+=("") ;; esac
-if [ "${LINE: -1}" = "=" ]; then unset 'COMP_WORDS[-1]'; fi
-COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
-_mcptest mcptest
-printf '%s\n' "${COMPREPLY[@]}"
+COMP_LINE="$LINE" COMP_POINT=${#LINE} COMP_TYPE=9
+_python_argcomplete mcptest
+printf '%s\n' "${COMPREPLY[@]% }"
 """
 ASK_FISH = 'source ./script; complete -C "$LINE" | string replace -r "\\t.*" ""'
+
+
+def script(shell: str) -> str:
+    done = mcptest("completion", shell)
+    assert (done.code, done.err) == (0, "")
+    return done.out
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def offered(place: Path) -> Offered:
     def of(shell: str, line: str) -> list[str]:
-        (place / "script").write_text(SCRIPTS[shell])
+        (place / "script").write_text(script(shell))
         found = shutil.which(shell)
         if found is None:
             pytest.skip(f"{shell} is not installed")
@@ -57,7 +60,6 @@ def offered(place: Path) -> Offered:
         env = {
             **os.environ,
             "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
-            "XDG_CACHE_HOME": str(place / "cache"),
             "LINE": line,
         }
         done = subprocess.run(
@@ -74,10 +76,14 @@ def offered(place: Path) -> Offered:
     return of
 
 
-def test_the_command_prints_the_script() -> None:
-    for shell, script in SCRIPTS.items():
-        done = mcptest("completion", shell)
-        assert (done.code, done.out, done.err) == (0, script, "")
+def test_the_command_prints_a_script_for_each_shell() -> None:
+    registers = {
+        "bash": "-F _python_argcomplete mcptest\n",
+        "zsh": "#compdef mcptest\n",
+        "fish": "complete --command mcptest ",
+    }
+    for shell in SHELLS:
+        assert registers[shell] in script(shell)
     assert mcptest("completion", "tcsh").code == 2
 
 
@@ -90,9 +96,9 @@ def test_the_command_prints_the_script() -> None:
         ("mcptest run --format=js", ["json"]),
         ("mcptest run --format=", ["text", "json", "agent", "tap"]),
         ("mcptest fuzz --server fi", ["filesystem"]),
-        ("mcptest run sui", ["suite one.yaml"]),
-        ("mcptest run --fixture da", ["data"]),
-        ("mcptest fuzz -- da", ["data"]),
+        ("mcptest run sui", ["suite\\ one.yaml"]),
+        ("mcptest run --fixture da", ["data/"]),
+        ("mcptest fuzz -- da", ["data/"]),
     ],
 )
 def test_bash_offers(offered: Offered, line: str, expected: list[str]) -> None:
@@ -107,7 +113,7 @@ def test_bash_offers_rules_by_their_family(offered: Offered, place: Path) -> Non
 
 
 def test_bash_knows_whom_to_ask_after_the_script_is_read(place: Path) -> None:
-    (place / "script").write_text(SCRIPTS["bash"])
+    (place / "script").write_text(script("bash"))
     done = subprocess.run(
         ["bash", "--norc", "-c", "source ./script && complete -p mcptest"],
         cwd=place,
@@ -115,7 +121,7 @@ def test_bash_knows_whom_to_ask_after_the_script_is_read(place: Path) -> None:
         text=True,
         timeout=BOUND,
     )
-    assert done.stdout == "complete -F _mcptest mcptest\n"
+    assert done.stdout.endswith(" -F _python_argcomplete mcptest\n")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_fish_offers(offered: Offered, line: str, expected: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_takes_the_script(place: Path) -> None:
-    (place / "script").write_text(SCRIPTS["zsh"])
+    (place / "script").write_text(script("zsh"))
     done = subprocess.run(
         ["zsh", "-f", "-n", "script"], cwd=place, capture_output=True, text=True, timeout=BOUND
     )

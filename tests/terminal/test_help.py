@@ -1,4 +1,4 @@
-"""`--help` of every command: a page of the manual whose examples work."""
+"""`--help` of every command: what it is for, its options in groups, and examples that work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.cli import app
-from mcptest.cli.manual import PAGES
+from mcptest.commands import app
 from tests.e2e.driving import mcptest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,17 +41,29 @@ def _a_usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     app._help_width.cache_clear()
 
 
-def test_there_is_a_page_for_each_command_and_a_command_for_each_page() -> None:
-    assert sorted(PAGES) == sorted(NAMES)
+def section(parser: argparse.ArgumentParser, title: str) -> str:
+    """What the epilog has below this title, or behind it."""
+    found = re.search(
+        rf"^{title}:\s*(.*?)(?=\n\n|\Z)", parser.epilog or "", re.DOTALL | re.MULTILINE
+    )
+    assert found, f"{parser.prog} --help has no {title}"
+    return found[1].strip()
+
+
+def examples_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Command lines; one too long for a line is broken where a shell would take it."""
+    lines = section(parser, "examples").replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help_is_a_page_of_the_manual(name: str) -> None:
-    text = parser_named(name).format_help()
+def test_help_says_what_a_command_is_for_and_how_it_ends(name: str) -> None:
+    parser = parser_named(name)
+    text = parser.format_help()
     assert text.startswith(f"usage: mcptest {name} ")
     assert SECTIONS.findall(text) == ["examples", "exit codes", "see also"]
     assert max(map(len, text.splitlines())) <= WIDTH
-    about = PAGES[name].about
+    about = (parser.description or "").strip()
     assert about[0].isupper() or about.startswith("mcptest")
     assert about.endswith(".")
     assert len(about) > 80
@@ -62,7 +73,6 @@ def test_help_is_a_page_of_the_manual(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_says_what_it_does_and_stands_in_a_group(name: str) -> None:
     parser = parser_named(name)
-    parser.format_help()
     for action in parser._actions:
         if action.help is not argparse.SUPPRESS:
             assert action.help or isinstance(action, argparse._SubParsersAction), action
@@ -71,11 +81,11 @@ def test_every_option_says_what_it_does_and_stands_in_a_group(name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_are_command_lines_of_this_command(name: str) -> None:
-    page = PAGES[name]
-    assert len(page.examples) >= 2
-    assert len(set(page.examples)) == len(page.examples)
-    for example in page.examples:
-        line, _, _ = example.replace("\\\n", " ").partition(" > ")
+    examples = examples_of(parser_named(name))
+    assert len(examples) >= 2
+    assert len(set(examples)) == len(examples)
+    for example in examples:
+        line, _, _ = example.partition(" > ")
         program, *words = shlex.split(line)
         assert program == "mcptest"
         assert " ".join(words).startswith(name)
@@ -86,17 +96,27 @@ def test_the_examples_are_command_lines_of_this_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_named_to_be_seen_is_there(name: str) -> None:
-    page = PAGES[name]
-    assert set(page.others) <= set(NAMES) - {name}
-    assert (ROOT / page.see).is_file()
-    for other in re.findall(r"`mcptest ([a-z]+)", page.about):
+    parser = parser_named(name)
+    *others, page = re.split(r",\s+", section(parser, "see also"))
+    assert {f"mcptest {one}" for one in NAMES if one != name}.issuperset(others)
+    assert (ROOT / page).is_file()
+    for other in re.findall(r"`mcptest ([a-z]+)", parser.description or ""):
         assert other in app.COMMANDS
 
 
-def test_the_manual_is_the_only_place_for_such_words() -> None:
-    for path in (ROOT / "src" / "mcptest" / "cli").glob("*.py"):
-        if path.name != "manual.py":
-            assert not re.search(r"\.epilog\b|parser\.description\b", path.read_text()), path.name
+@pytest.mark.parametrize("name", NAMES)
+def test_a_time_that_the_help_names_is_the_default(name: str) -> None:
+    """A command with a default of its own says so, and not what other commands have."""
+    for action in parser_named(name)._actions:
+        if "--timeout" in action.option_strings and action.default:
+            shown = re.search(r"\((\w+)", action.help or "")
+            assert shown, name
+            assert shown[1] == action.default
+
+
+def test_a_command_shares_its_options_but_not_its_words() -> None:
+    words = [parser_named(name).description for name in NAMES]
+    assert len(set(words)) == len(words)
 
 
 def test_help_is_on_stdout_and_no_failure() -> None:
@@ -114,3 +134,5 @@ def test_on_a_narrow_terminal_only_what_must_not_be_broken_is_wider(
     text = parser_named("fuzz").format_help()
     wide = [line for line in text.splitlines() if len(line) > 50]
     assert all(line.startswith("  mcptest ") for line in wide)
+    assert "see also: mcptest property, mcptest audit,\n          docs/commands/fuzz.md" in text
+    assert "  3    the server could not be reached or\n       started\n" in text

@@ -8,12 +8,19 @@ import re
 
 import pytest
 
-from mcptest.report import columns
-from mcptest.report.live import LiveState, Running, live_lines, told_failure
-from mcptest.report.live_block import ERASE, LiveBlock, size_of
+from mcptest.report import terminal
+from mcptest.report.progress import (
+    ERASE,
+    LiveBlock,
+    LiveState,
+    Running,
+    live_lines,
+    size_of,
+    told_failure,
+)
 from mcptest.report.terminal import Style
+from tests.support.sample_run import HOSTILE
 from tests.terminal.on_a_terminal import rows_on_screen
-from tests.unit.sample_run import HOSTILE
 
 PLAIN = Style()
 STATE = LiveState(
@@ -65,7 +72,7 @@ def test_no_line_is_as_wide_and_the_block_is_not_as_high_as_the_terminal(
         lines = live_lines(STATE, style, width, height)
         assert 1 <= len(lines) <= max(1, height - 1)
         if width >= 20:
-            assert all(columns.cells(line) < width for line in lines)
+            assert all(terminal.cells(line) < width for line in lines)
 
 
 def test_without_unicode_it_is_drawn_in_ascii() -> None:
@@ -101,7 +108,7 @@ def test_nothing_of_a_peer_steers_the_terminal(number: int) -> None:
     lines = [*live_lines(state, PLAIN, 40), *told_failure(name, name, PLAIN, 40)]
     for line in lines:
         assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u202e\ud800-\udfff]", line)
-        assert columns.cells(line) < 40
+        assert terminal.cells(line) < 40
 
 
 class Screen(io.StringIO):

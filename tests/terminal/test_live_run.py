@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.report.live_ticker import ticking
-from mcptest.run import interrupt
+from mcptest.report.progress import ticking
+from mcptest.transport import interrupt
+from tests.report.test_report_progress import Terminal, started
 from tests.terminal.on_a_terminal import on_terminal
-from tests.unit.test_report_progress import Terminal, started
 
 SERVER = Path(__file__).with_name("patient_server.py")
 SUITE = """\

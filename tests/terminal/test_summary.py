@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from mcptest.model.results import RunReport, Status
-from mcptest.report.closing import FAILURES_SHOWN, SCREEN
-from mcptest.report.results_text import in_short, render
+from mcptest.core.results import RunReport, Status
+from mcptest.report.run_results import FAILURES_SHOWN, SCREEN, in_short, render
 from mcptest.report.terminal import Style
-from tests.unit.sample_run import CRASH, HOSTILE, READ, RUN, SUM, hostile_result
-from tests.unit.test_report_progress import CONTROL
+from tests.report.test_report_progress import CONTROL
+from tests.support.sample_run import CRASH, HOSTILE, READ, RUN, SUM, hostile_result
 
 PLAIN = Style()
 PASSES = tuple(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.model.message import Flaw, Kind
-from mcptest.model.revision import Revision
+from mcptest.core.message import Flaw, Kind
+from mcptest.core.revision import Revision
 from mcptest.wire.envelope import (
     answer_problems,
     batch_problems,

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.model.revision import Revision
-from mcptest.wire.http_rules import (
+from mcptest.core.revision import Revision
+from mcptest.wire.mcp_headers import (
     Body,
+    annotation_problems,
     classify_response,
     decode_header_value,
     encode_header_value,
@@ -18,7 +19,6 @@ from mcptest.wire.http_rules import (
     is_legal_session_id,
     stateless_headers,
 )
-from mcptest.wire.param_headers import annotation_problems
 
 E = Revision.V2026_07_28
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.model.message import ABSENT, Flaw
-from mcptest.wire.jsontext import duplicate_keys, nesting_depth, read_json
+from mcptest.core.message import ABSENT, Flaw
+from mcptest.wire.json_text import duplicate_keys, nesting_depth, read_json
 
 # Text that holds half a surrogate pair can't be written as UTF-8 at all.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))

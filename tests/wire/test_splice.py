@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.wire.splice import array_items, replace_members
+from mcptest.wire.json_text import array_items, replace_members
 
 
 @pytest.mark.parametrize(

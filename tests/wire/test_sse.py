@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.model.errors import ErrorKind
+from mcptest.core.errors import ErrorKind
 from mcptest.wire.sse import Comment, Event, Item, SseDecoder
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from mcptest.pytest_plugin.properties import CheckProperty
+    from mcptest.pytest_plugin.server_fixtures import CheckProperty
     from mcptest.testing import AsyncClient, Client, Player, Server
 
 Scope = Literal["function", "class", "module", "package", "session"]
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if scope not in ("", *_SCOPES):
         raise pytest.UsageError(f"mcptest_client_scope is one of {', '.join(_SCOPES)}: {scope!r}")
     if config.getoption("mcptest") or config.getini("mcptest_suites"):
-        from mcptest.pytest_plugin.asked_for import collect_what_was_asked_for
+        from mcptest.pytest_plugin.configuration import collect_what_was_asked_for
 
         collect_what_was_asked_for(config)
 
@@ -81,7 +81,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     config = parent.config
     if not (config.getoption("mcptest") or config.getini("mcptest_suites")):
         return None
-    from mcptest.pytest_plugin.asked_for import is_asked_for
+    from mcptest.pytest_plugin.configuration import is_asked_for
 
     if not is_asked_for(file_path, config):
         return None
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """A test in Python that fails with a client open shows what went over the wire last."""
     report = yield
     if report.failed and "mcp_client" in getattr(item, "funcargs", ()):
-        from mcptest.pytest_plugin.clients import add_proof
+        from mcptest.pytest_plugin.server_fixtures import add_proof
 
         add_proof(report, item)
     return report
@@ -143,7 +143,7 @@ def mcp_server(pytestconfig: pytest.Config) -> Server:
     Define a fixture of this name to give it another way: a command line, a list of words, a URL,
     or `mcptest.testing.Server(…)`.
     """
-    from mcptest.pytest_plugin.clients import configured_server
+    from mcptest.pytest_plugin.server_fixtures import configured_server
 
     return configured_server(pytestconfig)
 
@@ -155,7 +155,7 @@ def mcp_client(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Client]:
     """A session with `mcp_server`, begun and recorded; it is ended behind the test."""
-    from mcptest.pytest_plugin.clients import connected
+    from mcptest.pytest_plugin.server_fixtures import connected
 
     with connected(mcp_server, pytestconfig, tmp_path_factory) as client:
         yield client
@@ -180,7 +180,7 @@ def mcp_property(mcp_server: Server, pytestconfig: pytest.Config) -> CheckProper
     A counterexample fails the test, and is tried first in the next run. A property that has
     nothing to say about this server skips it.
     """
-    from mcptest.pytest_plugin.properties import checking
+    from mcptest.pytest_plugin.server_fixtures import checking
 
     return checking(mcp_server, pytestconfig)
 
@@ -188,7 +188,7 @@ def mcp_property(mcp_server: Server, pytestconfig: pytest.Config) -> CheckProper
 @pytest.fixture(scope=_client_scope)
 def mcp_player(mcp_server: Server, pytestconfig: pytest.Config) -> Iterator[Player]:
     """`mcp_server` for what strategies draw: `play(message)`, `play(conversation)`."""
-    from mcptest.pytest_plugin.properties import playing
+    from mcptest.pytest_plugin.server_fixtures import playing
 
     with playing(mcp_server, pytestconfig) as player:
         yield player

@@ -9,18 +9,19 @@ from typing import Any
 
 import pytest
 
-from mcptest.model.errors import McptestError, UsageError
-from mcptest.model.redaction import redaction
-from mcptest.model.results import Status, TestResult
-from mcptest.model.show import show
-from mcptest.pytest_plugin import McptestWarning, words
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.redaction import redaction
+from mcptest.core.results import Status, TestResult
+from mcptest.core.safe_text import show
+from mcptest.probe.lanes import check_names
+from mcptest.probe.suites.settings import skip_reason
+from mcptest.pytest_plugin import McptestWarning, configuration
+from mcptest.pytest_plugin.failure_text import SuiteTestFailed, failure_repr
 from mcptest.pytest_plugin.running import SuiteRuns, failures_among
-from mcptest.pytest_plugin.telling import SuiteTestFailed, told
-from mcptest.run.settings import skip_reason
-from mcptest.suite.lanes import Lanes
+from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.model import Place, Test
-from mcptest.suite.problems import render
+from mcptest.suite.reading import render
 
 _NAME = 200
 _MARKS_OF_PYTEST = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "xfail"})
@@ -53,11 +54,9 @@ class SuiteFile(pytest.File):
             loaded = load_suites(
                 [os.path.relpath(self.path)],
                 fixture=None if fixture is None else str(fixture),
-                server_given=words.configured_server(self.config) is not None,
+                server_given=configuration.configured_server(self.config) is not None,
             )
             if loaded.lanes:
-                from mcptest.run.lanes_names import check_names
-
                 check_names(loaded.lanes)
         except UsageError as error:
             raise self.CollectError(error.message) from None
@@ -93,7 +92,7 @@ class _SuiteItem(pytest.Item):
             return redaction.text(excinfo.value.message)  # meant for people as it is
         if not isinstance(excinfo.value, SuiteTestFailed):
             return super().repr_failure(excinfo, style)
-        return told(
+        return failure_repr(
             excinfo.value,
             os.path.relpath(self.path),
             self.place.line,
@@ -164,10 +163,10 @@ class SuiteLane(_SuiteItem):
 
     def runtest(self) -> None:
         runs = SuiteRuns.of(self.config)
-        if self.kind == "compliance":
-            results = list(runs.judge_server(self.lanes))
-        else:
+        if self.kind == "invariants":
             results = runs.judge_sessions(self.lanes, self.tests)
+        else:
+            results = list(runs.judge_server(self.lanes, self.kind))
         self._conclude(failures_among(results), named=True)
         if not any(result.status is Status.PASS for result in results):
             pytest.skip(results[0].detail if results else "nothing was judged")

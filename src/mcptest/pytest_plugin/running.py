@@ -12,17 +12,23 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from mcptest.model.results import Status, TestResult
-from mcptest.pytest_plugin import words
-from mcptest.pytest_plugin.asked_for import was_named_by_option
-from mcptest.run.jobs import FreshJob, SerialJob
-from mcptest.run.planning import group_key, plan
-from mcptest.run.pool import Job
-from mcptest.run.settings import Memory, Numbered, RunOptions, Settings
-from mcptest.run.sharing import SharedJob
-from mcptest.run.temporary import temporary_folder
-from mcptest.suite.lanes import Lanes
+from mcptest.commands.command_line import repeat_line
+from mcptest.core.results import Status, TestResult
+from mcptest.probe.lanes import (
+    LaneSettings,
+    run_compliance_lane,
+    run_invariants_lane,
+    run_properties_lane,
+)
+from mcptest.probe.suites.pool import Job
+from mcptest.probe.suites.settings import Numbered, RunMemory, RunOptions, Settings
+from mcptest.probe.suites.suite_run import FreshJob, SerialJob, SharedJob, group_key, plan
+from mcptest.pytest_plugin import configuration
+from mcptest.pytest_plugin.configuration import was_named_by_option
+from mcptest.report.scorecards import earlier_scorecard
+from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.model import Test
+from mcptest.transport.temporary import temporary_folder
 
 _THREADS = 4
 """Beside pytest: they start the next server, and wait for those that take their leave."""
@@ -34,7 +40,7 @@ class SuiteRuns:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._is_shared = words.is_shared(config)
+        self._is_shared = configuration.is_shared(config)
         self._shared: dict[object, SharedJob] = {}
         self._ids: list[list[str]] = []
         self._said: set[str] = set()
@@ -42,11 +48,11 @@ class SuiteRuns:
         self._behind: list[Future[None]] = []
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="mcptest")
         self._settings = Settings(
-            timeout=words.timeout(config),
-            fixture=words.fixture_folder(config),
+            timeout=configuration.timeout(config),
+            fixture=configuration.fixture_folder(config),
             all_failures=True,
             repeat=lambda item: self.repeat(item.number),
-            memory=Memory(),
+            memory=RunMemory(),
         )
 
     @classmethod
@@ -66,13 +72,13 @@ class SuiteRuns:
         command = ["pytest", f"{_shortest(path)}::{name}"]
         for place in was_named_by_option(path, self._config):
             command += ["--mcptest", _shortest(Path(place))]
-        server = words.server_for_all(self._config)
+        server = configuration.server_for_all(self._config)
         command += ["--mcptest-server", server] if server else []
         self._ids.append(command)
         return len(self._ids) - 1
 
     def repeat(self, number: int) -> str:
-        return _without_secrets(self._ids[number], words.server_for_all(self._config))
+        return _without_secrets(self._ids[number], configuration.server_for_all(self._config))
 
     def close(self) -> None:
         """Take everything down that is still there."""
@@ -85,10 +91,8 @@ class SuiteRuns:
         for ended in self._behind:
             ended.result()
 
-    # -- tests ---------------------------------------------------------------------------------
-
     def carry_out(self, number: int, test: Test) -> TestResult:
-        item = Numbered(number, test, choice=words.choice_for(test.server, self._config))
+        item = Numbered(number, test, choice=configuration.choice_for(test.server, self._config))
         ahead = self._ahead.pop(number, None)
         job, alone = self._job(item) if ahead is None else (ahead[0], False)
         if isinstance(job, SharedJob):
@@ -100,7 +104,7 @@ class SuiteRuns:
 
     def prepare_ahead(self, number: int, test: Test) -> None:
         """Start the server of the test that comes next, while this one is busy."""
-        item = Numbered(number, test, choice=words.choice_for(test.server, self._config))
+        item = Numbered(number, test, choice=configuration.choice_for(test.server, self._config))
         job, alone = self._job(item)
         if isinstance(job, FreshJob) and not alone:
             self._ahead[number] = job, self._threads.submit(job.prepare)
@@ -132,17 +136,15 @@ class SuiteRuns:
         self._said.update(found)
         return found
 
-    # -- lanes ---------------------------------------------------------------------------------
-
     def judge_sessions(self, lanes: Lanes, tests: Sequence[Test]) -> list[TestResult]:
         """The `invariants:` lane. Its sessions are had anew: those of the tests may be in another
         worker, or were not asked for."""
-        from mcptest.run.lanes_invariants import run_invariants_lane
-
         assert lanes.invariants is not None  # whoever calls has looked
         with temporary_folder() as folder:
             for number, test in enumerate(tests):
-                choice = replace(words.choice_for(test.server, self._config), captures=folder)
+                choice = replace(
+                    configuration.choice_for(test.server, self._config), captures=folder
+                )
                 job, _ = self._job(Numbered(number, test, choice=choice))
                 try:
                     _result_of(job, job.prepare)
@@ -155,35 +157,30 @@ class SuiteRuns:
                 )
             )
 
-    def judge_server(self, lanes: Lanes) -> Iterator[TestResult]:
-        """The `compliance:` lane."""
-        from mcptest.cli.compliance_standards import earlier_scorecard
-        from mcptest.run.lanes import LaneSettings, run_compliance_lane
-
-        block = lanes.compliance
-        assert block is not None  # whoever calls has looked
-        delta = block.grade_delta
+    def judge_server(self, lanes: Lanes, kind: str) -> Iterator[TestResult]:
+        """The `compliance:` lane, or the one of `properties:`."""
+        delta = lanes.compliance.grade_delta if lanes.compliance is not None else None
         before = None if delta is None else earlier_scorecard(delta.against)
         how = LaneSettings(
             timeout=self._settings.timeout,
             fixture=self._settings.fixture,
-            choice=words.choice_for(lanes.server, self._config),
+            choice=configuration.choice_for(lanes.server, self._config),
             scorecards={lanes.file: before},
             repeat=self._judge_again,
         )
+        if kind == "properties":
+            return run_properties_lane(lanes, how)
         return run_compliance_lane(lanes, how, lambda event: None)
 
     def _judge_again(self, file: str) -> str:
         """By the command of ours that takes the name of a single rule as well."""
-        server = words.server_for_all(self._config)
+        server = configuration.server_for_all(self._config)
         command = ["mcptest", "compliance", "run", "--from-suite", file]
         command += ["--server", server] if server else []
         return _without_secrets(command, server)
 
 
 def _without_secrets(command: Sequence[str], server: str | None) -> str:
-    from mcptest.cli.command_line import repeat_line
-
     return repeat_line(command, argparse.Namespace(server=server))
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from mcptest.model.errors import ExitCode
-from mcptest.model.results import RunReport, Status, TestResult
-from mcptest.model.show import show
-from mcptest.report.columns import duration
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines
 from mcptest.report.reliability import titles_of, trials_of_each_test
+from mcptest.report.terminal import duration
 
 LINES = 100
 """Whoever reads this pays by the word."""

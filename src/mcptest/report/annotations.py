@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 
-from mcptest.model.results import Regression, RunReport, Status, TestResult
-from mcptest.model.show import show
+from mcptest.core.results import Regression, RunReport, Status
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines
-from mcptest.report.reliability import Identity, identity_of, titles_of
-from mcptest.report.results_text import summary
+from mcptest.report.reliability import first_failures, identity_of, titles_of
+from mcptest.report.run_results import summary
 from mcptest.report.terminal import Style
 
 ERRORS_SHOWN = 10
@@ -18,13 +18,10 @@ ERRORS_SHOWN = 10
 
 def github(report: RunReport) -> list[str]:
     """Workflow commands, one per line: at most ten errors, then what the run came to."""
-    failed: dict[Identity, TestResult] = {}
-    for result in report.results:
-        if result.status is Status.FAIL:
-            failed.setdefault(identity_of(result), result)
+    failed = first_failures(report.results)
     # A failing test has its own annotation; a regression may also be a test that is skipped now.
     others = [r for r in report.regressions if r.now != Status.FAIL.value]
-    errors = chain(_failures(report, failed), map(_regression, others))
+    errors = chain(_failures(report), map(_regression, others))
     left_out = max(0, len(failed) + len(others) - ERRORS_SHOWN)
     return [*islice(errors, ERRORS_SHOWN), _conclusion(report, left_out)]
 
@@ -38,10 +35,16 @@ def _conclusion(report: RunReport, left_out: int) -> str:
     return _command("notice", told, title="mcptest")
 
 
-def _failures(report: RunReport, failed: Mapping[Identity, TestResult]) -> Iterator[str]:
+def _failures(report: RunReport) -> Iterator[str]:
     titles = titles_of(map(identity_of, report.results))
-    for test, result in failed.items():
-        yield _command("error", _message(result), **_place(result), title=titles[test])
+    for test, result in first_failures(report.results).items():
+        lines = detail_lines(result, BRIEF)
+        if result.proof is not None and result.proof.repeat:
+            lines.append(f"repeat: {show(result.proof.repeat, 1_000)}")
+        place = {"file": result.file} if result.file else {}
+        if result.file and result.line > 0:
+            place["line"] = str(result.line)
+        yield _command("error", "\n".join(lines), **place, title=titles[test])
 
 
 def _regression(regression: Regression) -> str:
@@ -50,28 +53,13 @@ def _regression(regression: Regression) -> str:
     return _command("error", message, title=regression.name + language)
 
 
-def _message(result: TestResult) -> str:
-    lines = detail_lines(result, BRIEF)
-    if result.proof is not None and result.proof.repeat:
-        lines.append(f"repeat: {show(result.proof.repeat, 1_000)}")
-    return "\n".join(lines)
-
-
-def _place(result: TestResult) -> dict[str, str]:
-    if not result.file:
-        return {}
-    place = {"file": result.file}
-    return {**place, "line": str(result.line)} if result.line > 0 else place
-
-
 def _command(kind: str, message: str, **properties: str) -> str:
-    written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    shown = {key: _data(show(value, 300)) for key, value in properties.items()}
+    written = ",".join(
+        f"{key}={value.replace(':', '%3A').replace(',', '%2C')}" for key, value in shown.items()
+    )
     return f"::{kind} {written}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(show(text, 300)).replace(":", "%3A").replace(",", "%2C")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from mcptest.model.results import Regression, RunReport, Status, TestResult
-from mcptest.model.show import show
+from mcptest.core.results import Regression, RunReport, Status, TestResult
+from mcptest.core.safe_text import show
+from mcptest.report.codec import as_json, decode
 from mcptest.report.reliability import overall
-from mcptest.report.results_json import as_json, decode
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,18 +39,20 @@ class Comparison(NamedTuple):
     """What the suite has and the baseline has not, with what became of it."""
 
 
-class _File(msgspec.Struct):
+class BaselineFile(msgspec.Struct):
+    """As it is stored."""
+
     entries: tuple[Entry, ...] | None  # mcp-assert writes null for a run of nothing
 
 
 def read_baseline(data: bytes, source: str) -> Baseline:
     """Raises UsageError, with the place, for anything that is no baseline."""
-    file: _File = decode(data.removeprefix(b"\xef\xbb\xbf"), _File, source)
+    file: BaselineFile = decode(data.removeprefix(b"\xef\xbb\xbf"), BaselineFile, source)
     return Baseline(file.entries or ())
 
 
 def write_baseline(baseline: Baseline) -> bytes:
-    return as_json({"entries": [msgspec.to_builtins(entry) for entry in baseline.entries]})
+    return as_json(BaselineFile(baseline.entries))
 
 
 def baseline_of(report: RunReport, previous: Baseline | None = None) -> Baseline:

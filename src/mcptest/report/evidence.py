@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from mcptest.model.results import FailedCheck, TestResult
-from mcptest.model.show import show
+from mcptest.core.results import FailedCheck, TestResult
+from mcptest.core.safe_text import show
 
 _COMMAND = 4_000
 """A command that was cut would not run; this is longer than any that a person writes."""

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from mcptest.model.results import RunReport, Status, TestResult
-from mcptest.model.show import show
+from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import FULL, detail_lines, first_line, proof_lines
 from mcptest.report.reliability import reliability
 

@@ -7,13 +7,13 @@ Markdown is a numeric reference; a detail stands in a fence longer than any that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mcptest.model.results import RunReport, Status, TestResult
-from mcptest.model.show import show
-from mcptest.report.columns import duration
+from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines, first_line, proof_lines
 from mcptest.report.reliability import Identity, identity_of, reliability, titles_of
+from mcptest.report.terminal import duration
 
 NAME = 200
 ROOM_FOR_ROWS = 400_000
@@ -36,6 +36,31 @@ def code(text: str, limit: int = NAME) -> str:
     return f"<code>{_MEANINGFUL.sub(_reference, show(text, limit)) or ' '}</code>"
 
 
+def row(*cells: str) -> str:
+    """One row of a table. Every cell is data."""
+    return "| " + " | ".join(map(code, cells)) + " |"
+
+
+def opening(what: str, subject: str, summary: str) -> list[str]:
+    """How the page of a command on one server begins."""
+    return [f"### {what} of {code(subject)}", "", f"**{code(summary)}**", ""]
+
+
+def closing(
+    unread: Mapping[str, str], notes: Sequence[str], steps: Sequence[str] = ()
+) -> Iterator[str]:
+    """How it ends: the lists that could not be read, by their method, notes, and what to do."""
+    if unread:
+        yield ""
+        yield from (f"- {code(one)} could not be read: {code(why)}" for one, why in unread.items())
+    if notes:
+        yield ""
+        yield from (f"- {code(note)}" for note in notes)
+    if steps:
+        yield from ("", "Next steps:", "")
+        yield from (f"- {code(step)}" for step in steps)
+
+
 def _reference(match: re.Match[str]) -> str:
     character = match.group()
     # An address is made a link after references were read; a comment keeps its halves apart.
@@ -50,7 +75,9 @@ def fenced(lines: Sequence[str]) -> list[str]:
 
 def _lines(report: RunReport) -> Iterator[str]:
     titles = titles_of(map(identity_of, report.results))
-    yield f"### mcptest: {_headline(report)}"
+    total = f"{report.passed}/{len(report.results)} passed"
+    some = f"{report.passed} passed, {report.failed} failed"
+    yield f"### mcptest: {some if report.failed else total}"
     yield ""
     if report.interrupted:
         yield from ("**Interrupted:** only what had finished by then is listed.", "")
@@ -64,12 +91,6 @@ def _lines(report: RunReport) -> Iterator[str]:
     yield from _regressions(report)
     for note in report.notes[:20]:
         yield from (f"**Note:** {code(note, 500)}", "")
-
-
-def _headline(report: RunReport) -> str:
-    if report.failed:
-        return f"{report.passed} passed, {report.failed} failed"
-    return f"{report.passed}/{len(report.results)} passed"
 
 
 def _table(report: RunReport, titles: dict[Identity, str]) -> Iterator[str]:

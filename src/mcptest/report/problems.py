@@ -5,14 +5,18 @@ A failing test is one problem, whatever the number of its trials.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Literal, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
-from mcptest.model.results import RunReport, Status, TestResult
-from mcptest.model.show import show
+from mcptest.core.errors import UsageError
+from mcptest.core.results import Proof, RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import FULL, Bounds, detail_lines
 from mcptest.report.reliability import titles_of, trials_of_each_test
 
@@ -53,10 +57,10 @@ class ReportedRule(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+class ReportedProblem(msgspec.Struct, frozen=True, omit_defaults=True):
     """One violation of one rule. All texts are safe to show, except `file`."""
 
-    rule: str
+    rule: ReportedRule
     message: str
     level: Level = "error"
     subject: str = ""
@@ -76,9 +80,7 @@ class Problems(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one command found."""
 
     command: str
-    found: tuple[Problem, ...]
-    rules: Mapping[str, ReportedRule]
-    """At least those of the problems."""
+    found: tuple[ReportedProblem, ...]
     tool: str = ""
     started: str = ""
     interrupted: bool = False
@@ -86,21 +88,19 @@ class Problems(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def problems_of_run(report: RunReport, command: str = "run") -> Problems:
-    rules: dict[str, ReportedRule] = {}
-    found = tuple(_problems(report, rules))
+    return problems_of(command, report, problems_in_run(report))
+
+
+def problems_of(command: str, run: RunReport, found: Iterable[ReportedProblem]) -> Problems:
+    """What was found, with the head of a run."""
     return Problems(
         command=command,
-        found=found,
-        rules=rules,
-        tool=report.tool,
-        started=report.started,
-        interrupted=report.interrupted,
-        notes=shown_notes(report.notes),
+        found=tuple(found),
+        tool=run.tool,
+        started=run.started,
+        interrupted=run.interrupted,
+        notes=tuple(show(note, 500) for note in run.notes[:_NOTES]),
     )
-
-
-def shown_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(show(note, 500) for note in notes[:_NOTES])
 
 
 def facts_of(**facts: str) -> dict[str, str]:
@@ -112,39 +112,34 @@ def facts_of(**facts: str) -> dict[str, str]:
     }
 
 
-def _problems(report: RunReport, rules: dict[str, ReportedRule]) -> Iterator[Problem]:
+def problems_in_run(report: RunReport) -> Iterator[ReportedProblem]:
     trials = trials_of_each_test(report.results)
     titles = titles_of(trials)
     for test, results in trials.items():
         failed = [result for result in results if result.status is Status.FAIL]
         if failed:
             often = f" (in {len(failed)} of {len(results)} trials)" if len(results) > 1 else ""
-            yield _problem(failed[0], show(titles[test], NAME), often, rules)
+            yield _problem(failed[0], show(titles[test], NAME), often)
     for regression in report.regressions:
         # A failing test is a problem already; a regression may also be one that is skipped now.
         if regression.now != Status.FAIL.value:
             rule = ReportedRule("test/regression", "what passed before passes now")
-            rules[rule.id] = rule
             said = f"was {show(regression.was, 20)}, now {show(regression.now, 20)}"
-            yield Problem(rule.id, said, subject=show(regression.name, NAME))
+            yield ReportedProblem(rule, said, subject=show(regression.name, NAME))
 
 
-def _problem(result: TestResult, title: str, often: str, rules: dict[str, ReportedRule]) -> Problem:
-    rule = _rule_of(result)
-    rules.setdefault(rule.id, rule)
+def _problem(result: TestResult, title: str, often: str) -> ReportedProblem:
+    rule, proof = _rule_of(result), result.proof or Proof()
     lines = detail_lines(result, _BOUNDS, all_failures=True)
-    proof = result.proof
-    return Problem(
-        rule.id,
+    return ReportedProblem(
+        rule,
         f"{title}{often}: " + "\n".join(lines),
         subject=title,
         file=result.file,
         line=max(0, result.line),
         page=rule.url,
         grave=result.kind in _GRAVE,
-        facts={}
-        if proof is None
-        else facts_of(
+        facts=facts_of(
             repeat=proof.repeat,
             request=proof.request,
             response=proof.response,
@@ -170,8 +165,8 @@ def _rule_of(result: TestResult) -> ReportedRule:
 
 def _registered(name: str) -> ReportedRule | None:
     """From the registry of rules; None for one that only this run's own corpus has."""
-    from mcptest.model.errors import UsageError
-    from mcptest.report.corpus_rules import find_any_rule
+    # Only reports of broken rules need every rule: a plain run does not import them.
+    from mcptest.report.rules import find_any_rule
     from mcptest.rules.composition import CompositionRule
 
     try:
@@ -183,3 +178,60 @@ def _registered(name: str) -> ReportedRule | None:
     return ReportedRule(
         rule.id, rule.title, rule.explanation, url=rule.url(), tags=(show(rule.category, 60),)
     )
+
+
+# -- Where a problem is, in the two ways in which readers want it --------------------------------
+
+LONGEST = 1_000
+_WEB_ADDRESS = re.compile(
+    r"https?://[A-Za-z0-9.-]+(?::\d{1,5})?"
+    r"(?:/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:#(?:[\w.~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*)?",
+    re.ASCII,
+)
+
+
+def web_address(text: str) -> str:
+    """The text if it is one that anybody may follow, else nothing."""
+    return text if len(text) <= LONGEST and _WEB_ADDRESS.fullmatch(text) else ""
+
+
+def uri_of(problem: ReportedProblem) -> str:
+    """The suite's file, or else the rule's page, or else a name that stands for the subject."""
+    if not problem.file:
+        return web_address(problem.page) or _named(problem)
+    if not problem.file.startswith("/"):
+        return _quoted(_path(problem.file)) or _named(problem)
+    return _quoted(_below_here(problem.file)) or "file://" + _quoted(problem.file)
+
+
+def path_of(problem: ReportedProblem) -> str:
+    """Relative to the project, without a `./`."""
+    path = problem.file
+    if path.startswith("/"):
+        path = os.path.relpath(path[:LONGEST].replace("\0", ""))
+    return show(_path(path), LONGEST) or _named(problem)
+
+
+def _below_here(path: str) -> str:
+    """Relative to the folder we are in; empty for one that is elsewhere."""
+    here = f"{Path.cwd()}/"
+    return _path(path.removeprefix(here)) if path.startswith(here) else ""
+
+
+def _path(path: str) -> str:
+    cut = path[:LONGEST]
+    while cut.startswith("./"):
+        cut = cut[2:].lstrip("/")
+    return cut
+
+
+def _named(problem: ReportedProblem) -> str:
+    """Readers want a path for everything. This one is no file's, and is the same in every run."""
+    return f"mcp/{_quoted(problem.subject[:200] or problem.rule.id)}"
+
+
+def _quoted(path: str) -> str:
+    """As a path in a URI: also a colon, which would end the scheme, and text without a UTF-8."""
+    return quote(path[:LONGEST], safe="/", errors="backslashreplace")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mcptest.model.results import Flakiness, RunReport, Status, TestResult
+from mcptest.core.results import Flakiness, RunReport, Status, TestResult
 
 _WORST_FIRST = (Status.FAIL, Status.SKIP, Status.PASS)
 
@@ -48,6 +48,15 @@ def trials_of_each_test(results: Iterable[TestResult]) -> dict[Identity, list[Te
     for result in results:
         trials.setdefault(identity_of(result), []).append(result)
     return trials
+
+
+def first_failures(results: Iterable[TestResult]) -> dict[Identity, TestResult]:
+    """Of each test that failed, the first trial that did."""
+    failed: dict[Identity, TestResult] = {}
+    for result in results:
+        if result.status is Status.FAIL:
+            failed.setdefault(identity_of(result), result)
+    return failed
 
 
 def titles_of(tests: Iterable[Identity]) -> dict[Identity, str]:

@@ -12,10 +12,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcptest import __version__
+from mcptest.report.codec import as_json
 from mcptest.report.evidence import first_line
-from mcptest.report.problem_places import uri_of, web_address
-from mcptest.report.problems import Problem, Problems, ReportedRule
-from mcptest.report.results_json import as_json
+from mcptest.report.problems import (
+    Problems,
+    ReportedProblem,
+    ReportedRule,
+    path_of,
+    uri_of,
+    web_address,
+)
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -35,20 +41,21 @@ def render(problems: Problems) -> bytes:
 
 def _run(problems: Problems) -> dict[str, Any]:
     kept = problems.found[:RESULTS_KEPT]
-    used = list(dict.fromkeys(problem.rule for problem in kept))
+    rules = {problem.rule.id: problem.rule for problem in reversed(kept)}
+    used = dict.fromkeys(problem.rule.id for problem in kept)
     version = _VERSION.fullmatch(problems.tool)
     return {
         "tool": {
             "driver": {
                 "name": "mcptest",
                 "version": version[1] if version is not None else __version__,
-                "rules": [_rule(problems.rules[name]) for name in used],
+                "rules": [_rule(rules[name]) for name in used],
             }
         },
         "automationDetails": {"id": f"mcptest/{problems.command}/"},
         "invocations": [_invocation(problems, len(kept))],
         "columnKind": "unicodeCodePoints",
-        "results": list(_results(kept, used)),
+        "results": list(_results(kept, list(used))),
     }
 
 
@@ -83,13 +90,13 @@ def _invocation(problems: Problems, kept: int) -> dict[str, Any]:
     return invocation
 
 
-def _results(kept: tuple[Problem, ...], used: list[str]) -> Iterator[dict[str, Any]]:
+def _results(kept: tuple[ReportedProblem, ...], used: list[str]) -> Iterator[dict[str, Any]]:
     places = {name: index for index, name in enumerate(used)}
     taken: Counter[str] = Counter()
     for problem in kept:
         result: dict[str, Any] = {
-            "ruleId": problem.rule,
-            "ruleIndex": places[problem.rule],
+            "ruleId": problem.rule.id,
+            "ruleIndex": places[problem.rule.id],
             "level": problem.level,
             "message": {"text": _plain(problem.message)},
             "locations": [_location(problem)],
@@ -103,7 +110,7 @@ def _results(kept: tuple[Problem, ...], used: list[str]) -> Iterator[dict[str, A
         yield result
 
 
-def _location(problem: Problem) -> dict[str, Any]:
+def _location(problem: ReportedProblem) -> dict[str, Any]:
     location: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": {"uri": uri_of(problem)},
@@ -115,9 +122,9 @@ def _location(problem: Problem) -> dict[str, Any]:
     return location
 
 
-def fingerprint(problem: Problem, taken: Counter[str]) -> str:
+def fingerprint(problem: ReportedProblem, taken: Counter[str]) -> str:
     """The same for the same problem in another run, wherever its line is then."""
-    named = "\0".join((problem.rule, problem.file[:2_000], problem.subject))
+    named = "\0".join((problem.rule.id, problem.file[:2_000], problem.subject))
     taken[named] += 1
     named += f"\0{taken[named]}" if taken[named] > 1 else ""
     return hashlib.sha256(named.encode("utf-8", "backslashreplace")).hexdigest()[:32]
@@ -126,3 +133,25 @@ def fingerprint(problem: Problem, taken: Counter[str]) -> str:
 def _plain(text: str, longest: int = _TEXT) -> str:
     """In a plain message of SARIF `[text](target)` is a link: with a space in it, it is none."""
     return text.replace("](", "] (")[:longest] or "(no text)"
+
+
+# -- The code quality report of GitLab -----------------------------------------------------------
+
+_SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
+_QUALITY_DESCRIPTION = 1_000
+
+
+def render_code_quality(problems: Problems) -> bytes:
+    """What is excused is left out: the format has no way to say so."""
+    taken: Counter[str] = Counter()
+    return as_json([_finding(one, taken) for one in problems.found if not one.excused])
+
+
+def _finding(problem: ReportedProblem, taken: Counter[str]) -> dict[str, Any]:
+    return {
+        "description": first_line(problem.message, _QUALITY_DESCRIPTION) or problem.rule.id,
+        "check_name": problem.rule.id,
+        "fingerprint": fingerprint(problem, taken),
+        "severity": "critical" if problem.grave else _SEVERITIES[problem.level],
+        "location": {"path": path_of(problem), "lines": {"begin": max(1, problem.line)}},
+    }

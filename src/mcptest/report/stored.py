@@ -5,46 +5,53 @@ A file is data. A verdict that it states is believed only as far as the results 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
 
-from mcptest.model.compliance import COMPLIANCE_FORMAT, ComplianceReport
-from mcptest.model.conformance import CONFORMANCE_FORMAT, ConformanceReport
-from mcptest.model.errors import ExitCode, UsageError
-from mcptest.model.results import RUN_FORMAT, Demand, RunReport
-from mcptest.model.show import show
-from mcptest.report.compliance_json import read_compliance
-from mcptest.report.results_json import decode, read_run
-from mcptest.report.stored_explored import READERS, ExploredReport, code_of_explored
-from mcptest.report.verdicts_json import SCHEMA, Report
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.results import Demand, RunReport, Status, TestResult
+from mcptest.core.safe_text import show
+from mcptest.report.audit import AuditReport
+from mcptest.report.codec import decode
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.conformance import ConformanceReport
+from mcptest.report.doctor import DoctorReport
+from mcptest.report.fleet import FleetReport, results_beside_the_rules, results_of_hazards
+from mcptest.report.fuzz import FuzzReport
+from mcptest.report.head import Report
+from mcptest.report.lint import LintReport
+from mcptest.report.property import PropertyReport
+from mcptest.report.verdicts import SessionsReport
 
-AnyReport: TypeAlias = RunReport | ComplianceReport | ConformanceReport | Report | ExploredReport
+AnyReport: TypeAlias = RunReport | Report
+_KINDS: Mapping[str, type[AnyReport]] = {
+    str(one.__struct_config__.tag): one
+    for one in (
+        *(RunReport, ComplianceReport, ConformanceReport, SessionsReport, FleetReport),
+        *(AuditReport, FuzzReport, LintReport, PropertyReport, DoctorReport),
+    )
+}
+"""The types of everything that can be read, by what a file says it is."""
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """One file that was read."""
+    """One file that was read, or one part of it."""
 
     file: str
     report: AnyReport
     exit_code: ExitCode
 
-
-def code_of(report: AnyReport) -> ExitCode:
-    """The exit code that goes with a report, as far as its results agree with what it states."""
-    if isinstance(report, RunReport):
-        return exit_code_of_run(report)
-    if isinstance(report, ComplianceReport):
-        return _code_of_compliance(report)
-    if isinstance(report, ConformanceReport):
-        return _code_of_conformance(report)
-    return _code_of_sessions(report) if isinstance(report, Report) else code_of_explored(report)
+    @classmethod
+    def of(cls, report: AnyReport, file: str) -> Stored:
+        return cls(file, report, report.code)
 
 
 class _Head(msgspec.Struct):
     format: str = ""
     schema: str = ""
+    """What version 0.1 called `format` in most of its reports."""
 
 
 def read_stored(data: bytes, file: str) -> Stored:
@@ -53,65 +60,39 @@ def read_stored(data: bytes, file: str) -> Stored:
     data = data.removeprefix(b"\xef\xbb\xbf")
     decode(data, msgspec.Raw, name)
     if data.lstrip()[:1] == b"[":
-        read_run(data, name)  # says what such a list is
+        raise UsageError(
+            f"{name} is a list of results, not a whole run",
+            hint="save the run with --json-file; --json writes the short list",
+        )
     head: _Head = decode(data, _Head, name)
-    if head.format == RUN_FORMAT:
-        run = read_run(data, name)
-        return Stored(file, run, exit_code_of_run(run))
-    if head.format == COMPLIANCE_FORMAT:
-        judged = read_compliance(data, name)
-        return Stored(file, judged, _code_of_compliance(judged))
-    if head.format == CONFORMANCE_FORMAT:
-        scenarios: ConformanceReport = decode(data, ConformanceReport, name)
-        return Stored(file, scenarios, _code_of_conformance(scenarios))
-    if head.schema == SCHEMA:
-        sessions: Report = decode(data, Report, name)
-        return Stored(file, sessions, _code_of_sessions(sessions))
-    reader = READERS.get(head.schema)
-    if reader is not None:
-        explored = reader(data, name)
-        return Stored(file, explored, code_of_explored(explored))
-    said = show(head.format or head.schema, 80)
-    raise UsageError(
-        f"{name} can't be read: its format is {said}" if said else f"{name} names no format",
-        hint="a file that --json-file wrote; captures are named with --capture",
-    )
+    named = head.format or head.schema
+    if named not in _KINDS:
+        said = show(named, 80)
+        raise UsageError(
+            f"{name} can't be read: its format is {said}" if said else f"{name} names no format",
+            hint="a file that --json-file wrote; captures are named with --capture",
+        )
+    return Stored.of(decode(data, _KINDS[named], name), file)
 
 
-def exit_code_of_run(run: RunReport) -> ExitCode:
-    if run.interrupted:
-        return ExitCode.INTERRUPTED
-    if run.falls_short:
-        return ExitCode.FAILED
-    return ExitCode.OK if run.passed or run.failed else ExitCode.NOTHING_MATCHED
+def read_parts(data: bytes, file: str) -> list[Stored]:
+    """Everything that a file holds: of a fleet, what `parts_of_fleet` gives."""
+    stored = read_stored(data, file)
+    fleet = stored.report
+    return parts_of_fleet(fleet, file) if isinstance(fleet, FleetReport) else [stored]
 
 
-def _code_of_compliance(report: ComplianceReport) -> ExitCode:
-    """`--strict` and known failures decided when it was judged: the code says what they gave."""
-    stated = _stated(report.exit_code)
-    if stated is ExitCode.OK and not all(gate.passed for gate in report.gates):
-        return ExitCode.FAILED
-    if stated is ExitCode.OK and not any(one.observed for one in report.judgements):
-        return ExitCode.NOTHING_MATCHED
-    return stated
+def parts_of_fleet(report: FleetReport, file: str = "") -> list[Stored]:
+    """Each judgement as it is; the audits, who was reached, and the hazards as one run.
 
-
-def _code_of_conformance(report: ConformanceReport) -> ExitCode:
-    if report.interrupted:
-        return ExitCode.INTERRUPTED
-    if report.failed:
-        return ExitCode.FAILED
-    return ExitCode.OK if report.observed else ExitCode.NOTHING_MATCHED
-
-
-def _code_of_sessions(report: Report) -> ExitCode:
-    stated = _stated(report.exit_code)
-    broken = report.summary.fail or report.composition
-    return ExitCode.FAILED if stated is ExitCode.OK and broken else stated
-
-
-def _stated(code: int) -> ExitCode:
-    return ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED
+    So a fleet can be shown and merged like anything else, and no row of it gets lost.
+    """
+    judged = [
+        Stored.of(one.compliance, one.name) for one in report.servers if one.compliance is not None
+    ]
+    rest = [one for server in report.servers for one in results_beside_the_rules(server)]
+    run = report.run_of((*rest, *results_of_hazards(report)))
+    return [*judged, Stored.of(run, file or report.config)]
 
 
 _WORST_FIRST = (
@@ -129,7 +110,7 @@ def code_of_all(stored: Sequence[Stored]) -> ExitCode:
     runs = [one.report for one in stored if isinstance(one.report, RunReport)]
     codes = {one.exit_code for one in stored if not isinstance(one.report, RunReport)}
     if runs:
-        codes.add(exit_code_of_run(merged(runs)))
+        codes.add(merged(runs).code)
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.NOTHING_MATCHED)
 
 
@@ -171,3 +152,49 @@ def _twice(runs: Sequence[RunReport]) -> list[str]:
         return []
     tests = "1 test is" if again == 1 else f"{again} tests are"
     return [f"{tests} in more than one of the files; each result counts"]
+
+
+# -- Shards of one run ---------------------------------------------------------------------------
+
+NUMBERED = 1_000
+"""A file may claim to be one of any number; so many missing ones are named."""
+
+
+def missing_shards(runs: Iterable[tuple[str, RunReport]]) -> RunReport | None:
+    """What is wrong with the shards among some files, as a run; None where nothing is."""
+    divided: dict[int, dict[int, list[str]]] = {}
+    for file, run in runs:
+        if run.shard is not None:
+            files = divided.setdefault(run.shard.count, {})
+            files.setdefault(run.shard.index, []).append(file)
+    results = tuple(one for count, found in divided.items() for one in _missing(count, found))
+    notes = [line for count, found in divided.items() for line in _shards_twice(count, found)]
+    if len(divided) > 1:
+        counts = ", ".join(map(str, sorted(divided)))
+        notes.append(f"these are shards of runs that were divided differently: into {counts}")
+    return RunReport(results=results, notes=tuple(notes)) if results or notes else None
+
+
+def _missing(count: int, found: Mapping[int, Sequence[str]]) -> Iterator[TestResult]:
+    named = 0
+    for index in range(1, count + 1):
+        if index in found:
+            continue
+        if named == NUMBERED:
+            left = count - len(found) - named
+            yield _lost(f"{left} more shards of {count}")
+            return
+        named += 1
+        yield _lost(f"shard {index} of {count}")
+
+
+def _lost(name: str) -> TestResult:
+    detail = f"{name} is missing: none of the files holds its results"
+    return TestResult(name=name, status=Status.FAIL, detail=detail, kind="start")
+
+
+def _shards_twice(count: int, found: Mapping[int, Sequence[str]]) -> Iterator[str]:
+    for index, files in sorted(found.items()):
+        if len(files) > 1:
+            names = ", ".join(show(file, 200) for file in files[:5])
+            yield f"shard {index} of {count} is given {len(files)} times: {names}"

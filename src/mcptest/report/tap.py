@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from mcptest.model.results import RunReport, Status, TestResult
-from mcptest.model.show import show
+from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines, first_line, proof_lines
 
 NAME = 300

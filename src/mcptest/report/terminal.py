@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
-from typing import TextIO
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TextIO
 
 import msgspec
+
+from mcptest.core.safe_text import show
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 
@@ -96,3 +99,125 @@ def say_json(stream: TextIO, text: bytes) -> None:
     stream.flush()
     buffer.write(text)
     buffer.flush()
+
+
+# -- Text in columns -----------------------------------------------------------------------------
+
+_WIDE = frozenset("WF")
+_NO_CELL = frozenset({"Mn", "Me", "Cf"})
+
+
+def cells(text: str) -> int:
+    """The width of a text that `show` has made safe."""
+    return len(text) if text.isascii() else sum(map(_cells_of, text))
+
+
+def _cells_of(character: str) -> int:
+    if unicodedata.category(character) in _NO_CELL:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+def cut(text: str, room: int) -> str:
+    """The text in at most `room` cells, with an ellipsis where something was left out."""
+    if cells(text) <= room:
+        return text
+    return next(_pieces(text, max(room - 1, 1))) + "…"
+
+
+def pad(text: str, room: int) -> str:
+    return text + " " * (room - cells(text))
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """The text in lines of at most `room` cells, none of which a CI system takes for a command."""
+    if cells(text) <= room:
+        return [text]
+    return [show(piece, 2 * len(piece) + 2) for piece in _pieces(text, room)]
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    start = used = 0
+    for position, character in enumerate(text):
+        width = _cells_of(character)
+        if used + width > room and position > start:
+            yield text[start:position]
+            start, used = position, 0
+        used += width
+    yield text[start:]
+
+
+def duration(milliseconds: int) -> str:
+    """`39ms`, `1.2s`, `2m03s`."""
+    milliseconds = max(0, milliseconds)
+    if milliseconds < 1_000:
+        return f"{milliseconds}ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1000:.1f}s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes}m{seconds:02d}s"
+
+
+# -- How the texts about a server begin and end --------------------------------------------------
+
+_REASON = 240
+_REVISION = 40
+
+
+class OfAServer(Protocol):
+    """What the reports of `audit`, `fuzz` and `property` have in common."""
+
+    @property
+    def server(self) -> str: ...
+    @property
+    def server_name(self) -> str: ...
+    @property
+    def server_version(self) -> str: ...
+    @property
+    def transport(self) -> str: ...
+    @property
+    def revision(self) -> object: ...
+    @property
+    def revision_reason(self) -> str: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+def heading(report: OfAServer) -> str:
+    name = show(report.server_name or report.server, 80)
+    version = f" {show(report.server_version, 40)}" if report.server_version else ""
+    return f"{name}{version} over {report.transport}, {report.revision}"
+
+
+def why_revision(revision: object, reason: str) -> str:
+    """The revision with its reason; the revision alone where none is known."""
+    spoken = show(str(revision), _REVISION)
+    return f"{spoken}: {show(reason, _REASON)}" if reason else spoken
+
+
+def why_lines(report: OfAServer, style: Style) -> Iterator[str]:
+    """Why the server was spoken to in that revision, where that is known."""
+    if report.revision_reason:
+        yield style.paint(why_revision(report.revision, report.revision_reason), "dim")
+
+
+def fact_lines(
+    facts: Iterable[tuple[str, str]], margin: str, style: Style, longest: int = 1_000
+) -> Iterator[str]:
+    """What was sent, what came, how to repeat it: a dim line for each that is not empty."""
+    for label, text in facts:
+        if text:
+            yield style.paint(f"{margin}{label:<9}{show(text, longest)}", "dim")
+
+
+def closing_lines(
+    report: OfAServer, summary: str, steps: Sequence[str], style: Style
+) -> Iterator[str]:
+    """The notes, the summary, and what to do next."""
+    for note in report.notes:
+        yield f"{style.warning} {show(note, 300)}"
+    yield style.paint(summary, "bold")
+    if steps:
+        yield ""
+        yield "Next steps:"
+        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -9,11 +10,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mcptest.model.errors import McptestError, UsageError
-from mcptest.model.redaction import redaction
-from mcptest.model.results import RunReport
-from mcptest.transport.files import is_special, open_special, replace_file, write_whole
-from mcptest.transport.input_file import read_bounded, read_input
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.redaction import redaction
+from mcptest.core.results import RunReport
+from mcptest.report.codec import as_json
+from mcptest.transport.files import (
+    is_special,
+    open_special,
+    read_bounded,
+    read_input,
+    replace_file,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,40 +53,39 @@ def rendered(name: str, report: RunReport) -> bytes:
 
         return markdown.render(report).encode()
     if name == "badge":
-        from mcptest.report import badge
-
-        return badge.render(report)
+        return badge(report)
     if name == "html":
-        from mcptest.report.html.making import page_of_run
-        from mcptest.report.stored import exit_code_of_run
+        from mcptest.report.html.building import page_of_run
 
-        return page_of_run(report, exit_code_of_run(report))
+        return page_of_run(report)
     if name == "tap":
         from mcptest.report import tap
 
         return tap.render(report)
     if name in ("sarif", "code_quality"):
-        return _as_problems(name, report)
-    from mcptest.report.results_json import run_json
+        from mcptest.report import sarif
+        from mcptest.report.problems import problems_of_run
 
-    return run_json(report)
+        render = sarif.render if name == "sarif" else sarif.render_code_quality
+        return render(problems_of_run(report))
+    return as_json(report)
 
 
-def _as_problems(name: str, report: RunReport) -> bytes:
-    from mcptest.report import code_quality, sarif
-    from mcptest.report.problems import problems_of_run
-
-    render = sarif.render if name == "sarif" else code_quality.render
-    return render(problems_of_run(report))
+def badge(report: RunReport, label: str = "mcptest") -> bytes:
+    """As an endpoint of shields.io reads it: green only if all passed and the run was complete."""
+    complete = report.passed == len(report.results) > 0 and not report.interrupted
+    colour = "red" if report.failed else "brightgreen" if complete else "yellow"
+    counts = f"{report.passed}/{len(report.results)}"
+    return as_json({"schemaVersion": 1, "label": label, "message": counts, "color": colour})
 
 
 def stored_baseline(wanted: Wanted) -> Baseline | None:
     """The baseline to compare with. UsageError when it can't be read: nothing was run yet."""
     if wanted.baseline is None:
         return None
-    data = read_input(wanted.baseline, "the baseline")
     from mcptest.report.baseline import read_baseline
 
+    data = read_input(wanted.baseline, "the baseline")
     return read_baseline(data, str(wanted.baseline))
 
 
@@ -143,17 +150,10 @@ def append_to_step_summary(text: str) -> list[str]:
 
 def _as_baseline(report: RunReport, stored: Baseline | None, amends: Path | None) -> bytes:
     """Where it `amends` a file, tests that were not run now are not forgotten."""
-    from mcptest.report.baseline import baseline_of, write_baseline
+    from mcptest.report.baseline import baseline_of, read_baseline, write_baseline
 
-    previous = None if amends is None else stored or _earlier(amends)
+    previous = None
+    if amends is not None:
+        with contextlib.suppress(OSError, UsageError):  # there is none yet
+            previous = stored or read_baseline(read_bounded(amends, pipes=False), str(amends))
     return write_baseline(baseline_of(report, previous))
-
-
-def _earlier(path: Path) -> Baseline | None:
-    """What is there already."""
-    from mcptest.report.baseline import read_baseline
-
-    try:
-        return read_baseline(read_bounded(path, pipes=False), str(path))
-    except (OSError, UsageError):
-        return None

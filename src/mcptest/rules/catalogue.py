@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Final
 
-from mcptest.model.errors import UsageError
+from mcptest.core.errors import UsageError
+from mcptest.core.spelling import close_matches
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
-from mcptest.rules.declare import RULES, Rule
+from mcptest.rules.declaration import RULES, Rule
 
 MODULES: Final = (
     "invariants",
     "messages",
-    "answers",
-    "error_codes",
     "lifecycle",
-    "capabilities",
-    "progress",
-    "paging",
-    "tools",
-    "content",
-    "log_messages",
+    "utilities",
+    "primitives",
     "stateless",
-    "input_required",
-    "subscriptions",
     "shapes",
-    "stdio",
-    "http",
-    "http_stateless",
+    "transports",
 )
 for _module in MODULES:
     importlib.import_module(f"mcptest.rules.{_module}")
@@ -46,6 +36,6 @@ def find_rule(name: str) -> Rule | CompositionRule:
     found = RULES.get(wanted) or COMPOSITION_RULES.get(wanted)
     if found is not None:
         return found
-    near = difflib.get_close_matches(wanted, [*RULES, *COMPOSITION_RULES], n=1, cutoff=0.4)
+    near = close_matches(wanted, [*RULES, *COMPOSITION_RULES], n=1, cutoff=0.4)
     hint = f"did you mean {near[0]}? " if near else ""
     raise UsageError(f"unknown rule: {name}", hint=f"{hint}mcptest compliance rules lists them all")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from mcptest.model.limits import DEFAULT_LIMITS
-from mcptest.model.message import Kind
-from mcptest.model.show import show
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import Kind
+from mcptest.core.safe_text import show
 from mcptest.rules.session import Step
 from mcptest.wire.correlation import IdSet
 
@@ -25,6 +26,8 @@ _NAMED = {
     "resources/list": ("resources", "uri"),
 }
 IDS_SHOWN = 10
+Finder: TypeAlias = Callable[[Sequence["JudgedSession"], Sequence[str], bool], Iterator["Shared"]]
+"""From the sessions, their labels and whether they share no transport."""
 
 
 @dataclass(slots=True)
@@ -51,8 +54,17 @@ class Offered:
                     names.setdefault(name, step.place)
 
 
+class Shared(msgspec.Struct, frozen=True):
+    """One thing that two or more servers share."""
+
+    message: str
+    names: tuple[str, ...]
+    servers: tuple[str, ...]
+    total: int = 1
+
+
 class Hazard(msgspec.Struct, frozen=True):
-    """One thing that two or more servers share and should not."""
+    """Something shared that should not be, by the rule that says so."""
 
     id: str
     title: str
@@ -64,17 +76,38 @@ class Hazard(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CompositionRule:
-    """A property of several sessions. `find` yields the hazards among them."""
+    """A property of several sessions. `find` yields what they share against it."""
 
     id: str
     title: str
-    find: Callable[[Sequence[JudgedSession], Sequence[str], bool], Iterator[Hazard]]
+    find: Finder
+    names: str = ""
+    """What is shared, where it is a name that servers offer: tools, prompts or resources."""
+    prefixed_by_clients: bool = False
+    """A client takes the hazard away when it puts the server's name before the others."""
 
     @property
     def explanation(self) -> str:
-        import inspect
-
         return inspect.cleandoc(self.find.__doc__ or "")
+
+
+COMPOSITION_RULES: dict[str, CompositionRule] = {}
+
+
+def composition_rule(
+    id: str,  # noqa: A002 - a rule's id is called id
+    title: str,
+    *,
+    names: str = "",
+    prefixed_by_clients: bool = False,
+) -> Callable[[Finder], Finder]:
+    """Declare a rule. The docstring of the function is the rule's page."""
+
+    def declare(find: Finder) -> Finder:
+        COMPOSITION_RULES[id] = CompositionRule(id, title, find, names, prefixed_by_clients)
+        return find
+
+    return declare
 
 
 def labels_of(sessions: Sequence[JudgedSession]) -> list[str]:
@@ -95,27 +128,31 @@ def compose(sessions: Sequence[JudgedSession], separate: bool = False) -> list[H
         return []
     labels = labels_of(sessions)
     return [
-        hazard
+        Hazard(rule.id, rule.title, *msgspec.structs.astuple(one))
         for rule in COMPOSITION_RULES.values()
-        for hazard in islice(rule.find(sessions, labels, separate), DEFAULT_LIMITS.findings)
+        for one in islice(rule.find(sessions, labels, separate), DEFAULT_LIMITS.findings)
     ]
 
 
 def _shared_names(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], kind: str
-) -> Iterator[tuple[str, list[str]]]:
+    sessions: Sequence[JudgedSession], labels: Sequence[str], kind: str, shown: int = 80
+) -> Iterator[Shared]:
     owners: dict[str, list[str]] = {}
     for session, label in zip(sessions, labels, strict=True):
         for name in getattr(session.offered, kind):
             owners.setdefault(name, []).append(label)
     for name, servers in owners.items():
         if len(servers) > 1:
-            yield name, servers
+            message = f"{kind[:-1]} {show(name, shown)!r} is offered by {_listed(servers)}"
+            yield Shared(message, (show(name, 200),), tuple(servers))
 
 
+@composition_rule(
+    "COMP-001", "tool names do not overlap between servers", names="tools", prefixed_by_clients=True
+)
 def tool_names_overlap(
     sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Hazard]:
+) -> Iterator[Shared]:
     """Two servers behind one client list a tool of the same name.
 
     A client that does not put the server's name before the tool's can't tell which one a model
@@ -124,19 +161,13 @@ def tool_names_overlap(
 
     To fix it, prefix the tool names in the client, or rename one of them.
     """
-    for name, servers in _shared_names(sessions, labels, "tools"):
-        yield Hazard(
-            "COMP-001",
-            COMPOSITION_RULES["COMP-001"].title,
-            f"tool {show(name, 80)!r} is offered by {_listed(servers)}",
-            (show(name, 200),),
-            tuple(servers),
-        )
+    return _shared_names(sessions, labels, "tools")
 
 
+@composition_rule("COMP-002", "request ids do not collide on a shared transport")
 def request_ids_collide(
     sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Hazard]:
+) -> Iterator[Shared]:
     """Two sessions on one shared transport use the same JSON-RPC request ids.
 
     Where a client sends the requests for several servers over one channel, an answer can only be
@@ -160,16 +191,14 @@ def request_ids_collide(
             for second, second_label in group[place + 1 :]:
                 shared, total = first.offered.ids.shared_with(second.offered.ids, IDS_SHOWN)
                 if total:
-                    yield _id_hazard(shared, total, (first_label, second_label))
+                    yield _shared_ids(shared, total, (first_label, second_label))
 
 
-def _id_hazard(shared: list[Any], total: int, servers: tuple[str, str]) -> Hazard:
+def _shared_ids(shared: list[Any], total: int, servers: tuple[str, str]) -> Shared:
     names = tuple(show(msgspec.json.encode(one).decode(), 80) for one in shared)
     more = f" and {total - len(shared)} more" if total > len(shared) else ""
     noun = "ids" if total > 1 else "id"
-    return Hazard(
-        "COMP-002",
-        COMPOSITION_RULES["COMP-002"].title,
+    return Shared(
         f"request {noun} {', '.join(names)}{more} used with {_listed(servers)}",
         names,
         servers,
@@ -177,62 +206,36 @@ def _id_hazard(shared: list[Any], total: int, servers: tuple[str, str]) -> Hazar
     )
 
 
+@composition_rule(
+    "COMP-003",
+    "prompt names do not overlap between servers",
+    names="prompts",
+    prefixed_by_clients=True,
+)
 def prompt_names_overlap(
     sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Hazard]:
+) -> Iterator[Shared]:
     """Two servers behind one client list a prompt of the same name.
 
     Prompts are picked by name, often as slash commands: the one that a person gets then depends
     on the order in which the servers were connected. Prefix the names, or rename one.
     """
-    for name, servers in _shared_names(sessions, labels, "prompts"):
-        yield Hazard(
-            "COMP-003",
-            COMPOSITION_RULES["COMP-003"].title,
-            f"prompt {show(name, 80)!r} is offered by {_listed(servers)}",
-            (show(name, 200),),
-            tuple(servers),
-        )
+    return _shared_names(sessions, labels, "prompts")
 
 
+@composition_rule("COMP-004", "resource URIs do not overlap between servers", names="resources")
 def resource_uris_overlap(
     sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Hazard]:
+) -> Iterator[Shared]:
     """Two servers behind one client list a resource with the same URI.
 
     A URI names one thing. A client that keeps one table of resources will read the wrong one, or
     take an update of one for an update of the other. Use a scheme or authority of its own for
     each server.
     """
-    for name, servers in _shared_names(sessions, labels, "resources"):
-        yield Hazard(
-            "COMP-004",
-            COMPOSITION_RULES["COMP-004"].title,
-            f"resource {show(name, 120)!r} is offered by {_listed(servers)}",
-            (show(name, 200),),
-            tuple(servers),
-        )
+    return _shared_names(sessions, labels, "resources", 120)
 
 
 def _listed(servers: Sequence[str]) -> str:
     shown = [show(server, 80) for server in servers]
     return ", ".join(shown[:-1]) + " and " + shown[-1]
-
-
-COMPOSITION_RULES: dict[str, CompositionRule] = {
-    rule.id: rule
-    for rule in (
-        CompositionRule(
-            "COMP-001", "tool names do not overlap between servers", tool_names_overlap
-        ),
-        CompositionRule(
-            "COMP-002", "request ids do not collide on a shared transport", request_ids_collide
-        ),
-        CompositionRule(
-            "COMP-003", "prompt names do not overlap between servers", prompt_names_overlap
-        ),
-        CompositionRule(
-            "COMP-004", "resource URIs do not overlap between servers", resource_uris_overlap
-        ),
-    )
-}

@@ -7,20 +7,37 @@ nobody has is an error instead of silence.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as Table
+from importlib.resources import files
 from pathlib import Path
 
-from mcptest.model.baseline import Compared, ExpectedFailure
-from mcptest.model.conformance import CheckResult, ScenarioResult, Status
-from mcptest.model.show import show
-from mcptest.model.verdict import Side
+import msgspec
+
+from mcptest.core.errors import UsageError
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import (
+    CheckResult,
+    CheckStatus,
+    Compared,
+    ExpectedFailure,
+    ScenarioResult,
+)
+from mcptest.core.verdict import Side
 from mcptest.suite.fields import Declaration, Field, Flag, Text
-from mcptest.suite.problems import Source, SuiteError, did_you_mean, nearest
-from mcptest.suite.reading import describe, read_object
-from mcptest.suite.scalars import is_nothing
-from mcptest.suite.yaml_file import read_yaml
-from mcptest.suite.yaml_nodes import Listing, Mapping, Node, Scalar
+from mcptest.suite.reading import (
+    SuiteError,
+    SuiteSource,
+    describe,
+    did_you_mean,
+    nearest,
+    read_object,
+    read_yaml,
+    read_yaml_bytes,
+)
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
 
 Known = Table[Side, Table[str, frozenset[str]]]
 """For each side the scenarios by name, each with the ids of its checks."""
@@ -34,14 +51,14 @@ ENTRY = Declaration(
         Field("flaky", Flag(), "It fails now and then: neither outcome is news."),
     ),
 )
-_WORST_FIRST = (Status.FAILURE, Status.WARNING, Status.SUCCESS)
+_WORST_FIRST = (CheckStatus.FAILURE, CheckStatus.WARNING, CheckStatus.SUCCESS)
 
 
 def load_expected_failures(path: Path, known: Known) -> tuple[ExpectedFailure, ...]:
     """Every entry of the file. SuiteError, with every place, when anything is wrong with it."""
     root, source = read_yaml(path)
-    reader = _Reader(source, known)
-    if isinstance(root, Mapping):
+    reader = _BaselineReader(source, known)
+    if isinstance(root, MappingNode):
         reader.read(root)
     elif root is not None:
         source.report(f"expected `server:` and `client:`, not {describe(root)}", 1, 1)
@@ -50,32 +67,32 @@ def load_expected_failures(path: Path, known: Known) -> tuple[ExpectedFailure, .
     return tuple(reader.entries)
 
 
-class _Reader:
-    def __init__(self, source: Source, known: Known) -> None:
+class _BaselineReader:
+    def __init__(self, source: SuiteSource, known: Known) -> None:
         self._source = source
         self._known = known
         self.entries: list[ExpectedFailure] = []
 
-    def read(self, root: Mapping) -> None:
+    def read(self, root: MappingNode) -> None:
         sides = {side.value: side for side in (Side.SERVER, Side.CLIENT)}
         for name, (key, node) in root.entries.items():
             if name not in sides:
                 hint = did_you_mean(name, sides)
                 self._complain(f"unknown key {show(name, 60)}", key, hint)
-            elif isinstance(node, Listing):
+            elif isinstance(node, ListNode):
                 for item in node.items:
                     self._read_item(item, sides[name])
-            elif isinstance(node, Mapping) or not is_nothing(node):
+            elif isinstance(node, MappingNode) or not is_nothing(node):
                 self._complain(f"{name} must be a list, not {describe(node)}", node)
 
     def _read_item(self, node: Node, side: Side) -> None:
-        if isinstance(node, Scalar) and not is_nothing(node) and node.text.strip():
+        if isinstance(node, ScalarNode) and not is_nothing(node) and node.text.strip():
             self._keep(node.text, side, node)
-        elif isinstance(node, Mapping) and _was_meant_as_text(node):
+        elif isinstance(node, MappingNode) and _was_meant_as_text(node):
             key = next(iter(node.entries))
             hint = f"write {key}:<check-id> without a space after the colon"
             self._complain("this is a mapping", node, hint)
-        elif isinstance(node, Mapping):
+        elif isinstance(node, MappingNode):
             read = read_object(ENTRY, node, self._source)
             if read.sound:
                 where = node.entries["scenario"][1]
@@ -114,11 +131,11 @@ class _Reader:
         return "", ""
 
     def _complain(self, message: str, node: Node, hint: str = "") -> None:
-        width = node.width if isinstance(node, Scalar) else 1
+        width = node.width if isinstance(node, ScalarNode) else 1
         self._source.report(message, node.line, node.column, width=width, hint=hint)
 
 
-def _was_meant_as_text(node: Mapping) -> bool:
+def _was_meant_as_text(node: MappingNode) -> bool:
     """`scenario: check-id`, which YAML takes for a mapping."""
     return len(node.entries) == 1 and "scenario" not in node.entries
 
@@ -160,7 +177,7 @@ def _whole(result: ScenarioResult, entry: ExpectedFailure) -> Iterator[tuple[str
         yield "tolerated", entry.name
     elif bad:
         yield "expected", entry.name
-    elif any(check.status is Status.SUCCESS for check in result.checks):
+    elif any(check.status is CheckStatus.SUCCESS for check in result.checks):
         yield "stale", f"{entry.name} ({entry.place})"
     else:
         yield "tolerated", entry.name
@@ -177,7 +194,7 @@ def _by_check(
         if entry is None:
             if status.is_bad:
                 yield "new", f"{result.scenario}:{check}"
-        elif entry.flaky or (not status.is_bad and status is not Status.SUCCESS):
+        elif entry.flaky or (not status.is_bad and status is not CheckStatus.SUCCESS):
             yield "tolerated", entry.name
         elif status.is_bad:
             yield "expected", entry.name
@@ -190,9 +207,9 @@ def _by_check(
             yield ("stale", f"{entry.name} ({entry.place})") if stale else ("tolerated", entry.name)
 
 
-def _worst(checks: Iterable[CheckResult]) -> dict[str, Status]:
+def _worst(checks: Iterable[CheckResult]) -> dict[str, CheckStatus]:
     """By check id, over all rows that share it."""
-    found: dict[str, Status] = {}
+    found: dict[str, CheckStatus] = {}
     for check in checks:
         before = found.get(check.id)
         if before is None or _rank(check.status) < _rank(before):
@@ -200,5 +217,66 @@ def _worst(checks: Iterable[CheckResult]) -> dict[str, Status]:
     return found
 
 
-def _rank(status: Status) -> int:
+def _rank(status: CheckStatus) -> int:
     return _WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST)
+
+
+# -- What a server or a client has to pass to conform to a revision ------------------------------
+
+REVISIONS = (Revision.V2025_11_25, Revision.V2026_07_28)
+
+
+class RequirementSet(msgspec.Struct, frozen=True):
+    """Scenarios by name, in the order in which they are run."""
+
+    revision: Revision
+    server: tuple[str, ...]
+    client: tuple[str, ...]
+    not_scored: dict[tuple[Side, str], str]
+    """Run and shown, never counted, with the reason."""
+
+    def scored(self, side: Side) -> tuple[str, ...]:
+        return self.server if side is Side.SERVER else self.client
+
+    def shown(self, side: Side) -> tuple[str, ...]:
+        """All that is run: what counts first, then the rest."""
+        rest = tuple(name for one, name in self.not_scored if one is side)
+        return (*self.scored(side), *rest)
+
+
+@functools.cache
+def requirement_set(revision: Revision) -> RequirementSet:
+    if revision not in REVISIONS:
+        known = " and ".join(one.value for one in REVISIONS)
+        raise UsageError(
+            f"there is no requirement set for {revision}", hint=f"there are sets for {known}"
+        )
+    name = f"conformance/requirements/{revision.value}.yml"
+    root, source = read_yaml_bytes(files("mcptest").joinpath(name).read_bytes(), name)
+    assert isinstance(root, MappingNode), source.finish()
+    return RequirementSet(
+        revision,
+        _names(root.entries["server"][1]),
+        _names(root.entries["client"][1]),
+        dict(_reasons(root.entries["not_scored"][1])),
+    )
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    assert isinstance(node, ListNode)
+    return tuple(_text(one) for one in node.items)
+
+
+def _reasons(node: Node) -> list[tuple[tuple[Side, str], str]]:
+    assert isinstance(node, ListNode)
+    found = []
+    for item in node.items:
+        assert isinstance(item, MappingNode)
+        entry = {key: _text(value) for key, (_, value) in item.entries.items()}
+        found.append(((Side(entry["side"]), entry["scenario"]), entry["reason"]))
+    return found
+
+
+def _text(node: Node) -> str:
+    assert isinstance(node, ScalarNode)
+    return node.text

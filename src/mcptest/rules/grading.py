@@ -7,19 +7,36 @@ letter says it where it matters. Letters can only be taken away from what the sc
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from mcptest.model.compliance import Grade, RuleResult, SectionScore
-from mcptest.model.verdict import Outcome, Severity
+from mcptest import __version__
+from mcptest.core.errors import UsageError
+from mcptest.core.judgement import (
+    GateResult,
+    Grade,
+    Judgement,
+    Profile,
+    RuleResult,
+    Scorecard,
+    SectionScore,
+)
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Outcome, Severity
+from mcptest.rules.corpus.probes import all_probes
+from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of, shipped_registry
+from mcptest.rules.corpus.registry import CorpusRule, Row
+from mcptest.rules.declaration import Rule
+from mcptest.suite.compliance_block import GradeDelta, judge_gate
 
-WEIGHTS: Final[Mapping[Severity, int]] = {
-    Severity.MUST: 10,
-    Severity.SHOULD: 3,
-    Severity.MAY: 1,
-}
+WEIGHTS: Final[Mapping[Severity, int]] = {Severity.MUST: 10, Severity.SHOULD: 3, Severity.MAY: 1}
 CUT_OFFS: Final[Mapping[str, int]] = {
     "A+": 100,
     "A": 95,
@@ -51,18 +68,13 @@ SHARE_FOR_A_LETTER: Final = 20
 """In percent of the applicable rules."""
 UNJUDGED_FOR_A_LETTER: Final = 25
 """The most MUST rules that a root cause may stand in front of, in percent of those observed."""
-BASIC: Final[Mapping[str, str]] = {
-    "PROTO-001": "without version, capabilities and name a client ends the handshake",
-    "PROTO-002": "clients refuse an initialize result whose capabilities they can't read",
-    "LIFE-005": "there is no revision that client and server could agree on",
-    "PROTO-010": "a client can't find out which versions and capabilities there are",
-    "META-007": "a client can't find out which versions and capabilities there are",
-    "MSG-001": "clients drop what is no JSON-RPC 2.0 message, and wait",
-    "MSG-006": "an answer without its request's id answers nothing, and the client waits",
-    "HTTP-002": "a client can't tell how to read the body of an answer",
-    "SSE-001": "a client has no address to send anything to",
-}
-"""The basic protocol: rules without which no client gets any further, and why. Failing one is F."""
+
+
+@functools.cache
+def basic_rules() -> Mapping[str, str]:
+    """The basic protocol: rules without which no client gets any further, and why. Failing one
+    is F. They are named by our own registry, whatever corpora a server is judged by."""
+    return {one.id: one.basic for one in shipped_registry().values() if one.basic}
 
 
 def grade(results: Sequence[RuleResult]) -> Grade:
@@ -102,7 +114,7 @@ def rank(letter: str) -> int:
 _OBSERVED: Final = frozenset({Outcome.PASS, Outcome.FAIL})
 
 
-class _Cap(msgspec.Struct, frozen=True):
+class _Cap(NamedTuple):
     letter: str
     why: str
 
@@ -120,8 +132,9 @@ def _caps(results: Sequence[RuleResult]) -> Iterator[_Cap]:
 
 def _caps_by_failures(results: Iterable[RuleResult]) -> Iterator[_Cap]:
     broken = [one.id for one in results if one.failed and one.severity is Severity.MUST]
-    for name in sorted(set(broken) & BASIC.keys()):
-        yield _Cap("F", f"{name} is of the basic protocol: {BASIC[name]}")
+    basic = basic_rules() if broken else {}
+    for name in sorted(set(broken) & basic.keys()):
+        yield _Cap("F", f"{name} is of the basic protocol: {basic[name]}")
     reached = [letter for least, letter in CAP_BY_BROKEN_MUSTS.items() if len(broken) >= least]
     if reached:
         rules = "1 MUST rule" if len(broken) == 1 else f"{len(broken)} MUST rules"
@@ -197,3 +210,198 @@ def _sections(results: Iterable[RuleResult]) -> Iterator[SectionScore]:
             failed=failed,
             not_observed=len(rules) - passed - failed,
         )
+
+
+GATE = "grade_delta"
+_NEED_NO_SCORECARD = frozenset({"grade", "score"})
+
+
+def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | None) -> GateResult:
+    """The gate's result.
+
+    Adding the gate never breaks a build on that day: without a scorecard there is nothing that
+    could have regressed. What is asked of the grade and the score alone is judged all the same.
+    """
+    if now.grade is None:
+        hint = "judge the server by the whole corpus: leave out --rule and tests:"
+        return GateResult(GATE, False, "no grade: only some rules were asked for", (hint,))
+    if before is None:
+        return _first_run(block, now.grade)
+    judged = judge_gate(block.expect, delta_facts(now.grade, before))
+    failures = tuple(show(one.message, 600) for one in judged.failures)
+    lines = (*failures, *_moves(now, now.grade, before), *_other_profile(now, before))
+    return GateResult(GATE, judged.passed, _in_words(now.grade, before), lines)
+
+
+def delta_facts(now: Grade, before: Scorecard) -> dict[str, Any]:
+    """What `grade_delta` may look at. A server without a letter has no `grade`."""
+    return {
+        **_facts_alone(now),
+        "grade_regressed": rank(now.letter) > rank(before.grade),
+        "regressed_sections": [one.section for one, _ in regressed_sections(now, before)],
+    }
+
+
+def regressed_sections(
+    now: Grade, before: Scorecard
+) -> Iterator[tuple[SectionScore, SectionScore]]:
+    """Sections whose score fell, or of which nothing was observed any more; with what they had.
+
+    A section that does not apply to the server any more has not regressed: what a server does not
+    declare it need not do.
+    """
+    earlier = {one.section: one for one in before.sections if one.grade}
+    for one in now.sections:
+        was = earlier.get(one.section)
+        if was is not None and (not one.grade or one.score < was.score):
+            yield one, was
+
+
+def _facts_alone(now: Grade) -> dict[str, Any]:
+    return {**({"grade": now.letter} if now.letter else {}), "score": now.score}
+
+
+def _first_run(block: GradeDelta, now: Grade) -> GateResult:
+    note = f"{_graded(now.letter, now.score)}; no scorecard to compare with yet"
+    alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
+    if not alone:
+        return GateResult(GATE, True, note)
+    judged = judge_gate(alone, _facts_alone(now))
+    return GateResult(
+        GATE, judged.passed, note, tuple(show(one.message, 600) for one in judged.failures)
+    )
+
+
+def _graded(letter: str, score: float) -> str:
+    return f"{show(letter, 4)} with {score:.1f}" if letter else "no letter"
+
+
+def _in_words(now: Grade, before: Scorecard) -> str:
+    was, is_now = _graded(before.grade, before.score), _graded(now.letter, now.score)
+    return f"{is_now} as before" if was == is_now else f"{was} -> {is_now}"
+
+
+def _moves(judgement: Judgement, now: Grade, before: Scorecard) -> Iterator[str]:
+    for one, was in regressed_sections(now, before):
+        here = _graded(one.grade, one.score) if one.grade else "nothing observed"
+        yield f"section {show(one.section, 60)}: {_graded(was.grade, was.score)} -> {here}"
+    gone = {one.section for one in before.sections if one.grade}
+    for name in sorted(gone - {one.section for one in now.sections}):
+        yield f"section {show(name, 60)}: does not apply any more"
+    for result in judgement.failures:
+        earlier = before.rules.get(result.id)
+        if earlier is not Outcome.FAIL:
+            was_there = "not in the scorecard" if earlier is None else earlier.value
+            yield f"{show(result.id, 60)} fails, was: {was_there.replace('_', ' ')}"
+
+
+def _other_profile(now: Judgement, before: Scorecard) -> Iterator[str]:
+    """A grade never moves silently: what it was given by is told where it is not the same."""
+    was, is_now = before.profile, now.profile
+    if was.revision is not is_now.revision:
+        yield f"note: the scorecard is of {was.revision.label}, this run of {is_now.revision.label}"
+    elif was.corpus != is_now.corpus:
+        yield f"note: the corpus is another one: {show(was.corpus, 40)} -> {is_now.corpus}"
+    if was.tool != is_now.tool:
+        yield f"note: mcptest is another version: {show(was.tool, 40)} -> {is_now.tool}"
+    if before.transport != now.transport:
+        transport = show(before.transport, 40)
+        yield f"note: the scorecard is of a run over {transport}, this one over {now.transport}"
+    if was != is_now:
+        yield "note: the two grades are not of the same profile; save the scorecard again"
+
+
+DIGITS: Final = 12
+"""Of the hash. Two corpora that somebody compares are told apart by far fewer."""
+
+
+def profile_of(revision: Revision, corpora: Path | None = None) -> Profile:
+    """The profile of a revision's corpus: equal profiles give comparable grades."""
+    return Profile(tool=__version__, corpus=_hash_of(revision, corpora), revision=revision)
+
+
+@functools.lru_cache(maxsize=16)
+def _shipped(revision: Revision) -> str:
+    return _hash_of(revision, SHIPPED)
+
+
+def _hash_of(revision: Revision, corpora: Path | None) -> str:
+    if corpora is None:
+        return _shipped(revision)
+    corpus = corpus_of(revision, corpora)
+    if corpus is None:
+        raise UsageError(f"there is no corpus for {revision.label}")
+    return corpus_hash(corpus)
+
+
+def corpus_hash(corpus: VersionCorpus) -> str:
+    """Over everything in a corpus that can move a verdict or a grade.
+
+    Neither the order of keys nor that of the rules or of what they expect counts; nor do the words
+    that only explain. What is code (rules over sessions, how probes are run) is told apart by the
+    version of the tool.
+    """
+    parts = {
+        "rules": {name: _of_rule(rule) for name, rule in corpus.rules.items()},
+        "grading": _of_grading(),
+    }
+    return hashlib.sha256(_canonical(parts).encode()).hexdigest()[:DIGITS]
+
+
+def _of_rule(rule: CorpusRule) -> dict[str, Any]:
+    entry = rule.entry
+    return {
+        "section": rule.section,
+        "severity": rule.severity.value if rule.severity is not None else None,
+        "transports": sorted(entry.transports) if entry is not None else [],
+        "row": _of_row(rule.row) if rule.row is not None else None,
+        "session": _of_session(rule.session) if rule.session is not None else None,
+    }
+
+
+def _of_row(row: Row) -> dict[str, Any]:
+    expect, when = (
+        [{"target": one.target, "matcher": one.matcher} for one in found]
+        for found in (row.expect, [one.expectation for one in row.when])
+    )
+    probe = all_probes().get(row.check.probe)
+    return {
+        "check": msgspec.to_builtins(row.check),
+        "steps": [msgspec.to_builtins(step) for step in probe.steps] if probe is not None else [],
+        "expect": sorted(map(_canonical, expect)),
+        "when": sorted(map(_canonical, when)),
+        "needs": msgspec.to_builtins(row.needs),
+    }
+
+
+def _of_session(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "title": rule.title,
+        "side": rule.side.value,
+        "window": str(rule.window),
+        "transports": sorted(rule.transports),
+        "methods": sorted(rule.methods),
+        "answers_to": sorted(rule.answers_to),
+        "sender": rule.sender,
+    }
+
+
+def _of_grading() -> dict[str, Any]:
+    return {
+        "weights": {severity.value: weight for severity, weight in WEIGHTS.items()},
+        "cut_offs": CUT_OFFS,
+        "broken_musts": {str(least): cap for least, cap in CAP_BY_BROKEN_MUSTS.items()},
+        "caps": [CAP_UNJUDGED, CAP_HALF_SEEN, SEEN_FOR_BEST],
+        "letter": [
+            RULES_FOR_A_LETTER,
+            MUSTS_FOR_A_LETTER,
+            SHARE_FOR_A_LETTER,
+            UNJUDGED_FOR_A_LETTER,
+        ],
+        "basic": sorted(basic_rules()),
+    }
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=dict)

@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
-from mcptest.model.message import ABSENT, Kind, json_type
-from mcptest.model.revision import HANDSHAKE_ERA
-from mcptest.model.verdict import Severity, Side
-from mcptest.rules.check import Check
-from mcptest.rules.declare import Watching, session_rule
-from mcptest.rules.protocol import SERVER_CAPABILITY, declares, exists
+from mcptest.core.message import ABSENT, Kind, json_type
+from mcptest.core.revision import HANDSHAKE_ERA
+from mcptest.core.verdict import Side
+from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
+from mcptest.rules.protocol import SERVER_CAPABILITY, declares, exists, member_at
 from mcptest.rules.session import Step
 
 
-@session_rule(
-    "INV-001",
-    "initialize is the first request the client sends",
+def _has_no_content_at_all(step: Step, parts: list[str]) -> bool:
+    """`structuredContent` alone satisfies the invariant, but no revision of the schema."""
+    has_content = member_at(step.result, "content") is not ABSENT
+    return has_content or member_at(step.result, "structuredContent") is ABSENT
+
+
+_client_rule = partial(
+    session_rule,
     category="lifecycle",
-    severity=Severity.MUST,
     side=Side.CLIENT,
     window=HANDSHAKE_ERA,
     spec="basic/lifecycle#initialization",
+)
+_server_rule = partial(
+    session_rule,
+    category="capability",
+    side=Side.SERVER,
+    spec="basic/lifecycle#capability-negotiation",
+    sender="server",
+)
+_error_rule = partial(
+    session_rule, category="error-envelope", side=Side.BOTH, spec="basic#responses"
+)
+
+
+@_client_rule(
+    "INV-001",
+    "initialize is the first request the client sends",
     listens=(Kind.REQUEST,),
     sender="client",
 )
@@ -51,14 +71,9 @@ def initialize_comes_first(check: Check) -> Watching:
         return
 
 
-@session_rule(
+@_client_rule(
     "INV-002",
     "notifications/initialized follows the initialize response",
-    category="lifecycle",
-    severity=Severity.MUST,
-    side=Side.CLIENT,
-    window=HANDSHAKE_ERA,
-    spec="basic/lifecycle#initialization",
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT),
     answers_to=("initialize",),
 )
@@ -98,18 +113,13 @@ def initialized_follows_the_response(check: Check) -> Watching:
             )
 
 
-@session_rule(
+@_server_rule(
     "INV-003",
     "a server that answers a list advertised the capability",
-    category="capability",
-    severity=Severity.MUST,
-    side=Side.SERVER,
-    spec="basic/lifecycle#capability-negotiation",
     listens=(Kind.RESULT,),
     methods=("tools/list", "resources/list", "prompts/list"),
-    sender="server",
 )
-def listed_features_were_advertised(check: Check) -> Watching:
+def listed_features_were_advertised(check: Check, step: Step) -> None:
     """A server that answers `tools/list`, `resources/list` or `prompts/list` declared the feature.
 
     Clients look at the declared capabilities to decide what to ask for: a feature that works but
@@ -122,37 +132,33 @@ def listed_features_were_advertised(check: Check) -> Watching:
 
     To fix it, declare the capability in the `initialize` (or `server/discover`) result.
     """
-    while step := (yield):
-        capabilities = check.session.server_capabilities
-        if capabilities is None and step.stateless:
-            check.inconclusive("the capture has no server/discover result")
-            continue
-        name = SERVER_CAPABILITY[step.method]
-        check.saw(step)
-        if not declares(capabilities, name):
-            declared = sorted(capabilities) if isinstance(capabilities, dict) else []
-            check.violated(
-                step,
-                f"the server answers {step.method} but did not advertise {name!r}",
-                expected=f"{name!r} among the server's capabilities",
-                actual=", ".join(declared) or "no capabilities",
-            )
+    capabilities = check.session.server_capabilities
+    if capabilities is None and step.stateless:
+        check.inconclusive("the capture has no server/discover result")
+        return
+    name = SERVER_CAPABILITY[step.method]
+    check.saw(step)
+    if not declares(capabilities, name):
+        declared = sorted(capabilities) if isinstance(capabilities, dict) else []
+        check.violated(
+            step,
+            f"the server answers {step.method} but did not advertise {name!r}",
+            expected=f"{name!r} among the server's capabilities",
+            actual=", ".join(declared) or "no capabilities",
+        )
 
 
 # The caller provoked these: they do not show that the feature is broken.
 _CALLERS_FAULT = frozenset({-32602, -32002, -32042, -32020, -32021, -32022, -32800})
 
 
-@session_rule(
+@_server_rule(
     "INV-004",
     "an advertised capability does not error on every call",
-    category="capability",
-    severity=Severity.MUST,
-    side=Side.SERVER,
-    spec="basic/lifecycle#capability-negotiation",
     listens=(Kind.RESULT, Kind.ERROR),
     methods=tuple(SERVER_CAPABILITY),
-    sender="server",
+    conversations="tour",
+    yields_to={"TOOLS-001": "answer", "RES-101": "answer", "PROMPT-101": "answer"},
 )
 def advertised_capabilities_work(check: Check) -> Watching:
     """For each capability that the server declared and that was called, at least one call worked.
@@ -175,7 +181,7 @@ def advertised_capabilities_work(check: Check) -> Watching:
         name = SERVER_CAPABILITY[step.method]
         if step.kind is Kind.RESULT:
             worked.add(name)
-        elif _code(step) in _CALLERS_FAULT:
+        elif step.error_code in _CALLERS_FAULT:
             excused.add(name)
         else:
             failed[name] = (step, failed.get(name, (step, 0))[1] + 1)
@@ -198,11 +204,6 @@ def advertised_capabilities_work(check: Check) -> Watching:
             check.inconclusive(f"every call to {name!r} failed for reasons the caller gave")
 
 
-def _code(step: Step) -> int | None:
-    code = step.error.get("code") if isinstance(step.error, dict) else None
-    return code if type(code) is int else None
-
-
 def _error_text(step: Step) -> str:
     error = step.error
     if not isinstance(error, dict):
@@ -210,18 +211,23 @@ def _error_text(step: Step) -> str:
     return f"{error.get('code')} {error.get('message')}"
 
 
-@session_rule(
+@_server_rule(
     "INV-005",
     "a tool result has content or structuredContent",
     category="result-shape",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="server/tools#tool-result",
     listens=(Kind.RESULT,),
     methods=("tools/call",),
-    sender="server",
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT, ("/result/content",), methods=("tools/call",), when=_has_no_content_at_all
+        ),
+        WrongShape(
+            Kind.RESULT, ("/result/structuredContent", "/result/isError"), methods=("tools/call",)
+        ),
+    ),
 )
-def tool_results_have_content(check: Check) -> Watching:
+def tool_results_have_content(check: Check, step: Step) -> None:
     """A successful `tools/call` carries a `content` array or `structuredContent`.
 
     `structuredContent` is an object; from 2026-07-28 on it may be any JSON value. `isError`, when
@@ -230,36 +236,30 @@ def tool_results_have_content(check: Check) -> Watching:
 
     To fix it, return `content` (an empty array is fine) with each result.
     """
-    while step := (yield):
-        result = step.result
-        if isinstance(result, dict):
-            kind = result.get("resultType", "complete")
-            if kind != "complete" or (isinstance(result.get("task"), dict) and _asked_task(step)):
-                continue
-        check.saw(step)
-        fault = _tool_result_fault(result, step)
-        if fault:
-            check.violated(
-                step,
-                fault,
-                expected="a content array or a structuredContent object, and a boolean isError",
-                pointer="/result",
-            )
-
-
-def _asked_task(step: Step) -> bool:
-    return step.request is not None and "task" in step.request.params
+    result = step.result
+    if isinstance(result, dict):
+        kind = result.get("resultType", "complete")
+        asked_task = step.in_request("task") is not ABSENT
+        if kind != "complete" or (isinstance(result.get("task"), dict) and asked_task):
+            return
+    check.saw(step)
+    if fault := _tool_result_fault(result, step):
+        check.violated(
+            step,
+            fault,
+            expected="a content array or a structuredContent object, and a boolean isError",
+            pointer="/result",
+        )
 
 
 def _tool_result_fault(result: Any, step: Step) -> str:
     if not isinstance(result, dict):
         return f"the result is {json_type(result)}, not an object"
-    any_json = step.stateless
     content = result.get("content", ABSENT)
     structured = result.get("structuredContent", ABSENT)
     if content is not ABSENT and not isinstance(content, list):
         return f"content is {json_type(content)}, not an array"
-    if structured is not ABSENT and not any_json and not isinstance(structured, dict):
+    if structured is not ABSENT and not step.stateless and not isinstance(structured, dict):
         return f"structuredContent is {json_type(structured)}, not an object"
     if content is ABSENT and structured is ABSENT:
         return "neither content nor structuredContent is present"
@@ -269,16 +269,14 @@ def _tool_result_fault(result: Any, step: Step) -> str:
     return ""
 
 
-@session_rule(
+@_error_rule(
     "INV-006",
     "an error has an integer code and a string message",
-    category="error-envelope",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#responses",
     listens=(Kind.ERROR, Kind.INVALID),
+    conversations="any",
+    reports_shapes=(WrongShape(Kind.ERROR, ("/error", "/error/code", "/error/message")),),
 )
-def errors_have_code_and_message(check: Check) -> Watching:
+def errors_have_code_and_message(check: Check, step: Step) -> None:
     """Every JSON-RPC error carries an integer `code` and a string `message`.
 
     Programs branch on the code and people read the message. A code that is a string, a boolean or
@@ -286,25 +284,21 @@ def errors_have_code_and_message(check: Check) -> Watching:
 
     To fix it, send `"error": {"code": -32603, "message": "what went wrong"}`.
     """
-    while step := (yield):
-        error = step.error
-        if error is ABSENT:
-            continue
-        check.saw(step)
-        fault = ""
-        if not isinstance(error, dict):
-            fault = f"error is {json_type(error)}, not an object"
-        elif type(error.get("code", ABSENT)) is not int:
-            fault = f"code is {_described(error, 'code')}, not an integer"
-        elif not isinstance(error.get("message", ABSENT), str):
-            fault = f"message is {_described(error, 'message')}, not a string"
-        if fault:
-            check.violated(
-                step,
-                fault,
-                expected="an integer code and a string message",
-                pointer="/error",
-            )
+    error = step.error
+    if error is ABSENT:
+        return
+    check.saw(step)
+    fault = ""
+    if not isinstance(error, dict):
+        fault = f"error is {json_type(error)}, not an object"
+    elif type(error.get("code", ABSENT)) is not int:
+        fault = f"code is {_described(error, 'code')}, not an integer"
+    elif not isinstance(error.get("message", ABSENT), str):
+        fault = f"message is {_described(error, 'message')}, not a string"
+    if fault:
+        check.violated(
+            step, fault, expected="an integer code and a string message", pointer="/error"
+        )
 
 
 def _described(error: dict[str, Any], member: str) -> str:
@@ -329,16 +323,13 @@ _SOMETHING_ELSE = re.compile(
 _REFUSED_EARLIER = frozenset({-32700, -32020, -32021, -32022})
 
 
-@session_rule(
+@_error_rule(
     "INV-007",
     "method-not-found uses code -32601",
-    category="error-envelope",
-    severity=Severity.MUST,
-    side=Side.BOTH,
-    spec="basic#responses",
     listens=(Kind.ERROR,),
+    yields_to={"JSONRPC-001": "answer"},
 )
-def method_not_found_has_its_code(check: Check) -> Watching:
+def method_not_found_has_its_code(check: Check, step: Step) -> None:
     """An error that means "there is no such method" has the code -32601.
 
     It is recognised by its meaning: the message says so ("method not found", "unknown method",
@@ -349,17 +340,15 @@ def method_not_found_has_its_code(check: Check) -> Watching:
 
     To fix it, answer unknown methods with `-32601`.
     """
-    while step := (yield):
-        code = _code(step)
-        if code == -32601:
-            check.saw(step)
-            continue
-        if code is None:
-            continue
-        reason = _means_no_such_method(step, code)
-        if reason:
-            check.saw(step)
-            check.violated(step, reason, expected="code -32601", actual=_error_text(step))
+    code = step.error_code
+    if code == -32601:
+        check.saw(step)
+        return
+    if code is None:
+        return
+    if reason := _means_no_such_method(step, code):
+        check.saw(step)
+        check.violated(step, reason, expected="code -32601", actual=_error_text(step))
 
 
 def _is_about_what_was_named(step: Step, text: str) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.model.compliance import Commonness, FromSdk, Judgement, RuleResult
+from mcptest.core.judgement import Commonness, FromSdk, Judgement, RuleResult
 
 _FILE = Path(__file__).with_name("known_sdks.yml")
 
@@ -79,17 +79,16 @@ class KnownSdks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for method, raw in answers:
             seen.setdefault(method, []).append(raw.decode("utf-8", "replace"))
         for sdk in self.sdks:
-            if all(_is_shown(sign, seen.get(sign.method, ())) for sign in sdk.shows):
+            if all(
+                (any(re.search(sign.answer, text) for text in (seen.get(sign.method, ()))))
+                for sign in sdk.shows
+            ):
                 return sdk
         return None
 
     def commonness(self, rule: str) -> Commonness | None:
         counted = self.common.get(rule)
         return None if counted is None else Commonness(*counted, when=self.when)
-
-
-def _is_shown(sign: Sign, texts: Iterable[str]) -> bool:
-    return any(re.search(sign.answer, text) for text in texts)
 
 
 @functools.lru_cache(maxsize=1)

@@ -3,72 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from mcptest.model.message import ABSENT, Kind, json_type
-from mcptest.model.revision import HANDSHAKE_ERA, HANDSHAKE_REVISIONS, Revision, Window
-from mcptest.model.verdict import Severity, Side
-from mcptest.rules.check import Check
-from mcptest.rules.declare import Watching, session_rule
+from mcptest.core.message import ABSENT, Kind, json_type
+from mcptest.core.revision import HANDSHAKE_ERA, HANDSHAKE_REVISIONS, Revision, Window
+from mcptest.core.verdict import Severity, Side
+from mcptest.rules.declaration import (
+    Check,
+    Watching,
+    once_declared,
+    session_rule,
+)
+from mcptest.rules.protocol import (
+    CHANGE_NOTIFICATIONS,
+    CLIENT_CAPABILITY,
+    SERVER_CAPABILITY,
+    declares,
+)
+from mcptest.rules.session import Step
 
 _KNOWN = tuple(revision.value for revision in HANDSHAKE_REVISIONS)
 
 
-@session_rule(
-    "LIFE-001",
-    "the client waits for the initialize response",
+_client_rule = partial(
+    session_rule,
     category="lifecycle",
-    severity=Severity.SHOULD,
-    side=Side.CLIENT,
     spec="basic/lifecycle#initialization",
     window=HANDSHAKE_ERA,
+    side=Side.CLIENT,
     listens=(Kind.REQUEST,),
     sender="client",
 )
-def client_waits_for_initialize(check: Check) -> Watching:
+_server_rule = partial(
+    session_rule,
+    category="lifecycle",
+    spec="basic/lifecycle#initialization",
+    window=HANDSHAKE_ERA,
+    side=Side.SERVER,
+    sender="server",
+)
+_capability_rule = partial(
+    session_rule,
+    category="capability",
+    spec="basic/lifecycle#capability-negotiation",
+    window=HANDSHAKE_ERA,
+    should_until=Revision.V2025_06_18,
+)
+
+
+@_client_rule("LIFE-001", "the client waits for the initialize response", severity=Severity.SHOULD)
+def client_waits_for_initialize(check: Check, step: Step) -> None:
     """Until `initialize` is answered the client makes no other request than `ping`.
 
     Before the answer it can't know what the server offers, nor in which revision.
     """
-    while step := (yield):
-        session = check.session
-        if step.method == "initialize" or not session.initialize_sent:
-            continue
-        if session.initialize_answered:
-            check.saw(step)
-        elif step.method != "ping":
-            check.violated(
-                step,
-                f"{step.method!r} is sent before the initialize response",
-                expected="the initialize response first",
-            )
+    session = check.session
+    if step.method == "initialize" or not session.initialize_sent:
+        return
+    if session.initialize_answered:
+        check.saw(step)
+    elif step.method != "ping":
+        check.violated(
+            step,
+            f"{step.method!r} is sent before the initialize response",
+            expected="the initialize response first",
+        )
 
 
-@session_rule(
+@_server_rule(
     "LIFE-002",
     "the server waits for notifications/initialized",
-    category="lifecycle",
     severity=Severity.SHOULD,
-    side=Side.SERVER,
-    spec="basic/lifecycle#initialization",
-    window=HANDSHAKE_ERA,
     listens=(Kind.REQUEST,),
-    sender="server",
 )
-def server_waits_for_initialized(check: Check) -> Watching:
+def server_waits_for_initialized(check: Check, step: Step) -> None:
     """Until `notifications/initialized` the server makes no request but `ping`; it may log.
 
     A client that has not finished its side of the handshake may drop or refuse the request.
     """
-    while step := (yield):
-        if check.session.initialized:
-            check.saw(step)
-        elif step.method != "ping":
-            check.violated(
-                step,
-                f"the server asks {step.method!r} before notifications/initialized",
-                expected="notifications/initialized first",
-            )
+    if check.session.initialized:
+        check.saw(step)
+    elif step.method != "ping":
+        check.violated(
+            step,
+            f"the server asks {step.method!r} before notifications/initialized",
+            expected="notifications/initialized first",
+        )
 
 
 def _missing(value: Any, members: Mapping[str, type]) -> str:
@@ -80,166 +101,258 @@ def _missing(value: Any, members: Mapping[str, type]) -> str:
     return ""
 
 
-@session_rule(
+@_client_rule(
     "LIFE-003",
     "initialize names version, capabilities and client",
-    category="lifecycle",
-    severity=Severity.MUST,
-    side=Side.CLIENT,
-    spec="basic/lifecycle#initialization",
-    window=HANDSHAKE_ERA,
-    listens=(Kind.REQUEST,),
     methods=("initialize",),
-    sender="client",
+    reports=(
+        "/params",
+        "/params/protocolVersion",
+        "/params/capabilities",
+        "/params/clientInfo",
+        "/params/clientInfo/name",
+        "/params/clientInfo/version",
+    ),
 )
-def initialize_is_complete(check: Check) -> Watching:
+def initialize_is_complete(check: Check, step: Step) -> None:
     """The params of `initialize` hold `protocolVersion`, `capabilities` and `clientInfo`.
 
     `clientInfo` has a `name` and a `version`. Captures of the public form are often abridged, so
     an `initialize` without any params is not judged there.
     """
-    while step := (yield):
-        params = step.message.member("params")
-        if params is ABSENT and check.session.form == "exchanges":
-            continue
-        check.saw(step)
-        needed = {"protocolVersion": str, "capabilities": dict, "clientInfo": dict}
-        fault = _missing(params, needed) or _missing(
-            params.get("clientInfo"), {"name": str, "version": str}
-        )
-        if fault:
-            check.violated(step, f"in the params of initialize, {fault}", pointer="/params")
+    params = step.message.member("params")
+    if params is ABSENT and check.session.form == "exchanges":
+        return
+    check.saw(step)
+    needed = {"protocolVersion": str, "capabilities": dict, "clientInfo": dict}
+    fault = _missing(params, needed) or _missing(
+        params.get("clientInfo"), {"name": str, "version": str}
+    )
+    if fault:
+        check.violated(step, f"in the params of initialize, {fault}", pointer="/params")
 
 
-@session_rule(
+@_server_rule(
     "LIFE-004",
     "the initialize result names version, capabilities and server",
-    category="lifecycle",
-    severity=Severity.MUST,
-    side=Side.SERVER,
-    spec="basic/lifecycle#initialization",
-    window=HANDSHAKE_ERA,
     listens=(Kind.RESULT,),
     methods=("initialize",),
-    sender="server",
+    reports=(
+        "/result/protocolVersion",
+        "/result/capabilities",
+        "/result/serverInfo",
+        "/result/serverInfo/name",
+        "/result/serverInfo/version",
+    ),
 )
-def initialize_result_is_complete(check: Check) -> Watching:
+def initialize_result_is_complete(check: Check, step: Step) -> None:
     """The result of `initialize` holds `protocolVersion`, `capabilities` and `serverInfo`.
 
     `serverInfo` has a `name` and a `version`. Captures of the public form are often abridged, so
     an empty result is not judged there.
     """
-    while step := (yield):
-        if step.result == {} and check.session.form == "exchanges":
-            continue
-        check.saw(step)
-        needed = {"protocolVersion": str, "capabilities": dict, "serverInfo": dict}
-        fault = _missing(step.result, needed) or _missing(
-            step.result.get("serverInfo"), {"name": str, "version": str}
-        )
-        if fault:
-            check.violated(step, f"in the initialize result, {fault}", pointer="/result")
+    if step.result == {} and check.session.form == "exchanges":
+        return
+    check.saw(step)
+    needed = {"protocolVersion": str, "capabilities": dict, "serverInfo": dict}
+    fault = _missing(step.result, needed) or _missing(
+        step.result.get("serverInfo"), {"name": str, "version": str}
+    )
+    if fault:
+        check.violated(step, f"in the initialize result, {fault}", pointer="/result")
 
 
-@session_rule(
+@_server_rule(
     "LIFE-005",
     "the server agrees to a revision that exists",
-    category="lifecycle",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic/lifecycle#version-negotiation",
-    window=HANDSHAKE_ERA,
     listens=(Kind.RESULT,),
     methods=("initialize",),
-    sender="server",
 )
-def agreed_revision_exists(check: Check) -> Watching:
+def agreed_revision_exists(check: Check, step: Step) -> None:
     """The server echoes the offered `protocolVersion`, or offers another one that it supports.
 
     Either way it names a revision with a handshake that was published. Anything else leaves the
     client nothing to agree to.
     """
-    while step := (yield):
-        version = step.result.get("protocolVersion") if isinstance(step.result, dict) else None
-        if not isinstance(version, str):
-            continue
-        check.saw(step)
-        offered = step.request.params.get("protocolVersion") if step.request else None
-        if version not in _KNOWN and version != offered:
-            check.violated(
-                step,
-                f"the server offers the protocol version {version!r}",
-                expected="the offered version, or one of " + ", ".join(_KNOWN),
-                actual=version,
-                pointer="/result/protocolVersion",
-            )
+    version = step.in_result("protocolVersion")
+    if not isinstance(version, str):
+        return
+    check.saw(step)
+    if version not in _KNOWN and version != step.in_request("protocolVersion"):
+        check.violated(
+            step,
+            f"the server offers the protocol version {version!r}",
+            expected="the offered version, or one of " + ", ".join(_KNOWN),
+            actual=version,
+            pointer="/result/protocolVersion",
+        )
 
 
-@session_rule(
+@_client_rule(
     "LIFE-006",
     "initialize is never cancelled",
-    category="lifecycle",
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic/utilities/cancellation#behavior-requirements",
-    window=HANDSHAKE_ERA,
     listens=(Kind.NOTIFICATION,),
     methods=("notifications/cancelled",),
-    sender="client",
 )
-def initialize_is_not_cancelled(check: Check) -> Watching:
+def initialize_is_not_cancelled(check: Check, step: Step) -> None:
     """A client does not cancel its `initialize` request.
 
     There is no session to go back to; a client that has lost interest closes the connection.
     """
-    while step := (yield):
-        check.saw(step)
-        if step.request is not None and step.request.method == "initialize":
-            check.violated(step, "the initialize request is cancelled", expected="no cancellation")
+    check.saw(step)
+    if step.request is not None and step.request.method == "initialize":
+        check.violated(step, "the initialize request is cancelled", expected="no cancellation")
 
 
 @session_rule(
     "LIFE-007",
     "initialize is not part of a batch",
     category="lifecycle",
-    severity=Severity.MUST,
     side=Side.CLIENT,
     spec="basic/lifecycle#initialization",
     window=Window(Revision.V2025_03_26, Revision.V2025_06_18),
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("initialize",),
 )
-def initialize_is_not_batched(check: Check) -> Watching:
+def initialize_is_not_batched(check: Check, step: Step) -> None:
     """In 2025-03-26, which has batches, `initialize` still travels alone.
 
     Nothing else can be sent until it was answered, and older peers don't understand batches.
     """
-    while step := (yield):
-        check.saw(step)
-        if step.request is not None and step.request.in_batch:
-            check.violated(step.request, "initialize is in a batch", expected="a message alone")
+    check.saw(step)
+    if step.request is not None and step.request.in_batch:
+        check.violated(step.request, "initialize is in a batch", expected="a message alone")
 
 
 @session_rule(
     "LIFE-008",
     "a ping is answered with an empty result",
     category="lifecycle",
-    severity=Severity.MUST,
     side=Side.BOTH,
     spec="basic/utilities/ping#behavior-requirements",
     window=HANDSHAKE_ERA,
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("ping",),
 )
-def pings_are_answered(check: Check) -> Watching:
+def pings_are_answered(check: Check, step: Step) -> None:
     """The receiver of a `ping` answers with `{}`.
 
     Either side may ask at any time whether the other is still there. An error says that it is not
     understood; members other than `_meta` say something that nobody reads.
     """
-    while step := (yield):
+    check.saw(step)
+    if step.kind is Kind.ERROR:
+        check.violated(step, "ping is answered with an error", expected="an empty result")
+    elif not isinstance(step.result, dict) or set(step.result) - {"_meta"}:
+        check.violated(step, "ping is answered with content", expected="{}", pointer="/result")
+
+
+@_client_rule(
+    "CAP-001",
+    "the client uses only what the server declared",
+    category="capability",
+    should_until=Revision.V2025_06_18,
+    spec="basic/lifecycle#capability-negotiation",
+    methods=tuple(SERVER_CAPABILITY),
+)
+def client_uses_declared_capabilities(check: Check, step: Step) -> None:
+    """A client calls a method only if the server declared the capability it belongs to.
+
+    `resources/subscribe` also needs `resources.subscribe`. The capability for completions exists
+    since 2025-03-26, so `completion/complete` is not judged in 2024-11-05.
+    """
+    session = check.session
+    if not session.initialize_answered and session.form == "full":
+        return  # nothing is declared yet; INV-001 and LIFE-001 speak of that
+    if session.server_capabilities is None and session.form == "exchanges":
+        check.inconclusive("the capture does not say what the server declared")
+        return
+    name = SERVER_CAPABILITY[step.method]
+    if name == "completions" and step.revision in {Revision.V2024_11_05, None}:
+        return
+    member = "subscribe" if step.method.endswith("subscribe") else ""
+    check.saw(step)
+    if not declares(session.server_capabilities, name, member):
+        check.violated(
+            step,
+            f"{step.method!r} is called, but the server did not declare "
+            f"{name + '.' + member if member else name!r}",
+            expected="calls to declared capabilities only",
+        )
+
+
+@_capability_rule(
+    "CAP-002",
+    "the server asks only for what the client declared",
+    side=Side.SERVER,
+    listens=(Kind.REQUEST,),
+    methods=tuple(CLIENT_CAPABILITY),
+    sender="server",
+)
+def server_uses_declared_capabilities(check: Check, step: Step) -> None:
+    """A server asks for sampling, roots or elicitation only if the client declared it.
+
+    A client without the capability has nothing that could answer; the tool that asks then fails
+    for its user.
+    """
+    check.saw(step)
+    name = CLIENT_CAPABILITY[step.method]
+    if not declares(check.session.client_capabilities, name):
+        check.violated(
+            step,
+            f"the server asks {step.method!r}, but the client did not declare {name!r}",
+            expected="requests for declared capabilities only",
+        )
+
+
+@_capability_rule(
+    "CAP-003",
+    "the server announces changes only if it declared so",
+    side=Side.SERVER,
+    listens=(Kind.NOTIFICATION,),
+    methods=tuple(CHANGE_NOTIFICATIONS),
+    sender="server",
+)
+def announced_changes_were_declared(check: Check) -> Watching:
+    """`list_changed` needs the capability's `listChanged`, `resources/updated` its `subscribe`.
+
+    Clients that rely on the declaration poll where nothing was declared: an announcement that
+    they do not expect is lost.
+    """
+
+    def judge(step: Step) -> None:
         check.saw(step)
-        if step.kind is Kind.ERROR:
-            check.violated(step, "ping is answered with an error", expected="an empty result")
-        elif not isinstance(step.result, dict) or set(step.result) - {"_meta"}:
-            check.violated(step, "ping is answered with content", expected="{}", pointer="/result")
+        name, member = CHANGE_NOTIFICATIONS[step.method]
+        if not declares(check.session.server_capabilities, name, member):
+            check.violated(
+                step,
+                f"{step.method!r} without the capability {name}.{member}",
+                expected=f"{name}.{member} declared as true",
+            )
+
+    yield from once_declared(check, judge)
+
+
+@_client_rule(
+    "CAP-004",
+    "the client announces root changes only if it declared so",
+    category="capability",
+    should_until=Revision.V2025_06_18,
+    spec="client/roots#capabilities",
+    listens=(Kind.NOTIFICATION,),
+    methods=("notifications/roots/list_changed",),
+)
+def root_changes_were_declared(check: Check, step: Step) -> None:
+    """`notifications/roots/list_changed` needs `roots.listChanged` of the client.
+
+    A server that was not told to expect changes may keep the roots that it read first.
+    """
+    check.saw(step)
+    if not declares(check.session.client_capabilities, "roots", "listChanged"):
+        check.violated(
+            step,
+            "root changes are announced without the capability roots.listChanged",
+            expected="roots.listChanged declared as true",
+        )

@@ -1,11 +1,17 @@
-"""What a server must change on its way to a revision, decided by plain comparisons."""
+"""What a server must change on its way to a revision: `migration.yml`, and what decides an item."""
 
 from __future__ import annotations
 
+import functools
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeAlias
 
-from mcptest.model.revision import Revision
+import msgspec
+
+from mcptest.core.revision import Revision
 
 RESOURCE_NOT_FOUND: Final = -32002
 INVALID_PARAMS: Final = -32602
@@ -53,3 +59,49 @@ def check_resource_error_code(
         return Pass(code)
     reason = f"a missing resource is answered with {code}; {target} asks for {wanted}"
     return Fail(code, wanted, reason)
+
+
+_URI: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
+)
+
+
+def is_uri(text: str) -> bool:
+    """A scheme, and only characters that RFC 3986 lets stand as they are."""
+    return _URI.fullmatch(text) is not None
+
+
+class MigrationItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that a revision changed."""
+
+    id: str
+    since: Revision
+    title: str
+    change: str
+    """What was, and what is now."""
+    looks_for: str
+    """What the probe sends and which answer means what."""
+    fix: str
+    until: Revision | None = None
+    """The revision that took it back."""
+    standing: bool = False
+    """Looked at on every way to a revision that has it: deployments lag behind their revision."""
+    rests_on: str = ""
+    """The list that it is judged by: without it nothing is known, whatever else was seen."""
+
+    def is_on_the_way(self, older: Revision, newer: Revision) -> bool:
+        if newer < self.since or (self.until is not None and newer >= self.until):
+            return False
+        return self.standing or older < self.since
+
+
+@functools.cache
+def migration_items() -> tuple[MigrationItem, ...]:
+    """Everything that may break a server on its way from revision to revision."""
+    raw = Path(__file__).with_name("migration.yml").read_bytes()
+    return msgspec.yaml.decode(raw, type=tuple[MigrationItem, ...])
+
+
+def items_between(older: Revision, newer: Revision) -> Iterator[MigrationItem]:
+    """What changes on the way, in the order of the table: the newest step first."""
+    return (item for item in migration_items() if item.is_on_the_way(older, newer))

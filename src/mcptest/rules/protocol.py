@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from mcptest.model.message import ABSENT
-from mcptest.model.revision import (
-    EVERY_REVISION,
-    HANDSHAKE_ERA,
-    STATELESS_ERA,
-    Revision,
-    Window,
-)
+from mcptest.core.message import ABSENT
+from mcptest.core.revision import EVERY_REVISION, HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
 
 META_PREFIX: Final = "io.modelcontextprotocol/"
 PROTOCOL_VERSION: Final = META_PREFIX + "protocolVersion"
@@ -119,6 +113,21 @@ def declares(capabilities: Any, name: str, member: str = "") -> bool:
     if capability is ABSENT or capability is None or capability is False:
         return False
     return not member or (isinstance(capability, dict) and capability.get(member) is True)
+
+
+def member_at(value: Any, *path: str) -> Any:
+    """What stands at the end of a path through objects and arrays, or ABSENT."""
+    for part in path:
+        if isinstance(value, list):
+            value = value[int(part)] if part.isdigit() and int(part) < len(value) else ABSENT
+        else:
+            value = value.get(part, ABSENT) if isinstance(value, dict) else ABSENT
+    return value
+
+
+def meta_pointer(key: str) -> str:
+    """Where a key of `_meta` stands in the params of a message, as a JSON pointer."""
+    return f"/params/_meta/{key.replace('/', '~1')}"
 
 
 def meta_of(value: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Exited,
@@ -24,15 +24,44 @@ from mcptest.model.capture import (
     TransportName,
     Trouble,
 )
-from mcptest.model.errors import ErrorKind
-from mcptest.model.message import ABSENT, Kind, Message
-from mcptest.model.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
+from mcptest.core.errors import ErrorKind
+from mcptest.core.message import ABSENT, Kind, Message
+from mcptest.core.revision import STATELESS_REVISIONS, Era, Revision, revision_of_wire
 from mcptest.rules.protocol import CLIENT_CAPABILITIES, PROTOCOL_VERSION, STATELESS_CODES
-from mcptest.rules.routine import is_routine
+from mcptest.wire.capture_forms import CaptureForm, SessionSource
 from mcptest.wire.correlation import InFlight
 from mcptest.wire.envelope import decode, is_meant_as_message
-from mcptest.wire.http_rules import is_event_stream, may_say_anything
-from mcptest.wire.session_source import CaptureForm, SessionSource
+from mcptest.wire.mcp_headers import is_event_stream, may_say_anything
+
+
+def is_routine(step: Step) -> bool:
+    """A request or result that is well formed, has a new id, or answers what was asked and waits.
+
+    Nearly all steps are, so the rules about messages as such need not look at each of them.
+    """
+    message = step.message
+    value = message.value
+    if message.problems or step.in_batch or value.__class__ is not dict:
+        return False
+    if value.get("jsonrpc") != "2.0":
+        return False
+    if step.kind is Kind.RESULT:
+        request = step.request
+        if request is None or request.cancelled is not None or step.result.__class__ is not dict:
+            return False
+        if "error" in value:
+            return False
+        posted = step.stream.posted if step.stream is not None else None
+        return posted is None or posted.kind is not Kind.NOTIFICATION
+    return (
+        step.kind is Kind.REQUEST
+        and not step.id_was_used
+        and (step.id.__class__ is int or step.id.__class__ is str)
+        and value["method"].__class__ is str
+        and value.get("params", _EMPTY).__class__ is dict
+        and not step.method.startswith("notifications/")
+    )
+
 
 _STATELESS = STATELESS_REVISIONS  # a tuple: two comparisons by identity
 _EMPTY: dict[str, Any] = {}
@@ -44,7 +73,7 @@ _SEARCHED = 64 * 1024
 NO_MESSAGE = Message(b"", Kind.INVALID, ABSENT)
 
 
-class Mismatch(enum.Enum):
+class AnswerMismatch(enum.Enum):
     """Why an answer belongs to no waiting request."""
 
     UNKNOWN = "no request had this id"
@@ -52,7 +81,7 @@ class Mismatch(enum.Enum):
     OTHER_TYPE = "the request's id is of another JSON type"
 
 
-class Stream:
+class SessionStream:
     """One HTTP exchange, or one entry of a public capture."""
 
     __slots__ = ("number", "posted", "request", "response", "troubled")
@@ -142,10 +171,10 @@ class Step:
         """Of a request or notification; of an answer, that of the request it belongs to."""
         self.request: Step | None = None
         """What an answer answers, or what a cancellation cancels."""
-        self.mismatch: Mismatch | None = None
+        self.mismatch: AnswerMismatch | None = None
         self.revision: Revision | None = None
         """None: a revision with the handshake, but the capture does not say which."""
-        self.stream: Stream | None = None
+        self.stream: SessionStream | None = None
         self.in_batch = False
         self.id_was_used = False
         self.id_was_waiting = False
@@ -182,6 +211,20 @@ class Step:
         return self.message.error
 
     @property
+    def error_code(self) -> int | None:
+        code = self.error.get("code") if isinstance(self.error, dict) else None
+        return code if type(code) is int else None
+
+    def in_result(self, member: str) -> Any:
+        """A member of the result, or ABSENT."""
+        result = self.result
+        return result.get(member, ABSENT) if isinstance(result, dict) else ABSENT
+
+    def in_request(self, member: str) -> Any:
+        """A member of the params of the request that this answers, or ABSENT."""
+        return self.request.params.get(member, ABSENT) if self.request is not None else ABSENT
+
+    @property
     def t(self) -> float:
         return self.record.t
 
@@ -205,7 +248,7 @@ class Session:
         self.in_flight: dict[str, InFlight[Step]] = {"client": InFlight(), "server": InFlight()}
         self.last_answered = {"client": -1, "server": -1}
         """The place of each side's latest request that was answered."""
-        self.streams: dict[int, Stream] = {}
+        self.streams: dict[int, SessionStream] = {}
         self.initialize_sent = False
         self.initialize_answered = False
         self.initialized = False
@@ -312,7 +355,7 @@ class _Tracker:
             step = self.step(place, frame, item, stream, in_batch=True)
             yield step
 
-    def holds_message(self, frame: Frame, message: Message, stream: Stream | None) -> bool:
+    def holds_message(self, frame: Frame, message: Message, stream: SessionStream | None) -> bool:
         """Not all that is recorded is a message: noise on stdout, the body of a refusal."""
         if self.session.transport == "stdio":
             owed = None
@@ -332,7 +375,7 @@ class _Tracker:
         step.message = Message(b"", step.kind, value)
         step.record = Frame(t=frame.t, sender=frame.sender, raw=b"", stream=frame.stream)
 
-    def stream(self, number: int) -> Stream:
+    def stream(self, number: int) -> SessionStream:
         streams = self.session.streams
         found = streams.get(number)
         if found is None:
@@ -340,7 +383,7 @@ class _Tracker:
                 for over in streams.values():  # an exchange is over when the next one begins
                     over.posted = None  # and no cycle is left for the collector
                 streams.clear()
-            found = streams[number] = Stream(number)
+            found = streams[number] = SessionStream(number)
         return found
 
     def other(self, place: int, record: AnyRecord) -> Step | None:
@@ -417,7 +460,7 @@ class _Tracker:
         place: int,
         frame: Frame,
         message: Message,
-        stream: Stream | None,
+        stream: SessionStream | None,
         in_batch: bool = False,
     ) -> Step:
         step = Step(place, frame, message, frame.sender)
@@ -516,12 +559,12 @@ class _Tracker:
             for found in _ID_IN_TEXT.finditer(step.message.raw[:_SEARCHED]):
                 malformed.add(decode(found[1]).value)
 
-    def mismatch(self, in_flight: InFlight[Step], identifier: Any) -> Mismatch:
+    def mismatch(self, in_flight: InFlight[Step], identifier: Any) -> AnswerMismatch:
         if identifier in in_flight.seen:
-            return Mismatch.AGAIN
+            return AnswerMismatch.AGAIN
         if in_flight.twin_of_other_type(identifier) is not None:
-            return Mismatch.OTHER_TYPE
-        return Mismatch.UNKNOWN
+            return AnswerMismatch.OTHER_TYPE
+        return AnswerMismatch.UNKNOWN
 
     def learn_from_result(self, step: Step, request: Step) -> None:
         session = self.session
@@ -548,9 +591,7 @@ class _Tracker:
     def learn_from_refusal(self, error: Step | None = None) -> None:
         """A probe was refused: unless another was served, what follows is not stateless."""
         session = self.session
-        refusal = error.error if error is not None else None
-        code = refusal.get("code") if isinstance(refusal, dict) else None
-        if type(code) is not int or code not in STATELESS_CODES:
+        if error is None or error.error_code not in STATELESS_CODES:
             session.probe_refused = True
         if session.forced is None and not session.stateless_answers and not session.initialize_sent:
             session.revision = session.wanted

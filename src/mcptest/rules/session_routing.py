@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Exited,
@@ -30,10 +30,10 @@ from mcptest.model.capture import (
     SseEvent,
     StreamEnd,
 )
-from mcptest.model.message import Kind, Message, id_key
-from mcptest.model.revision import STATELESS_REVISIONS, revision_of_wire
+from mcptest.core.message import Kind, Message, id_key
+from mcptest.core.revision import STATELESS_REVISIONS, revision_of_wire
 from mcptest.rules.protocol import PROTOCOL_VERSION
-from mcptest.wire.session_source import SessionSource
+from mcptest.wire.capture_forms import SessionSource
 
 Routed: TypeAlias = tuple[int, tuple[int, AnyRecord]]
 """The number of the session, and the record with its place in the capture."""

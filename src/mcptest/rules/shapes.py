@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
-from mcptest.model.message import ABSENT, Kind
-from mcptest.model.revision import HANDSHAKE_REVISIONS, Revision, revision_of_wire
-from mcptest.model.verdict import Severity, Side
-from mcptest.rules.check import Check
-from mcptest.rules.declare import Watching, session_rule
-from mcptest.rules.session import Step
-from mcptest.rules.shape_overlap import untold
-from mcptest.schema.shapes import ShapeProblem, problems_if_known
+import re
+from functools import cache, partial
 
-_CATEGORY = "message-shape"
+from mcptest.core.message import ABSENT, Kind
+from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Revision, revision_of_wire
+from mcptest.core.verdict import Side
+from mcptest.rules.declaration import RULES, Check, Watching, WrongShape, session_rule
+from mcptest.rules.session import Step
+from mcptest.schema.shapes.checker import ShapeProblem, problems_if_known
+
+
+@cache
+def left_to_others() -> tuple[tuple[str, WrongShape], ...]:
+    """What rules declare that they report, with the id of each. All rules have to be there."""
+    return tuple((rule.id, shape) for rule in RULES.values() for shape in rule.reports_shapes)
+
+
+def is_left_to_another(step: Step, problem: ShapeProblem) -> bool:
+    """Whether another rule reports it, so that one fault is one finding."""
+    parts = problem.pointer.split("/")[1:]
+    return any(
+        row.kind is step.kind
+        and (not row.methods or step.method in row.methods)
+        and (step.revision or NEWEST_HANDSHAKE) in row.window
+        and _matching(row.patterns).fullmatch(problem.pointer) is not None
+        and (row.when is None or row.when(step, parts))
+        for _, row in left_to_others()
+    )
+
+
+@cache
+def _matching(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    known = {"/**": "(?:/.*)?", "/*": "/[^/]*"}
+    each = (
+        "".join(known.get(part) or re.escape(part) for part in re.findall(r"/[^/]*", pattern))
+        for pattern in patterns
+    )
+    return re.compile("|".join(f"(?:{one})" for one in each), re.DOTALL)
+
+
 _NEWEST_FIRST = HANDSHAKE_REVISIONS[::-1]
 
 
@@ -49,26 +79,27 @@ def _is_abridged(step: Step, check: Check) -> bool:
     return step.message.member("params") is ABSENT
 
 
-def _judge(check: Check, step: Step) -> None:
+def _judge_step(check: Check, step: Step) -> None:
     revision = _revision_of(step)
     problems = _problems(step, revision) if revision is not None else _problems_in_each(step)
     if problems is None or (problems and _is_abridged(step, check)):
         return
     check.saw(step)
-    if problems:
-        for problem in untold(step, problems):
-            _report(check, step, problem)
+    for problem in problems:
+        if not is_left_to_another(step, problem):
+            how = "missing" if problem.actual == "absent" else "wrong"
+            check.violated(
+                step,
+                f"{_title(step)}: {problem.pointer} is {how}",
+                expected=problem.expected,
+                actual=problem.actual,
+                pointer=problem.pointer,
+            )
 
 
-def _report(check: Check, step: Step, problem: ShapeProblem) -> None:
-    missing = problem.actual == "absent"
-    check.violated(
-        step,
-        f"{_title(step)}: {problem.pointer} is {'missing' if missing else 'wrong'}",
-        expected=problem.expected,
-        actual=problem.actual,
-        pointer=problem.pointer,
-    )
+def _judge_shapes(check: Check) -> Watching:
+    while step := (yield):
+        _judge_step(check, step)
 
 
 def _title(step: Step) -> str:
@@ -77,15 +108,15 @@ def _title(step: Step) -> str:
     return f"{'the result of ' if step.kind is Kind.RESULT else ''}{step.method!r}"
 
 
-@session_rule(
+_of_server = partial(session_rule, category="message-shape", side=Side.SERVER, sender="server")
+_of_client = partial(session_rule, category="message-shape", side=Side.CLIENT, sender="client")
+
+
+@_of_server(
     "SHAPE-001",
     "the server's results have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#responses",
     listens=(Kind.RESULT,),
-    sender="server",
 )
 def server_results_have_their_shape(check: Check) -> Watching:
     """A result has the members that its method demands, and known members are of their type.
@@ -95,19 +126,14 @@ def server_results_have_their_shape(check: Check) -> Watching:
     revision is no fault. From 2026-07-28 on `resultType` says which shape a result has. Members
     that another rule is about are left to it.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_server(
     "SHAPE-002",
     "the server's notifications have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#notifications",
     listens=(Kind.NOTIFICATION,),
-    sender="server",
 )
 def server_notifications_have_their_shape(check: Check) -> Watching:
     """The params of a notification have the members that it demands, of their types.
@@ -115,19 +141,14 @@ def server_notifications_have_their_shape(check: Check) -> Watching:
     Nobody answers a notification, so a client that can't read one drops it without a word.
     Notifications that the revision does not have are not judged here.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_server(
     "SHAPE-003",
     "the server's requests have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#requests",
     listens=(Kind.REQUEST,),
-    sender="server",
 )
 def server_requests_have_their_shape(check: Check) -> Watching:
     """What a server asks of a client, sampling, elicitation or roots, has the params it demands.
@@ -136,19 +157,15 @@ def server_requests_have_their_shape(check: Check) -> Watching:
     build a form from it and have no field for anything else. In the stateless era these requests
     travel within results and are judged by SHAPE-001.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_server(
     "SHAPE-004",
     "the server's errors have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#responses",
     listens=(Kind.ERROR,),
-    sender="server",
+    conversations="any",
 )
 def server_errors_have_their_shape(check: Check) -> Watching:
     """The codes that come with data have it in the shape that a client can act on.
@@ -157,19 +174,14 @@ def server_errors_have_their_shape(check: Check) -> Watching:
     `requiredCapabilities` and -32022 with `supported` and `requested`. The `data` of other codes
     is anyone's.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_client(
     "SHAPE-005",
     "the client's requests have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic#requests",
     listens=(Kind.REQUEST,),
-    sender="client",
 )
 def client_requests_have_their_shape(check: Check) -> Watching:
     """The params of a request have the members that its method demands, of their types.
@@ -177,19 +189,14 @@ def client_requests_have_their_shape(check: Check) -> Watching:
     A server may answer -32602 to anything else. The arguments of a tool are an object; those of a
     prompt are strings.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_client(
     "SHAPE-006",
     "the client's notifications have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic#notifications",
     listens=(Kind.NOTIFICATION,),
-    sender="client",
 )
 def client_notifications_have_their_shape(check: Check) -> Watching:
     """The params of a notification have the members that it demands, of their types.
@@ -197,24 +204,18 @@ def client_notifications_have_their_shape(check: Check) -> Watching:
     A server that can't read a notification drops it, and a request that should have been cancelled
     runs on.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)
 
 
-@session_rule(
+@_of_client(
     "SHAPE-007",
     "the client's results have the shape of the revision",
-    category=_CATEGORY,
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic#responses",
     listens=(Kind.RESULT,),
-    sender="client",
 )
 def client_results_have_their_shape(check: Check) -> Watching:
     """What a client answers to sampling, elicitation or roots has the members that it must have.
 
     A tool waits for the answer in the middle of its work, and what it can't read ends the call.
     """
-    while step := (yield):
-        _judge(check, step)
+    return _judge_shapes(check)

@@ -1,56 +1,83 @@
-"""META: what every request and result carries in the stateless era, and what nobody sends."""
+"""META, MRTR and SUBS: what is particular to the stateless era.
+
+What every request and result carries and what nobody sends; results that ask for input, with the
+request that comes back with it; and `subscriptions/listen`, its only long-lived stream.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
 
-from mcptest.model.message import ABSENT, Kind, json_type
-from mcptest.model.revision import STATELESS_ERA
-from mcptest.model.verdict import Severity, Side
-from mcptest.rules.check import Check
-from mcptest.rules.declare import Watching, session_rule
+import msgspec
+
+from mcptest.core.message import ABSENT, Kind, id_key, json_type
+from mcptest.core.revision import STATELESS_ERA
+from mcptest.core.verdict import Severity, Side
+from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
 from mcptest.rules.protocol import (
     CACHEABLE,
+    CHANGE_NOTIFICATIONS,
     CLIENT_CAPABILITIES,
+    CLIENT_CAPABILITY,
     CLIENT_INFO,
+    MAY_ASK_FOR_INPUT,
     PROTOCOL_VERSION,
     SERVER_INFO,
+    SUBSCRIPTION_ID,
+    declares,
     meta_of,
+    meta_pointer,
+)
+from mcptest.rules.session import Step
+
+_client_rule = partial(
+    session_rule, category="stateless", side=Side.CLIENT, window=STATELESS_ERA, sender="client"
+)
+_server_rule = partial(
+    session_rule, category="stateless", side=Side.SERVER, window=STATELESS_ERA, sender="server"
 )
 
 
-@session_rule(
+@_client_rule(
     "META-001",
     "every request carries its version and capabilities",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic#_meta",
-    window=STATELESS_ERA,
     listens=(Kind.REQUEST,),
-    sender="client",
+    reports_shapes=(
+        WrongShape(
+            Kind.REQUEST,
+            (
+                "/params",
+                "/params/_meta",
+                meta_pointer(PROTOCOL_VERSION),
+                meta_pointer(CLIENT_CAPABILITIES),
+            ),
+            window=STATELESS_ERA,
+        ),
+    ),
 )
-def requests_carry_version_and_capabilities(check: Check) -> Watching:
+def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
     """The `_meta` of each request has the protocol version and the client's capabilities.
 
     Nothing is remembered between requests, so each one says in which revision it speaks
     (`io.modelcontextprotocol/protocolVersion`, a string) and what its sender can do
     (`io.modelcontextprotocol/clientCapabilities`, an object). A server refuses others.
     """
-    while step := (yield):
-        if step.method == "initialize":
-            continue  # belongs to the other era
-        check.saw(step)
-        meta = step.meta
-        for key, kind in ((PROTOCOL_VERSION, str), (CLIENT_CAPABILITIES, dict)):
-            if not isinstance(meta.get(key, ABSENT), kind):
-                check.violated(
-                    step,
-                    f"{step.method!r} without {key} in _meta",
-                    expected=f"{key} on every request",
-                    actual=json_type(meta.get(key, ABSENT)),
-                    pointer="/params/_meta",
-                )
+    if step.method == "initialize":
+        return  # belongs to the other era
+    check.saw(step)
+    meta = step.meta
+    for key, kind in ((PROTOCOL_VERSION, str), (CLIENT_CAPABILITIES, dict)):
+        if not isinstance(meta.get(key, ABSENT), kind):
+            check.violated(
+                step,
+                f"{step.method!r} without {key} in _meta",
+                expected=f"{key} on every request",
+                actual=json_type(meta.get(key, ABSENT)),
+                pointer="/params/_meta",
+            )
 
 
 @session_rule(
@@ -63,87 +90,76 @@ def requests_carry_version_and_capabilities(check: Check) -> Watching:
     window=STATELESS_ERA,
     listens=(Kind.REQUEST, Kind.RESULT),
 )
-def both_sides_name_themselves(check: Check) -> Watching:
+def both_sides_name_themselves(check: Check, step: Step) -> None:
     """`_meta` of a request has `clientInfo`, that of a result has `serverInfo`.
 
     Without a handshake this is the only place where either side says what it is; logs and bug
     reports live on it.
     """
-    while step := (yield):
-        is_request = step.kind is Kind.REQUEST
-        if step.sender != ("client" if is_request else "server") or step.method == "initialize":
-            continue
-        check.saw(step)
-        key = CLIENT_INFO if is_request else SERVER_INFO
-        holder = step.message.member("params") if is_request else step.result
-        if not isinstance(meta_of(holder).get(key), dict):
-            what = "a request" if is_request else f"the result of {step.method!r}"
-            check.violated(step, f"{what} without {key} in _meta", expected=key)
+    is_request = step.kind is Kind.REQUEST
+    if step.sender != ("client" if is_request else "server") or step.method == "initialize":
+        return
+    check.saw(step)
+    key = CLIENT_INFO if is_request else SERVER_INFO
+    holder = step.message.member("params") if is_request else step.result
+    if not isinstance(meta_of(holder).get(key), dict):
+        what = "a request" if is_request else f"the result of {step.method!r}"
+        check.violated(step, f"{what} without {key} in _meta", expected=key)
 
 
-@session_rule(
+@_server_rule(
     "META-003",
     "every result has a resultType",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#responses",
-    window=STATELESS_ERA,
     listens=(Kind.RESULT,),
-    sender="server",
+    reports=("/result/resultType",),
 )
-def results_have_a_type(check: Check) -> Watching:
+def results_have_a_type(check: Check, step: Step) -> None:
     """`resultType` is a string on every result: `complete`, `input_required`, or an extension's.
 
     It tells a final answer from a question back to the client. Clients take a result without it
     for one of an older server.
     """
-    while step := (yield):
-        check.saw(step)
-        kind = step.result.get("resultType", ABSENT) if isinstance(step.result, dict) else ABSENT
-        if not isinstance(kind, str) or not kind:
-            check.violated(
-                step,
-                f"the resultType of {step.method!r} is {json_type(kind)}",
-                expected="complete or input_required",
-                pointer="/result/resultType",
-            )
+    check.saw(step)
+    kind = step.in_result("resultType")
+    if not isinstance(kind, str) or not kind:
+        check.violated(
+            step,
+            f"the resultType of {step.method!r} is {json_type(kind)}",
+            expected="complete or input_required",
+            pointer="/result/resultType",
+        )
 
 
-@session_rule(
+@_server_rule(
     "META-004",
     "cacheable results say for how long and for whom",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="server/utilities/caching",
-    window=STATELESS_ERA,
     listens=(Kind.RESULT,),
     methods=tuple(sorted(CACHEABLE)),
-    sender="server",
+    reports_shapes=(WrongShape(Kind.RESULT, ("/result/ttlMs", "/result/cacheScope")),),
 )
-def cacheable_results_have_hints(check: Check) -> Watching:
+def cacheable_results_have_hints(check: Check, step: Step) -> None:
     """Complete results of the four lists, `resources/read` and `server/discover` carry two hints.
 
     `ttlMs` is an integer of at least 0, `cacheScope` is `public` or `private`. Without them a
     client either asks again each time or serves one user's data to another.
     """
-    while step := (yield):
-        result = step.result
-        if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-            continue
-        check.saw(step)
-        fault = _hint_fault(result)
-        if fault:
-            check.violated(
-                step,
-                f"{step.method!r}: {fault}",
-                expected="ttlMs of at least 0 and cacheScope public or private",
-                pointer="/result",
-            )
+    result = step.result
+    if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
+        return
+    check.saw(step)
+    if fault := hint_fault(result):
+        check.violated(
+            step,
+            f"{step.method!r}: {fault}",
+            expected="ttlMs of at least 0 and cacheScope public or private",
+            pointer="/result",
+        )
 
 
-def _hint_fault(result: dict[str, Any]) -> str:
+def hint_fault(result: Mapping[str, Any]) -> str:
+    """What is wrong with the cache hints of a result, or an empty string."""
     ttl = result.get("ttlMs", ABSENT)
     if type(ttl) is not int:
         return f"ttlMs is {json_type(ttl)}, not an integer"
@@ -153,97 +169,392 @@ def _hint_fault(result: dict[str, Any]) -> str:
     return "" if scope in ("public", "private") else f"cacheScope is {scope!r}"
 
 
-@session_rule(
+@_server_rule(
     "META-005",
     "the server makes no requests",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="basic#messages",
-    window=STATELESS_ERA,
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-    sender="server",
 )
-def server_makes_no_requests(check: Check) -> Watching:
+def server_makes_no_requests(check: Check, step: Step) -> None:
     """In the stateless era a server never sends a message with both a method and an id.
 
     What it needs from the client it asks for with an `input_required` result. A client of this
     era has no code to answer requests.
     """
-    while step := (yield):
-        check.saw(step)
-        if step.kind is Kind.REQUEST:
-            check.violated(
-                step,
-                f"the server sends the request {step.method!r}",
-                expected="an input_required result instead",
-            )
+    check.saw(step)
+    if step.kind is Kind.REQUEST:
+        check.violated(
+            step,
+            f"the server sends the request {step.method!r}",
+            expected="an input_required result instead",
+        )
 
 
-@session_rule(
+@_client_rule(
     "META-006",
     "the client sends no responses",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.CLIENT,
     spec="basic#messages",
-    window=STATELESS_ERA,
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-    sender="client",
 )
-def client_sends_no_responses(check: Check) -> Watching:
+def client_sends_no_responses(check: Check, step: Step) -> None:
     """In the stateless era there is nothing that a client could answer.
 
     Its answers to an `input_required` result travel as `inputResponses` in a new request.
     """
-    while step := (yield):
-        check.saw(step)
-        if step.kind is Kind.RESULT or step.kind is Kind.ERROR:
-            check.violated(step, "the client sends a response", expected="requests only")
+    check.saw(step)
+    if step.kind is Kind.RESULT or step.kind is Kind.ERROR:
+        check.violated(step, "the client sends a response", expected="requests only")
 
 
-@session_rule(
+@_server_rule(
     "META-007",
     "server/discover tells versions and capabilities",
-    category="stateless",
-    severity=Severity.MUST,
-    side=Side.SERVER,
     spec="server/discover",
-    window=STATELESS_ERA,
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("server/discover",),
-    sender="server",
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT,
+            ("/result/supportedVersions", "/result/supportedVersions/*", "/result/capabilities"),
+            methods=("server/discover",),
+        ),
+    ),
 )
-def discover_is_complete(check: Check) -> Watching:
+def discover_is_complete(check: Check, step: Step) -> None:
     """`server/discover` exists, and its result has `supportedVersions` and `capabilities`.
 
     The versions are a list of strings that is not empty. A server of this era answers it; being
     refused for an unsupported version or a missing capability is an answer too.
     """
-    while step := (yield):
-        if step.kind is Kind.ERROR:
-            error = step.error
-            code = error.get("code") if isinstance(error, dict) else None
-            if code == -32601 and check.session.stateless_answers:
-                check.violated(step, "server/discover is not implemented", expected="a result")
+    if step.kind is Kind.ERROR:
+        if step.error_code == -32601 and check.session.stateless_answers:
+            check.violated(step, "server/discover is not implemented", expected="a result")
+        return
+    check.saw(step)
+    versions = step.in_result("supportedVersions")
+    is_list = isinstance(versions, list) and bool(versions)
+    if not is_list or not all(isinstance(one, str) for one in versions):
+        check.violated(
+            step,
+            "supportedVersions is not a list of versions",
+            expected="a list of strings",
+            pointer="/result/supportedVersions",
+        )
+    if not isinstance(step.in_result("capabilities"), dict):
+        check.violated(
+            step,
+            "capabilities is not an object",
+            expected="an object",
+            pointer="/result/capabilities",
+        )
+
+
+_MOST_OPEN = 10_000
+
+
+def _asks(step: Step) -> bool:
+    return bool(step.in_result("resultType") == "input_required")
+
+
+_input_rule = partial(
+    session_rule,
+    category="input-required",
+    side=Side.SERVER,
+    spec="basic/patterns/mrtr",
+    window=STATELESS_ERA,
+    listens=(Kind.RESULT,),
+    sender="server",
+)
+
+
+@_input_rule("MRTR-001", "only three methods ask for input")
+def few_methods_ask_for_input(check: Check, step: Step) -> None:
+    """`input_required` is a result of `tools/call`, `prompts/get` and `resources/read` only.
+
+    Clients have no way to answer elsewhere: a list that asks for input is never shown.
+    """
+    if not _asks(step):
+        return
+    check.saw(step)
+    if step.method not in MAY_ASK_FOR_INPUT:
+        check.violated(
+            step,
+            f"{step.method!r} asks for input",
+            expected=", ".join(sorted(MAY_ASK_FOR_INPUT)),
+            pointer="/result/resultType",
+        )
+
+
+@_input_rule(
+    "MRTR-002",
+    "a result that asks for input says which",
+    reports=("/result/inputRequests", "/result/inputRequests/*", "/result/inputRequests/*/method"),
+)
+def asking_says_for_what(check: Check, step: Step) -> None:
+    """An `input_required` result has `inputRequests`, a `requestState`, or both.
+
+    With neither the client has nothing to gather and nothing to send back. Each of the
+    `inputRequests` is an `elicitation/create`, a `sampling/createMessage` or a `roots/list`.
+    """
+    if not _asks(step):
+        return
+    check.saw(step)
+    asked = step.result.get("inputRequests", ABSENT)
+    if asked is ABSENT and not isinstance(step.result.get("requestState"), str):
+        check.violated(
+            step,
+            "neither inputRequests nor requestState",
+            expected="at least one of them",
+            pointer="/result",
+        )
+    elif asked is not ABSENT and not isinstance(asked, dict):
+        check.violated(step, f"inputRequests is {json_type(asked)}", expected="an object")
+    for key, request in asked.items() if isinstance(asked, dict) else ():
+        method = request.get("method") if isinstance(request, dict) else None
+        if not isinstance(method, str) or method not in CLIENT_CAPABILITY:
+            check.violated(
+                step,
+                f"the input request {key!r} is {method!r}",
+                expected=", ".join(CLIENT_CAPABILITY),
+                pointer=f"/result/inputRequests/{key}",
+            )
+
+
+@_input_rule("MRTR-003", "input is asked only of a client that can give it")
+def input_is_asked_as_declared(check: Check, step: Step) -> None:
+    """Each input request needs a capability that this very request of the client declared.
+
+    Capabilities don't carry over from earlier requests. Without it the server answers -32021.
+    """
+    asked = step.result.get("inputRequests") if _asks(step) else None
+    if not isinstance(asked, dict) or step.request is None:
+        return
+    declared = step.request.meta.get(CLIENT_CAPABILITIES)
+    for key, request in asked.items():
+        method = request.get("method") if isinstance(request, dict) else None
+        needed = CLIENT_CAPABILITY.get(method) if isinstance(method, str) else None
+        if needed is None:
             continue
         check.saw(step)
-        result = step.result if isinstance(step.result, dict) else {}
-        versions = result.get("supportedVersions")
-        whole = (
-            isinstance(versions, list) and versions and all(isinstance(v, str) for v in versions)
+        if not declares(declared, needed):
+            check.violated(
+                step,
+                f"the server asks for {method!r}, but the request did not declare {needed!r}",
+                expected="error -32021, or input that the client can give",
+                pointer=f"/result/inputRequests/{key}",
+            )
+
+
+@session_rule(
+    "MRTR-004",
+    "a retry repeats the request with what was asked",
+    category="input-required",
+    side=Side.CLIENT,
+    spec="basic/patterns/mrtr",
+    window=STATELESS_ERA,
+    listens=(Kind.RESULT, Kind.REQUEST),
+    methods=tuple(sorted(MAY_ASK_FOR_INPUT)),
+    reports_shapes=(WrongShape(Kind.REQUEST, ("/params/inputResponses",)),),
+)
+def retries_repeat_the_request(check: Check) -> Watching:
+    """The retry has a new id, the same params, an answer to each question and the same state.
+
+    `inputResponses` has exactly the keys of `inputRequests`; `requestState` comes back byte for
+    byte, and only if there was one. The server keeps nothing, so what the retry leaves out is
+    lost. A retry is told by its `inputResponses` or `requestState`.
+    """
+    asked: dict[Any, list[Step]] = {}
+    while step := (yield):
+        if step.kind is Kind.RESULT:
+            if _asks(step) and step.request is not None and len(asked) < _MOST_OPEN:
+                asked.setdefault(_same(step.request), []).append(step)
+            continue
+        params = step.params
+        if step.sender != "client" or not ({"inputResponses", "requestState"} & params.keys()):
+            continue
+        if check.session.crowded:
+            check.inconclusive("too many requests were waiting at once")
+            continue
+        check.saw(step)
+        questions = asked.get(_same(step), [])
+        if not questions:
+            check.violated(
+                step,
+                f"{step.method!r} carries answers, but no such request was asked for input",
+                expected="the method and params of the request that was asked",
+            )
+            continue
+        state = params.get("requestState", ABSENT)
+        fitting = (one for one in questions if one.in_result("requestState") == state)
+        question = next(fitting, questions[0])
+        if fault := _retry_fault(question, step):
+            check.violated(step, fault, expected="as the input_required result demands")
+        questions.remove(question)
+        if not questions:
+            asked.pop(_same(step), None)
+
+
+def _same(request: Step) -> bytes:
+    """Method and params without what a retry adds; a key to find the question by."""
+    left_out = {"inputResponses", "requestState", "_meta"}
+    kept = {key: value for key, value in request.params.items() if key not in left_out}
+    return msgspec.json.encode([request.method, kept], order="sorted")
+
+
+def _retry_fault(question: Step, retry: Step) -> str:
+    result, params = question.result, retry.params
+    given, wanted = params.get("requestState", ABSENT), result.get("requestState", ABSENT)
+    if given != wanted:
+        if wanted is ABSENT:
+            return "a requestState, though none was given"
+        return "the requestState is not the one that was given"
+    questions = result.get("inputRequests")
+    answers = params.get("inputResponses", {})
+    if not isinstance(answers, dict):
+        return f"inputResponses is {json_type(answers)}, not an object"
+    expected = set(questions) if isinstance(questions, dict) else set()
+    if set(answers) != expected:
+        return f"answers for {sorted(answers)}, asked were {sorted(expected)}"
+    first = question.request
+    if first is not None and id_key(first.id) == id_key(retry.id):
+        return "the retry has the id of the first request"
+    return ""
+
+
+_LISTEN = "subscriptions/listen"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+_FILTER: Final = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+    "notifications/resources/updated": "resourceSubscriptions",
+}
+
+
+def _subscription(step: Step) -> Any:
+    return step.meta.get(SUBSCRIPTION_ID, ABSENT)
+
+
+def _wants(listen: Step, step: Step) -> bool:
+    """Did this listen request ask for the notification?"""
+    asked = listen.params.get("notifications")
+    wanted = asked.get(_FILTER[step.method]) if isinstance(asked, dict) else None
+    if step.method == "notifications/resources/updated":
+        # An update may be for a part of a subscribed resource, so the URIs are not compared.
+        return isinstance(wanted, list) and bool(wanted)
+    return wanted is True
+
+
+_subscription_rule = partial(
+    session_rule,
+    category="subscriptions",
+    side=Side.SERVER,
+    spec="basic/patterns/subscriptions",
+    window=STATELESS_ERA,
+    listens=(Kind.NOTIFICATION,),
+    sender="server",
+)
+
+
+@_subscription_rule(
+    "SUBS-001",
+    "a subscription begins with its acknowledgement",
+    methods=(_ACKNOWLEDGED, *CHANGE_NOTIFICATIONS),
+    reports_shapes=(
+        WrongShape(
+            Kind.NOTIFICATION,
+            ("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
+            methods=("notifications/subscriptions/acknowledged",),
+        ),
+    ),
+)
+def acknowledgement_comes_first(check: Check) -> Watching:
+    """The first message of a subscription is `notifications/subscriptions/acknowledged`.
+
+    It carries the subscription's id, which is the id of the listen request in its JSON type, and
+    nothing else comes on the subscription before it: until then the client does not know what it
+    will be told about.
+    """
+    acknowledged: set[Any] = set()
+    while step := (yield):
+        name = _subscription(step)
+        listen = check.session.in_flight["client"].find(name)
+        known = listen is not None and listen.method == _LISTEN
+        if step.method == _ACKNOWLEDGED:
+            check.saw(step)
+            acknowledged.add(id_key(name))
+            if not known:
+                check.violated(
+                    step,
+                    f"an acknowledgement for {name!r}, which is no open subscription",
+                    expected=f"the id of the listen request as {SUBSCRIPTION_ID}",
+                    pointer="/params/_meta",
+                )
+        elif known and id_key(name) not in acknowledged:
+            check.violated(
+                step,
+                f"{step.method!r} before the subscription was acknowledged",
+                expected=_ACKNOWLEDGED,
+            )
+
+
+@_subscription_rule(
+    "SUBS-002",
+    "changes are announced only to subscriptions that asked",
+    methods=tuple(CHANGE_NOTIFICATIONS),
+    reports_shapes=(
+        WrongShape(
+            Kind.NOTIFICATION,
+            ("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
+            methods=tuple(CHANGE_NOTIFICATIONS),
+            window=STATELESS_ERA,
+        ),
+    ),
+)
+def changes_belong_to_a_subscription(check: Check, step: Step) -> None:
+    """`list_changed` and `resources/updated` carry the id of a subscription that asked for them.
+
+    There is no other stream for them in the stateless era, and without the id a client with two
+    subscriptions can't tell them apart. 1 and "1" are two ids.
+    """
+    check.saw(step)
+    name = _subscription(step)
+    listen = check.session.in_flight["client"].find(name)
+    if name is ABSENT:
+        check.violated(
+            step,
+            f"{step.method!r} without {SUBSCRIPTION_ID}",
+            expected="the id of the listen request in _meta",
+            pointer="/params/_meta",
         )
-        if not whole:
-            check.violated(
-                step,
-                "supportedVersions is not a list of versions",
-                expected="a list of strings",
-                pointer="/result/supportedVersions",
-            )
-        if not isinstance(result.get("capabilities"), dict):
-            check.violated(
-                step,
-                "capabilities is not an object",
-                expected="an object",
-                pointer="/result/capabilities",
-            )
+    elif listen is None or listen.method != _LISTEN:
+        check.violated(
+            step,
+            f"{step.method!r} for {name!r}, which is no open subscription",
+            expected="the id of an open listen request, in its JSON type",
+        )
+    elif not _wants(listen, step):
+        check.violated(
+            step,
+            f"{step.method!r} for a subscription that did not ask for it",
+            expected=f"{_FILTER[step.method]} in the listen request",
+        )
+
+
+@_subscription_rule("SUBS-003", "progress and log messages stay off subscriptions")
+def subscriptions_carry_changes_only(check: Check, step: Step) -> None:
+    """`notifications/progress` and `notifications/message` belong to the request they are about.
+
+    On a subscription's stream, or with its id, nobody can tell which request that is.
+    """
+    posted = step.stream.posted if step.stream is not None else None
+    on_listen = posted is not None and posted.method == _LISTEN
+    if not on_listen and _subscription(step) is ABSENT:
+        return
+    check.saw(step)
+    if step.method in {"notifications/progress", "notifications/message"}:
+        check.violated(
+            step,
+            f"{step.method!r} on a subscription",
+            expected="the stream of the request it is about",
+        )

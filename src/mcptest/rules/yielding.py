@@ -1,23 +1,26 @@
 """Which rule yields to which: one fault is one finding, told by the rule that says most about it.
 
-A row is read "the first yields to the second where both failed over the same thing". What is the
-same is said too: the same message, the same request without an answer, an id that came back
-changed, an answer of the same kind. A rule that yields is inconclusive, and names the other.
-Where a message has a wrong shape, `rules/shape_overlap.py` says the same for parts of it.
+A rule declares to which other it yields where both failed over the same thing, and what is the
+same then: the same message, the same request without an answer, an id that came back changed, an
+answer of the same kind. A rule that yields is inconclusive, and names the other.
+Where a message has a wrong shape, `rules/shapes.py` says the same for parts of it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from mcptest.model.compliance import RuleResult
-from mcptest.model.verdict import Outcome, Verdict
+from mcptest.core.judgement import RuleResult
+from mcptest.core.verdict import Outcome, Verdict
+from mcptest.rules.declaration import RULES, Rule, Same, shown_by
 from mcptest.wire.envelope import decode
+
+if TYPE_CHECKING:  # a session is judged without the corpora
+    from mcptest.rules.corpus.registry import CorpusRule
 
 _ID = re.compile(r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9.eE+-]+)')
 
@@ -32,16 +35,6 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 Proof: TypeAlias = Sequence[Shown]
-Same: TypeAlias = Callable[[Proof, Proof], bool]
-ANY: Final = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Yielding:
-    rule: str
-    """Its id, or `*` for every rule."""
-    to: str
-    same: Same
 
 
 # -- what is the same ----------------------------------------------------------------------
@@ -99,43 +92,58 @@ def _kind_of(received: str) -> Any:
     return ("error", error.get("code")) if isinstance(error, dict) else message.kind.value
 
 
-# -- the table -----------------------------------------------------------------------------
-
-YIELDINGS: Final[tuple[Yielding, ...]] = (
-    Yielding("MSG-001", "STDIO-001", same_message),
-    Yielding("MSG-002", "STDIO-001", same_message),
-    Yielding("PROTO-008", "STDIO-001", only_noise),
-    Yielding("MSG-009", "MSG-006", same_id),
-    Yielding("MSG-006", "JSONRPC-004", same_id),
-    Yielding("MSG-009", "JSONRPC-004", same_id),
-    Yielding("INV-007", "JSONRPC-001", same_answer),
-    *(
-        Yielding(name, "JSONRPC-001", same_answer)
-        for name in ("PROTO-021", "LOG-106", "SUBS-107", "TASK-101", "TASK-102", "COMPL-002")
-    ),
-    *(Yielding(f"JSONRPC-0{number}", "JSONRPC-001", same_answer) for number in ("08", "09", "10")),
-    *(Yielding("INV-004", name, same_answer) for name in ("TOOLS-001", "RES-101", "PROMPT-101")),
-    Yielding("PROTO-016", "PROTO-013", same_message),
-    Yielding("PROTO-011", "PROTO-013", same_answer),
-    Yielding("COMPL-002", "COMPL-001", same_message),
-    Yielding("TOOLS-008", "TOOLS-007", same_message),
-    Yielding("RES-102", "RES-103", same_message),
-    Yielding(ANY, "MSG-009", same_silence),
-)
+_SAME: Final[Mapping[Same, Callable[[Proof, Proof], bool]]] = {
+    "message": same_message,
+    "silence": same_silence,
+    "id": same_id,
+    "noise": only_noise,
+    "answer": same_answer,
+}
 
 
-def yielding_to(proofs: Mapping[str, Proof]) -> dict[str, str]:
-    """Of the rules that failed, with the proof of each: those that yield, and to which one."""
+# -- who yields ----------------------------------------------------------------------------
+
+
+def yielding_to(
+    proofs: Mapping[str, Proof], corpus: Mapping[str, CorpusRule] | None = None
+) -> dict[str, str]:
+    """Of the rules that failed, with the proof of each: those that yield, and to which one.
+
+    What a rule yields to stands in its declaration, or for rules of a corpus in the registry.
+    """
+    declared: Mapping[str, Rule | CorpusRule] = RULES if corpus is None else {**RULES, **corpus}
+    yields = [
+        (name, to, same)
+        for name in proofs
+        if name in declared
+        for to, same in declared[name].yields_to.items()
+    ]
+    roots = [(to, same) for to in proofs if to in RULES and (same := RULES[to].absorbs)]
+    yields += [(name, to, same) for to, same in roots for name in proofs]
     found: dict[str, str] = {}
-    for row in YIELDINGS:
-        if row.to not in proofs:
+    for name, to, same in yields:
+        if to not in proofs or name in found or _root(to, found) == name:
             continue
-        for name in proofs if row.rule == ANY else (row.rule,):
-            if name not in proofs or name in found or _root(row.to, found) == name:
-                continue
-            if row.same(proofs[name], proofs[row.to]):
-                found[name] = row.to
+        if _SAME[same](proofs[name], proofs[to]):
+            found[name] = to
     return {name: _root(to, found) for name, to in found.items()}
+
+
+def passes_in_doubt(passed: Iterable[str], failed: Iterable[str]) -> dict[str, str]:
+    """Of the rules that passed: those about missing answers, where ids came back changed.
+
+    A request whose answer bears another id was not answered, so such a pass says only that nobody
+    waited for it to the end, and that depends on the pace of the machine. A rule that yields to
+    that one itself may fail for other reasons: a stray answer leaves no request unanswered.
+    """
+    failed = set(failed)
+    return {
+        name: to
+        for name in passed
+        if name in RULES and shown_by(name) == "missing answer"
+        for to, same in RULES[name].yields_to.items()
+        if same == "id" and to in failed and not (to in RULES and RULES[to].yields_to)
+    }
 
 
 def _root(name: str, found: Mapping[str, str]) -> str:
@@ -167,7 +175,7 @@ def without_repetition(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
 def _proof_of(verdict: Verdict) -> Proof:
     return [
         Shown(sent=one.excerpt or "")
-        if one.sender == "client" or verdict.rule == "MSG-009"
+        if one.sender == "client" or shown_by(verdict.rule) == "missing answer"
         else Shown(received=one.excerpt or "")
         for one in verdict.findings
     ]

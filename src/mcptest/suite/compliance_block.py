@@ -3,28 +3,31 @@
 It is an object, or a bare list of tests, which has no place for a pin.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
-from mcptest.model.message import ABSENT
-from mcptest.model.revision import TIMELINE, Revision, revision_of_label
-from mcptest.model.show import show
-from mcptest.suite.check_forms import CHECK, Check, check_of, spelled_out_items
-from mcptest.suite.declared_expectations import ROW
-from mcptest.suite.exchange_targets import Expectation, exchange_target_problem, failure_of
-from mcptest.suite.failure import Evaluation, evaluation_of
-from mcptest.suite.fields import Declaration, Field, ListOf, ObjectOf, Text, TextTable
-from mcptest.suite.model import Place
-from mcptest.suite.problems import Source, SuiteError, did_you_mean
-from mcptest.suite.reading import Reading, describe, read_object
-from mcptest.suite.yaml_file import read_yaml
-from mcptest.suite.yaml_nodes import Listing, Node
-from mcptest.suite.yaml_nodes import Mapping as MappingNode
+from mcptest.core.message import ABSENT
+from mcptest.core.revision import TIMELINE, Revision, revision_of_label
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.suite.fields import DECLARED, ListOf, Mark, ObjectOf, Text, declared
+from mcptest.suite.model import ROW, Place
+from mcptest.suite.observed import Evaluation, evaluation_of
+from mcptest.suite.reading import (
+    Reading,
+    SuiteError,
+    SuiteSource,
+    describe,
+    did_you_mean,
+    read_object,
+    read_yaml,
+)
+from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
+from mcptest.suite.targets import Expectation, exchange_target_problem, failure_of
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
 
 SPEC_TARGETS: Final = (
     "spec_clean",
@@ -44,87 +47,37 @@ GRADE_DEFAULTS: Final = (
     Expectation("regressed_sections", _EMPTY),
 )
 _LABELS: Final = {"enum": [*(one.label for one in TIMELINE), "", None]}
+Expected: TypeAlias = tuple[Expectation, ...]
+_NO_PLACE: Final = Place("")
 _RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
 
 
+@declared("spec_version_check")
 @dataclass(frozen=True, slots=True)
 class SpecVersionCheck:
-    against: Revision | None = None
-    expect: tuple[Expectation, ...] = SPEC_DEFAULTS
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
+    """A gate: what moves between the pinned revision and another one."""
+
+    against: Annotated[Revision | None, Text(), "The revision to go to."] = None
+    expect: Annotated[
+        Expected, ListOf(ROW), "What must hold; clean and no breaking change by default."
+    ] = SPEC_DEFAULTS
+    place: Place = field(default=_NO_PLACE, compare=False)
 
 
+@declared("grade_delta")
 @dataclass(frozen=True, slots=True)
 class GradeDelta:
-    against: str = ""
-    """A saved scorecard."""
-    expect: tuple[Expectation, ...] = GRADE_DEFAULTS
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
+    """A gate: how the grade moved since a saved scorecard."""
+
+    against: Annotated[str, "The scorecard to compare with."] = ""
+    expect: Annotated[Expected, ListOf(ROW), "What must hold; nothing regressed by default."] = (
+        GRADE_DEFAULTS
+    )
+    place: Place = field(default=_NO_PLACE, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ComplianceTest:
-    """One test: a rule of the corpus by its id, or a check with its own expectations."""
-
-    name: str
-    server: str = ""
-    check: Check | None = None
-    expect: tuple[Expectation, ...] = ()
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
-
-    @property
-    def rule_id(self) -> str:
-        """The rule that its name is; empty for any other name."""
-        return self.name if _RULE_ID.fullmatch(self.name) else ""
-
-    @property
-    def runs_corpus_rule(self) -> bool:
-        return not self.expect
-
-
-@dataclass(frozen=True, slots=True)
-class ComplianceBlock:
-    spec_version: Revision | None = None
-    spec_version_check: SpecVersionCheck | None = None
-    grade_delta: GradeDelta | None = None
-    tests: tuple[ComplianceTest, ...] | None = None
-    """None: the whole corpus. Empty: the gates alone."""
-    fixtures: Mapping[str, str] = field(default_factory=dict)
-    """What the server has for tests: names of fixtures, each with its tool, prompt or resource."""
-    fixture_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
-
-    @property
-    def needs_server(self) -> bool:
-        """Whether anything is asked of a server; a gate over corpora asks nothing."""
-        return self.tests is None or bool(self.tests) or self.grade_delta is not None
-
-
-SPEC_VERSION_CHECK = Declaration(
-    "spec_version_check",
-    "A gate: what moves between the pinned revision and another one.",
-    (
-        Field("against", Text(), "The revision to go to."),
-        Field("expect", ListOf(ROW), "What must hold; clean and no breaking change by default."),
-    ),
-)
-GRADE_DELTA = Declaration(
-    "grade_delta",
-    "A gate: how the grade moved since a saved scorecard.",
-    (
-        Field("against", Text(), "The scorecard to compare with."),
-        Field("expect", ListOf(ROW), "What must hold; nothing regressed by default."),
-    ),
-)
-TEST = Declaration(
+@declared(
     "a compliance test",
-    "A rule of the corpus by its id, or a check with expectations of its own.",
-    (
-        Field("name", Text(), "A rule's id, or any name.", required=True),
-        Field("server", Text(), "Its name. A suite has one server, so the name is not used."),
-        Field("check", ObjectOf(CHECK, short_for="method"), CHECK.doc),
-        Field("expect", ListOf(ROW), "What must hold of the answer."),
-    ),
     rules={
         "anyOf": [
             {
@@ -140,24 +93,28 @@ TEST = Declaration(
         ]
     },
 )
-BLOCK = Declaration(
+@dataclass(frozen=True, slots=True)
+class ComplianceTest:
+    """A rule of the corpus by its id, or a check with expectations of its own."""
+
+    name: Annotated[str, "A rule's id, or any name.", Mark.REQUIRED]
+    server: Annotated[str, "Its name. A suite has one server, so the name is not used."] = ""
+    check: Annotated[SentCheck | None, ObjectOf(CHECK, short_for="method"), CHECK.doc] = None
+    expect: Annotated[Expected, ListOf(ROW), "What must hold of the answer."] = ()
+    place: Place = field(default=_NO_PLACE, compare=False)
+
+    @property
+    def rule_id(self) -> str:
+        """The rule that its name is; empty for any other name."""
+        return self.name if _RULE_ID.fullmatch(self.name) else ""
+
+    @property
+    def runs_corpus_rule(self) -> bool:
+        return not self.expect
+
+
+@declared(
     "compliance",
-    "Judge the server by a revision of the specification.",
-    (
-        Field("spec_version", Text(), "The revision that the suite was written for."),
-        Field(
-            "spec_version_check",
-            ObjectOf(SPEC_VERSION_CHECK, nothing_is_empty=True),
-            SPEC_VERSION_CHECK.doc,
-        ),
-        Field("grade_delta", ObjectOf(GRADE_DELTA, nothing_is_empty=True), GRADE_DELTA.doc),
-        Field("tests", ListOf(TEST, may_be_empty=True), "The tests; the whole corpus without."),
-        Field(
-            "fixtures",
-            TextTable(),
-            "Names of fixtures, each with the tool, prompt or resource of the server that is it.",
-        ),
-    ),
     rules={
         "allOf": [
             {"properties": {"spec_version": _LABELS}},
@@ -171,6 +128,36 @@ BLOCK = Declaration(
         ],
     },
 )
+@dataclass(frozen=True, slots=True)
+class ComplianceBlock:
+    """Judge the server by a revision of the specification."""
+
+    spec_version: Annotated[
+        Revision | None, Text(), "The revision that the suite was written for."
+    ] = None
+    spec_version_check: Annotated[
+        SpecVersionCheck | None, DECLARED[SpecVersionCheck].doc, Mark.EMPTY
+    ] = None
+    grade_delta: Annotated[GradeDelta | None, DECLARED[GradeDelta].doc, Mark.EMPTY] = None
+    tests: Annotated[
+        tuple[ComplianceTest, ...] | None, "The tests; the whole corpus without.", Mark.EMPTY
+    ] = None
+    """None: the whole corpus. Empty: the gates alone."""
+    fixtures: Annotated[
+        Mapping[str, str],
+        "Names of fixtures, each with the tool, prompt or resource of the server that is it.",
+    ] = field(default_factory=dict)
+    fixture_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+    place: Place = field(default=_NO_PLACE, compare=False)
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether anything is asked of a server; a gate over corpora asks nothing."""
+        return self.tests is None or bool(self.tests) or self.grade_delta is not None
+
+
+SPEC_VERSION_CHECK, GRADE_DELTA = DECLARED[SpecVersionCheck], DECLARED[GradeDelta]
+TEST, BLOCK = DECLARED[ComplianceTest], DECLARED[ComplianceBlock]
 
 
 def load_compliance_block(path: Path) -> ComplianceBlock | None:
@@ -186,16 +173,21 @@ def load_compliance_block(path: Path) -> ComplianceBlock | None:
     return block
 
 
-def compliance_of(node: Node, source: Source) -> ComplianceBlock | None:
+def compliance_of(node: Node, source: SuiteSource) -> ComplianceBlock | None:
     """The block that stands there; whatever is wrong is reported to the source."""
-    if isinstance(node, Listing):
-        node = MappingNode({"tests": (_key_of(node), node)}, node.line, node.column)
+    if isinstance(node, ListNode):
+        key = ScalarNode("tests", True, None, node.line, node.column, 1)
+        node = MappingNode({"tests": (key, node)}, node.line, node.column)
     if not isinstance(node, MappingNode):
         message = f"compliance must be a mapping or a list of tests, not {describe(node)}"
         source.report(message, node.line, node.column)
         return None
     before = source.errors
-    read = read_object(BLOCK, _with_spelled_out_tests(node), source)
+    if "tests" in node.entries:
+        key, listed = node.entries["tests"]
+        entries = {**node.entries, "tests": (key, spelled_out_items(listed))}
+        node = MappingNode(entries, node.line, node.column)
+    read = read_object(BLOCK, node, source)
     tests = read.get("tests")
     block = ComplianceBlock(
         spec_version=_revision(read, "spec_version"),
@@ -207,20 +199,6 @@ def compliance_of(node: Node, source: Source) -> ComplianceBlock | None:
         place=read.place,
     )
     return block if source.errors == before else None
-
-
-def _key_of(node: Node) -> Any:
-    from mcptest.suite.yaml_nodes import Scalar
-
-    return Scalar("tests", True, None, node.line, node.column, 1)
-
-
-def _with_spelled_out_tests(node: MappingNode) -> MappingNode:
-    if "tests" not in node.entries:
-        return node
-    key, tests = node.entries["tests"]
-    entries = {**node.entries, "tests": (key, spelled_out_items(tests))}
-    return MappingNode(entries, node.line, node.column)
 
 
 def _places_in(read: Reading, name: str) -> dict[str, Place]:
@@ -237,10 +215,8 @@ def _revision(read: Reading, name: str) -> Revision | None:
         return None
     revision = revision_of_label(label)
     if revision is None:
-        import difflib
-
         labels = [one.label for one in TIMELINE]
-        near = difflib.get_close_matches(label[:20], labels, 1)
+        near = close_matches(label[:20], labels, 1)
         meant = f"did you mean {near[0]}? " if near else ""
         hint = f"{meant}accepted: {', '.join(labels)}"
         read.complain(f"unknown compliance spec_version: {show(label, 60)}", name, hint=hint)

@@ -1,13 +1,15 @@
 """The vocabulary of declarations: kinds of values, fields and objects.
 
 One declaration is read by the loader, by the JSON Schema and by the reference page, so the three
-can't disagree.
+can't disagree. A class of the model is its own declaration (`declared`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+import enum
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -57,7 +59,7 @@ class JsonSchema(msgspec.Struct, frozen=True):
     """A JSON Schema: a mapping, or true or false."""
 
 
-class Matcher(msgspec.Struct, frozen=True):
+class MatcherField(msgspec.Struct, frozen=True):
     """A mapping of exactly one matcher's name to its argument."""
 
 
@@ -89,7 +91,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
     """A block with a module of its own, which is imported for a suite that has the block."""
 
     module: str
-    """Where its declaration stands, under the name BLOCK."""
+    name: str
+    """Of its declaration in the module."""
     list_of: str = ""
     """The field of it that a bare list in place of the object stands for."""
     nothing_is_empty: bool = False
@@ -98,7 +101,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
     def declaration(self) -> Declaration:
         import importlib
 
-        declared: Declaration = importlib.import_module(self.module).BLOCK
+        declared: Declaration = getattr(importlib.import_module(self.module), self.name)
         return declared
 
 
@@ -116,7 +119,7 @@ Kind: TypeAlias = (
     | TextTable
     | JsonTable
     | JsonSchema
-    | Matcher
+    | MatcherField
     | ObjectOf
     | ListOf
     | Expectations
@@ -185,3 +188,85 @@ def is_asking(kind: Kind, value: Any) -> bool:
     if isinstance(kind, Texts | TextTable | JsonTable):
         return bool(value)
     return True
+
+
+# -- A class of the model as its own declaration -------------------------------------------------
+
+_T = TypeVar("_T")
+_KIND_OF_TYPE: dict[Any, Kind] = {
+    str: Text(),
+    bool: Flag(),
+    int: Whole(),
+    float: Duration(),
+    tuple[str, ...]: Texts(),
+    Mapping[str, str]: TextTable(),
+    Mapping[str, Any]: JsonTable(),
+}
+DECLARED: dict[type, Declaration] = {}
+CLASS_OF: dict[Declaration, Any] = {}
+"""What `declared` was told, by class; and the class of each declaration."""
+
+
+class Mark(enum.Enum):
+    """What an annotation says of a field beside its type, its kind and what it is for."""
+
+    REQUIRED = 1
+    OURS = 2
+    """mcp-assert does not have it."""
+    WRITTEN = 3
+    """It may not be written with nothing after it."""
+    EMPTY = 4
+    """Written with nothing after it, it is the empty object; or the list may be empty."""
+    VALUES = 5
+    """`{{name}}` is replaced in every text of it."""
+    KEYS = 6
+    """`{{name}}` is replaced in the keys of the table."""
+
+
+def declared(name: str, **more: Any) -> Callable[[type[_T]], type[_T]]:
+    """The class is a declaration of that name: its docstring, and its annotated fields."""
+
+    def declare(of: type[_T]) -> type[_T]:
+        doc = " ".join((of.__doc__ or "").split())
+        declaration = Declaration(name, doc, fields_of(of), **more)
+        DECLARED[of] = declaration
+        CLASS_OF[declaration] = of
+        return of
+
+    return declare
+
+
+def fields_of(of: type) -> tuple[Field, ...]:
+    """The fields of a class whose annotations say what they are for."""
+    return tuple(
+        _field(name, *get_args(annotation))
+        for base in reversed(of.__mro__)
+        for name, annotation in vars(base).get("__annotations__", {}).items()
+        if hasattr(annotation, "__metadata__")
+    )
+
+
+def _field(name: str, of: Any, *said: Any) -> Field:
+    marks = {one for one in said if isinstance(one, Mark)}
+    kind = next((one for one in said if not isinstance(one, Mark | str)), None)
+    return Field(
+        name,
+        kind or _kind(of, empty=Mark.EMPTY in marks),
+        next(one for one in said if isinstance(one, str)),
+        required=Mark.REQUIRED in marks,
+        ours=Mark.OURS in marks,
+        nothing_allowed=Mark.WRITTEN not in marks,
+        templates="values" if Mark.VALUES in marks else "keys" if Mark.KEYS in marks else "none",
+    )
+
+
+def _kind(of: Any, *, empty: bool) -> Kind:
+    if get_origin(of) in {Union, types.UnionType}:
+        of = next(one for one in get_args(of) if one is not types.NoneType)
+    if of in _KIND_OF_TYPE:
+        return _KIND_OF_TYPE[of]
+    if get_origin(of) is Literal:
+        return Choice(get_args(of))
+    if of in DECLARED:
+        return ObjectOf(DECLARED[of], nothing_is_empty=empty)
+    return ListOf(DECLARED[get_args(of)[0]], may_be_empty=empty)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mcptest.core.message import json_type
+
 _SHOWN = 200
 _DEEPEST = 100
 _ESCAPES = {
@@ -81,7 +83,11 @@ def _value_text(value: Any, as_doubles: bool, depth: int) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return _number_as_double(value) if as_doubles else _whole(value)
+        if as_doubles:
+            return _number_as_double(value)
+        # Python refuses to print integers of more than 4,300 digits.
+        bits = value.bit_length()
+        return str(value) if bits < 10_000 else f"a number of {bits} bits"
     if isinstance(value, float):
         return double_text(value)
     if depth >= _DEEPEST:
@@ -94,11 +100,6 @@ def _value_text(value: Any, as_doubles: bool, depth: int) -> str:
     for item in value:
         parts.append(_value_text(item, as_doubles, depth + 1))  # noqa: PERF401  # as above
     return "[" + " ".join(parts) + "]"
-
-
-def _whole(value: int) -> str:
-    # Python refuses to print integers of more than 4,300 digits.
-    return str(value) if value.bit_length() < 10_000 else f"a number of {value.bit_length()} bits"
 
 
 def _number_as_double(value: int) -> str:
@@ -139,3 +140,35 @@ def _positional(digits: str, exponent: int) -> str:
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
     fraction = digits[exponent + 1 :]
     return f"{whole}.{fraction}" if fraction else whole
+
+
+# -- A JSON-RPC error in words -------------------------------------------------------------------
+
+_MEANINGS = {
+    -32700: "parse error",
+    -32600: "invalid request",
+    -32601: "method not found",
+    -32602: "invalid params",
+    -32603: "internal error",
+    -32002: "resource not found",
+    -32800: "request interrupted",
+    -32042: "URL elicitation required",
+}
+
+
+def error_code(error: Any) -> int | None:
+    """The code of an error, when it has one that is a whole number."""
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def error_text(error: Any) -> str:
+    """`internal error: kaput (JSON-RPC error -32603)`."""
+    if not isinstance(error, Mapping):
+        return f"an error that is not an object but {json_type(error)}"
+    code, message = error_code(error), error.get("message")
+    meaning = "" if code is None else _MEANINGS.get(code, "")
+    said = message if isinstance(message, str) and message != meaning else ""
+    words = ": ".join(part for part in (meaning, said) if part)
+    named = "without a code" if code is None else str(code)
+    return f"{words} (JSON-RPC error {named})" if words else f"JSON-RPC error {named}"

@@ -3,22 +3,562 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import stat
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
-from mcptest.model.show import show
-from mcptest.suite.discover import discover
-from mcptest.suite.file_forms import FileContent, Given, content_of
-from mcptest.suite.fingerprint import Fingerprint
-from mcptest.suite.model import Place, Suite, Test
-from mcptest.suite.problems import Problem, Source, SuiteError
-from mcptest.suite.yaml_nodes import LARGEST_FILE, Scalar, YamlError, decode, read_nodes
-from mcptest.transport.input_file import read_bounded
+from mcptest.core.errors import UsageError
+from mcptest.core.revision import parse_revision
+from mcptest.core.safe_text import show
+from mcptest.suite.fields import CLASS_OF
+from mcptest.suite.model import (
+    BLOCKS,
+    LANES,
+    SINGLE,
+    SUITE,
+    Action,
+    Block,
+    CompletionBlock,
+    ElicitationMock,
+    Expect,
+    Isolation,
+    NotificationExpect,
+    Place,
+    PromptsBlock,
+    ResourcesBlock,
+    SamplingBlock,
+    ServerSpec,
+    SetupStep,
+    Suite,
+    TargetCheck,
+    Test,
+    ToolBlock,
+    TraceEntry,
+    TrajectoryBlock,
+    TrajectoryCheck,
+    TransportKind,
+)
+from mcptest.suite.reading import (
+    Checks,
+    Reading,
+    SuiteError,
+    SuiteProblem,
+    SuiteSource,
+    complain_of_nothing_asked,
+    describe,
+    did_you_mean,
+    parse_yaml,
+    read_object,
+    value_of,
+)
+from mcptest.suite.templates import check_server_templates, check_templates, reference_problem
+from mcptest.suite.yaml_nodes import (
+    LARGEST_FILE,
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    decode,
+)
+from mcptest.transport.files import read_bounded
 
 if TYPE_CHECKING:
-    from mcptest.suite.lanes import Lanes
+    from mcptest.suite.lane_blocks import Lanes
+
+# -- What fields can't say -----------------------------------------------------------------------
+
+
+def _check_expect(read: Reading) -> None:
+    _check_bounds(read, "min_results", "max_results")
+    if read.get("not_error") and read.get("is_error"):
+        read.complain("is_error contradicts not_error", "is_error")
+    if "matches_regex" in read:
+        from mcptest.suite.regex import pattern_problem
+
+        node = read.node_of("matches_regex")
+        items = node.items if isinstance(node, ListNode) else ()
+        for item, pattern in zip(items, read.get("matches_regex"), strict=True):
+            if (problem := pattern_problem(pattern)) is not None:
+                _report(read, item, f"matches_regex: {problem}", "patterns are RE2")
+    if "json_path" in read:
+        from mcptest.suite.jsonpath import path_problem
+
+        table = read.node_of("json_path")
+        for path in read.get("json_path"):
+            problem = path_problem(path)
+            if problem is not None and isinstance(table, MappingNode):
+                _report(read, table.entries[path][0], f"json_path: {problem}")
+    if "schema" in read:
+        from mcptest.schema.validation import schema_problem
+
+        if problem := schema_problem(read.get("schema")):
+            read.complain(f"schema {problem}", "schema")
+
+
+def _check_bounds(read: Reading, least: str, most: str) -> None:
+    low, high = read.get(least), read.get(most)
+    if low is not None and high is not None and low > high:
+        read.complain(f"{least} is {low}, which is more than {most}, {high}", least)
+
+
+def _report(read: Reading, node: Node, message: str, hint: str = "") -> None:
+    width = node.width if isinstance(node, ScalarNode) else 1
+    read.source.report(message, node.line, node.column, hint=hint, width=width)
+    read.faulty.add("")
+
+
+def _check_target(row: Reading) -> None:
+    from mcptest.suite.targets import target_problem
+
+    problem = target_problem(row.get("target", "")) if row.sound else None
+    if problem is not None:
+        row.complain(problem, "target")
+
+
+def _check_progress(read: Reading) -> None:
+    """Everywhere but in `assert`."""
+    asked = read.get("expect")
+    rows = asked.get("checks", ()) if isinstance(asked, Reading) else asked or ()
+    if isinstance(asked, Reading) and "min_progress" in asked:
+        asked.complain("min_progress is only counted in assert", "min_progress")
+    if any(row.get("target") == "progress" for row in rows):
+        read.complain("progress is only counted in assert", "expect")
+
+
+def _check_resources(read: Reading) -> None:
+    asked = [name for name in ("list", "templates", "read") if name in read]
+    if len(asked) > 1:
+        read.complain(f"{' and '.join(asked)} in one block", asked[1], hint="write two tests")
+    if not asked and "subscribe" not in read and "unsubscribe" not in read:
+        read.complain("assert_resources needs list, read, templates or subscribe")
+    awaits = read.get("expect_notification", False)
+    if awaits and "subscribe" not in read:
+        read.complain("expect_notification needs subscribe", "expect_notification")
+    expect = read.get("expect")
+    if "expect" not in read and not awaits:
+        read.complain("expect is missing from assert_resources")
+    elif isinstance(expect, Reading) and not expect.node_entries and not awaits:
+        complain_of_nothing_asked(expect)
+    _check_progress(read)
+
+
+def _check_prompts(read: Reading) -> None:
+    if ("list" in read) == ("get" in read):
+        name = "get" if "get" in read else None
+        read.complain("assert_prompts needs either list or get", name)
+    _check_progress(read)
+
+
+def _check_trajectory(read: Reading) -> None:
+    kind = read.get("type")
+    over_one = kind == "args_contain"
+    needed, unused = (("tool", "args"), ("tools",)) if over_one else (("tools",), ("tool", "args"))
+    for name in needed:
+        if not read.get(name):
+            read.complain(f"{kind} needs {name}", name)
+    for name in unused:
+        if read.get(name):
+            read.complain(f"{name} has no meaning for {kind}", name)
+
+
+_CHECKS: Checks = {
+    Expect: _check_expect,
+    NotificationExpect: lambda read: _check_bounds(read, "min_count", "max_count"),
+    TargetCheck: _check_target,
+    ResourcesBlock: _check_resources,
+    PromptsBlock: _check_prompts,
+    CompletionBlock: _check_progress,
+    SamplingBlock: _check_progress,
+    TrajectoryCheck: _check_trajectory,
+}
+
+
+# -- Blocks and servers, from what was read to values --------------------------------------------
+
+_STARTED = ("command", "args", "env", "cwd", "clean_env")
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+def _block_of(name: str, read: Reading, test: Reading, *, live: bool) -> Block:
+    """The block that was read under that name. Only for a sound reading."""
+    if name == "trajectory":
+        return _trajectory_of(test, live=live)
+    block: Block = value_of(CLASS_OF[read.declaration], read, _CHECKS)
+    if isinstance(block, ToolBlock):
+        expect = block.expect
+        counted = any(row.target == "progress" for row in expect.checks)
+        if expect.min_progress is not None or counted:
+            return replace(block, capture_progress=True)
+    return block
+
+
+def _trajectory_of(test: Reading, *, live: bool) -> TrajectoryBlock:
+    """`trajectory` with its source; `live`: the calls come from a session, not from the file."""
+    if "trace" in test and "audit_log" in test:
+        test.complain("trace and audit_log in one test", "audit_log", hint="keep one of them")
+    if "trace" not in test and "audit_log" not in test and not live:
+        test.complain("a trajectory needs trace or audit_log", "trajectory")
+    if test.get("setup"):
+        test.complain("a trajectory starts no server, so setup would not be run", "setup")
+    return TrajectoryBlock(
+        tuple(value_of(TrajectoryCheck, one, _CHECKS) for one in test.get("trajectory")),
+        tuple(value_of(TraceEntry, one) for one in test.get("trace", ())),
+        test.get("audit_log", ""),
+    )
+
+
+def _server_of(read: Reading, *, overridden: bool) -> ServerSpec:
+    """`overridden`: --server provides the command, so the file need not."""
+    transport = _transport(read, overridden=overridden)
+    # What would be ignored is said: a docker image that is not used is a false safety.
+    if transport != "stdio" and "docker" in read:
+        read.complain("docker is for a server that is started here", "docker")
+    for name in ("url", "headers") if transport == "stdio" else _STARTED:
+        if read.get(name) and read.sound:
+            message = f"{name} has no meaning with transport {transport}"
+            read.complain(message, name, warning=True)
+    _check_references(read)
+    spec = value_of(ServerSpec, read)
+    offered: Reading | None = read.get("client_capabilities")
+    if offered is not None and spec.client_capabilities is not None:
+        capabilities = replace(spec.client_capabilities, elicitation=_elicitation(offered))
+        spec = replace(spec, client_capabilities=capabilities)
+    return replace(spec, transport=transport, spec_version=_spec_version(read))
+
+
+def _transport(read: Reading, *, overridden: bool) -> TransportKind:
+    named: TransportKind | None = read.get("transport")
+    if named is None:
+        if "url" in read and "command" in read:
+            read.complain(
+                "the server has a command and a url", "url", hint="say which by transport"
+            )
+        return _guessed_transport(read.get("url", ""))
+    if named != "stdio" and "url" not in read:
+        read.complain(f"transport {named} needs a url", "transport")
+    if named == "stdio" and "command" not in read and not overridden:
+        read.complain("transport stdio needs a command", "transport")
+    return named
+
+
+def _guessed_transport(url: str) -> TransportKind:
+    if not url:
+        return "stdio"
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return "http"
+    return "sse" if path.rstrip("/").endswith("/sse") else "http"
+
+
+def _check_references(read: Reading) -> None:
+    for name in ("env", "headers"):
+        for key, value in read.get(name, {}).items():
+            problem = reference_problem(value)
+            if problem is not None:
+                read.complain(f"{name}.{show(key, 60)}: {problem}", name)
+    for name in ("url", "cwd"):
+        problem = reference_problem(read.get(name, ""))
+        if problem is not None:
+            read.complain(f"{name}: {problem}", name)
+
+
+def _spec_version(read: Reading) -> str:
+    text = str(read.get("spec_version", "auto"))
+    if text == "auto":
+        return text
+    try:
+        return parse_revision(text).value
+    except UsageError as error:
+        read.complain(error.message, "spec_version", hint=f"auto, or {error.hint}")
+        return "auto"
+
+
+def _elicitation(read: Reading) -> ElicitationMock | None:
+    table: dict[str, Any] = dict(read.get("elicitation", {}))
+    if not table:
+        return None
+    action = table.pop("action", "accept")
+    if action not in ACTIONS:
+        read.complain(
+            f"the action of elicitation must be one of {', '.join(ACTIONS)}",
+            "elicitation",
+            hint=did_you_mean(action, ACTIONS) if isinstance(action, str) else "",
+        )
+        action = "accept"
+    content = table.get("content", table)
+    if not isinstance(content, dict):
+        read.complain("the content of elicitation must be a mapping", "elicitation")
+        content = {}
+    return ElicitationMock(action, content)
+
+
+# -- From the nodes of one file to its tests -----------------------------------------------------
+
+_NO_SERVER = "name one under server, or pass --server"
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What the command line provides, so that a file need not."""
+
+    fixture: bool = False
+    server: bool = False
+    trace: bool = False
+
+
+class _Shared(msgspec.Struct, frozen=True):
+    """What the tests of a file have in common."""
+
+    sound: bool = True
+    single: bool = False
+    """There is one test, and it is the file."""
+    server: ServerSpec | None = None
+    has_server: bool = False
+    """Also true for one that could not be understood, which was reported once."""
+    timeout: float | None = None
+    tags: tuple[str, ...] = ()
+    isolation: Isolation | None = None
+    steps: tuple[Reading, ...] = ()
+    skip_unless_env: str = ""
+
+
+class FileContent(msgspec.Struct, frozen=True):
+    tests: tuple[Test, ...] = ()
+    lanes: Lanes | None = None
+
+
+def content_of(root: Node, source: SuiteSource, name: str, given: Given) -> FileContent:
+    """All of a file that could be understood; everything else is reported."""
+    if not isinstance(root, MappingNode):
+        source.report(
+            f"a suite must be a mapping, not {describe(root)}",
+            root.line,
+            root.column,
+            hint=f"start with server: and one of {', '.join(BLOCKS)}, or tests",
+        )
+        return FileContent()
+    if "tests" in root.entries or "defaults" in root.entries or _has_only_lanes(root):
+        return _suite(read_object(SUITE, root, source), given)
+    read = read_object(SINGLE, root, source)
+    test = _test(read, name, _Shared(single=True), given)
+    server = test.server if test is not None else None
+    lanes = _lanes(read, server, has_server="server" in read.node_entries or given.server)
+    return FileContent((test,) if test is not None else (), lanes)
+
+
+_ENOUGH_ALONE = ("compliance", "properties")
+"""Lanes that need no tests, because they talk to the server themselves."""
+
+
+def _has_only_lanes(root: MappingNode) -> bool:
+    asked = root.entries.keys()
+    return any(name in asked for name in LANES) and not any(name in asked for name in BLOCKS)
+
+
+def _suite(read: Reading, given: Given) -> FileContent:
+    shared = _shared(read, given)
+    if not any(name in read.node_entries for name in ("tests", *_ENOUGH_ALONE)):
+        read.complain("tests is missing from a suite")
+    found = [_test(one, "", shared, given) for one in read.get("tests", ())]
+    if not shared.sound:
+        return FileContent()
+    lanes = _lanes(read, shared.server, has_server=shared.has_server or given.server)
+    return FileContent(tuple(test for test in found if test is not None), lanes)
+
+
+def _lanes(read: Reading, server: ServerSpec | None, *, has_server: bool) -> Lanes | None:
+    if not any(name in read for name in LANES):
+        return None
+    from mcptest.suite.lane_blocks import lanes_of
+
+    return lanes_of(read, server, has_server=has_server)
+
+
+def _shared(read: Reading, given: Given) -> _Shared:
+    defaults: Reading | None = read.get("defaults")
+    values: dict[str, Any] = {} if defaults is None else defaults.values
+    if "isolation" in read and "isolation" in values:
+        read.complain("isolation stands twice", "isolation", hint="keep it here or in defaults")
+    before = read.source.errors
+    server: Reading | None = read.get("server")
+    spec = None if server is None else _server(server, given)
+    return _Shared(
+        sound=read.faulty <= {"tests"} and read.source.errors == before,
+        server=spec,
+        has_server="server" in read.node_entries,
+        timeout=values.get("timeout"),
+        tags=values.get("tags", ()),
+        isolation=read.get("isolation") or values.get("isolation"),
+        steps=values.get("setup", ()),
+        skip_unless_env=values.get("skip_unless_env", ""),
+    )
+
+
+def _server(read: Reading, given: Given) -> ServerSpec | None:
+    if not read.sound:
+        return None
+    if "command" not in read and "url" not in read and not given.server:
+        read.complain("server needs a command or a url")
+    check_server_templates(read, read.source, has_fixture=given.fixture, overridden=given.server)
+    return _server_of(read, overridden=given.server)
+
+
+def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | None:
+    before = read.source.errors
+    block = _block(read, given)
+    steps = (*shared.steps, *read.get("setup", ()))
+    server = _server(read.get("server"), given) if "server" in read else shared.server
+    missing = not ("server" in read or shared.has_server or given.server)
+    if missing and "trajectory" not in read and read.sound:
+        read.complain("the test has no server", hint=_NO_SERVER)
+    if block is None or not read.sound or read.source.errors > before:
+        return None
+    _check_names(read, steps, given)
+    if read.source.errors > before:
+        return None
+    return Test(
+        name=read.get("name", name),
+        block=block,
+        place=read.place,
+        server=server,
+        setup=tuple(value_of(SetupStep, step) for step in steps)
+        if "trajectory" not in read
+        else (),
+        timeout=read.get("timeout", shared.timeout),
+        skip=read.get("skip", False),
+        skip_unless_env=read.get("skip_unless_env", shared.skip_unless_env),
+        tags=tuple(dict.fromkeys((*shared.tags, *read.get("tags", ())))),
+        isolation=read.get("isolation", shared.isolation),
+        single=shared.single,
+    )
+
+
+def _check_names(read: Reading, steps: tuple[Reading, ...], given: Given) -> None:
+    source = read.source
+    parts = [value for name, value in read.values.items() if name in BLOCKS[1:]]
+    # A skipped test is not run, so it needs no fixture.
+    has_fixture = given.fixture or read.get("skip", False)
+    check_templates(parts, source, steps=steps, has_fixture=has_fixture)
+    if "audit_log" in read:
+        check_server_templates(read, source, has_fixture=has_fixture)
+
+
+def _block(read: Reading, given: Given) -> Block | None:
+    present = [name for name in BLOCKS if name in read.node_entries]
+    if len(present) > 1:
+        message = f"{' and '.join(present)} in one test"
+        read.complain(message, present[-1], hint="a test has one block; write two tests")
+        return None
+    if not present:
+        if read.sound:
+            lone = next((name for name in ("trace", "audit_log") if name in read), None)
+            hint = "trajectory is missing" if lone else f"one of {', '.join(BLOCKS)}"
+            read.complain("the test has no block", lone, hint=hint)
+        return None
+    name = present[0]
+    for source_of_calls in ("trace", "audit_log"):
+        if source_of_calls in read and name != "trajectory":
+            read.complain(f"{source_of_calls} has no meaning for {name}", source_of_calls)
+    if name not in read or not read.sound:
+        return None
+    return _block_of(name, read.get(name), read, live=given.trace)
+
+
+# -- Which files are suites ----------------------------------------------------------------------
+
+SUFFIXES = (".yaml", ".yml")
+SKIPPED_FOLDERS = frozenset({"fixtures", "__snapshots__", "node_modules"})
+
+Found = str | SuiteProblem
+_Identity = tuple[int, int]
+
+
+def discover(paths: Sequence[str], fixture: str | None) -> Iterator[Found]:
+    """The files of all paths, each once, in byte order of their names; and what can't be read."""
+    avoided = _identity_of(fixture) if fixture else None
+    seen: set[_Identity] = set()
+    for path in paths:
+        found_any = False
+        for found in _under(path, avoided):
+            if isinstance(found, SuiteProblem):
+                found_any = found_any or found.severity == "error"
+                yield found
+                continue
+            found_any = True
+            identity = _identity_of(found)
+            if identity is None or identity not in seen:
+                if identity is not None:
+                    seen.add(identity)
+                yield found
+        if not found_any:
+            yield _problem(path, "there is no .yaml or .yml file in this folder")
+
+
+def _under(path: str, avoided: _Identity | None) -> Iterator[Found]:
+    try:
+        kind = os.stat(path).st_mode  # noqa: PTH116  # paths are texts here, as they were given
+    except OSError as error:
+        yield _problem(path, f"can't be read: {error.strerror}")
+        return
+    except ValueError:
+        yield _problem(path, "is no path")
+        return
+    if stat.S_ISDIR(kind):
+        yield from _walk(path, avoided)
+    elif not path.lower().endswith(SUFFIXES):
+        yield _problem(path, "is not a YAML file", "suites end in .yaml or .yml")
+    else:
+        yield path
+
+
+def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
+    waiting: list[os.DirEntry[str] | str] = [root]
+    while waiting:
+        entry = waiting.pop()
+        if not isinstance(entry, str) and not entry.is_dir(follow_symlinks=False):
+            yield from _file(entry)
+            continue
+        folder = entry if isinstance(entry, str) else entry.path
+        if not isinstance(entry, str) and _is_hidden_or_data(entry.name):
+            continue
+        if not isinstance(entry, str) and avoided and _identity_of(entry.path) == avoided:
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                inside = sorted(entries, key=lambda one: os.fsencode(one.name), reverse=True)
+        except OSError as error:
+            yield _problem(folder, f"can't be read: {error.strerror}")
+            continue
+        waiting.extend(inside)
+
+
+def _file(entry: os.DirEntry[str]) -> Iterator[Found]:
+    if entry.is_symlink() and entry.is_dir():
+        if not _is_hidden_or_data(entry.name):
+            yield _problem(entry.path, "a link to a folder is not followed", warning=True)
+    elif entry.name.lower().endswith(SUFFIXES):
+        yield entry.path
+
+
+def _is_hidden_or_data(name: str) -> bool:
+    return name.startswith(".") or name in SKIPPED_FOLDERS
+
+
+def _identity_of(path: str) -> _Identity | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116  # as above
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _problem(path: str, message: str, hint: str = "", *, warning: bool = False) -> SuiteProblem:
+    return SuiteProblem(Place(path), message, hint, severity="warning" if warning else "error")
+
 
 PROBLEMS_KEPT = 1_000
 
@@ -27,9 +567,9 @@ class LoadedSuite(msgspec.Struct, frozen=True):
     """The tests that can be run; with `keep_going` also the problems of those that can't."""
 
     suite: Suite
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SuiteProblem, ...] = ()
     """What makes the run fail, whatever the tests say."""
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[SuiteProblem, ...] = ()
     lanes: tuple[Lanes, ...] = ()
     """What files ask for besides their tests."""
 
@@ -41,64 +581,49 @@ def load_suites(
     keep_going: bool = False,
     server_given: bool = False,
     trace_given: bool = False,
-    seen_by: Fingerprint | None = None,
 ) -> LoadedSuite:
     """Load everything that was named. SuiteError unless all of it is sound or `keep_going`.
 
     `server_given`: --server names the server, so a test need not. `trace_given`: the calls of a
-    trajectory come from a live session. `seen_by` is told of everything that was looked at.
+    trajectory come from a live session.
     """
     given = Given(fixture=bool(fixture), server=server_given, trace=trace_given)
-    collected = _Collected(seen_by)
-    for found in discover(paths, fixture, seen_by):
-        if isinstance(found, Problem):
+    collected = _Collected()
+    for found in discover(paths, fixture):
+        if isinstance(found, SuiteProblem):
             collected.add([found])
         else:
             collected.file(found, given)
     return collected.finish(keep_going)
 
 
-def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], Source]:
+def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], SuiteSource]:
     """The tests of one file's bytes, and the source with its problems."""
     content, source = load_content(data, file, given or Given())
     return list(content.tests), source
 
 
-def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, Source]:
+def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, SuiteSource]:
     """Everything that one file's bytes say, and the source with its problems."""
-    try:
-        text = decode(data)
-    except YamlError as error:
-        source = Source(file, "" if error.whole_file else data.decode("utf-8", "replace"))
-        _report(source, error)
-        return FileContent(), source
-    source = Source(file, text)
-    try:
-        root = read_nodes(text)
-    except YamlError as error:
-        _report(source, error)
-        return FileContent(), source
-    if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
-        source.report("the file is empty" if not text.strip() else "the file holds no test", 1, 1)
+    root, source = parse_yaml(data, file)
+    if root is None or (isinstance(root, ScalarNode) and root.plain and not root.text):
+        if not source.errors:
+            blank = not decode(data).strip()
+            source.report("the file is empty" if blank else "the file holds no test", 1, 1)
         return FileContent(), source
     return content_of(root, source, os.path.basename(file), given), source  # noqa: PTH119 - a file's
 
 
-def _report(source: Source, error: YamlError) -> None:
-    source.report(error.message, error.line, error.column, hint=error.hint, width=error.width)
-
-
 class _Collected:
-    def __init__(self, seen_by: Fingerprint | None) -> None:
-        self.seen_by = seen_by
+    def __init__(self) -> None:
         self.tests: list[Test] = []
         self.lanes: list[Lanes] = []
         self.files: list[str] = []
-        self.problems: list[Problem] = []
-        self.warnings: list[Problem] = []
+        self.problems: list[SuiteProblem] = []
+        self.warnings: list[SuiteProblem] = []
         self.left_out = 0
 
-    def add(self, problems: list[Problem]) -> None:
+    def add(self, problems: list[SuiteProblem]) -> None:
         for problem in problems:
             kept = self.warnings if problem.severity == "warning" else self.problems
             if len(kept) < PROBLEMS_KEPT:
@@ -111,11 +636,9 @@ class _Collected:
             data = read_bounded(path, LARGEST_FILE, pipes=False, cut=True)
         except OSError as error:
             reason = error.strerror or str(error)
-            self.add([Problem(Place(path), f"can't be read: {reason}")])
+            self.add([SuiteProblem(Place(path), f"can't be read: {reason}")])
             return
         self.files.append(path)
-        if self.seen_by is not None:
-            self.seen_by.file(path, data)
         content, source = load_content(data, path, given)
         self.tests.extend(content.tests)
         if content.lanes is not None:
@@ -127,7 +650,7 @@ class _Collected:
         self._warn_of_equal_names()
         if self.left_out:
             more = f"{self.left_out} more problems in this and other files"
-            self.problems.append(Problem(self.problems[-1].place, more))
+            self.problems.append(SuiteProblem(self.problems[-1].place, more))
         if self.problems and not (keep_going and (self.tests or self.lanes)):
             raise SuiteError(self.problems)
         suite = Suite(tuple(self.tests), tuple(self.files))
@@ -141,4 +664,4 @@ class _Collected:
             if earlier is not test:
                 message = f"another test is named {show(test.name, 80)!r} too"
                 hint = f"it is at {show(str(earlier.place), 400)}"
-                self.add([Problem(test.place, message, hint, severity="warning")])
+                self.add([SuiteProblem(test.place, message, hint, severity="warning")])

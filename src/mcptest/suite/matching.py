@@ -1,27 +1,165 @@
-"""Matching one value: pure functions of (value, argument) that say why it does not match.
-
-The first lines of these functions are what the documentation says about each matcher. None of
-them is asked about a value that is ABSENT, but `exists`.
-"""
+"""When two JSON values are equal: by type and value, never by Python's own idea of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
-from mcptest.model.message import ABSENT, json_type
-from mcptest.model.show import show
-from mcptest.suite.go_format import first_runes, quote, trim_space
-from mcptest.suite.json_equality import is_number, json_equal
-from mcptest.suite.regex import RegexError, found_in
-from mcptest.suite.text_under_test import compact_json
+from mcptest.core.message import ABSENT, json_type
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.suite.go_format import first_runes, quote, trim_space, value_text
+from mcptest.suite.observed import compact_json
+from mcptest.suite.regex import RegexError, found_in, pattern_problem
+
+_SCALARS = (str, bool, int, float, type(None))
+
+
+def json_equal(left: Any, right: Any, spend: Callable[[int], None] | None = None) -> bool:
+    """Typed equality: 1 is 1.0, but neither true nor "1". `spend` is told of every step."""
+    return _same(left, right, _typed_scalars_equal, spend)
+
+
+def loosely_equal(expected: Any, actual: Any) -> bool:
+    """Typed equality, or the same text where one side is a string: 42 and "42", true and "true".
+
+    Suites written for mcp-assert depend on it, because it compares what Go prints.
+    """
+    return _same(expected, actual, _loose_scalars_equal, None)
+
+
+def _same(
+    left: Any,
+    right: Any,
+    scalars_equal: Callable[[Any, Any], bool],
+    spend: Callable[[int], None] | None,
+) -> bool:
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if spend is not None:
+            spend(1)
+        if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif isinstance(one, Mapping) and isinstance(other, Mapping):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((one[key], other[key]) for key in one)
+        elif not scalars_equal(one, other):
+            return False
+    return True
+
+
+def _typed_scalars_equal(one: Any, other: Any) -> bool:
+    if type(one) is type(other):
+        # NaN can only come from a peer that broke JSON; it equals itself here so that equality
+        # stays an equivalence.
+        return bool(one == other) or (
+            isinstance(one, float) and math.isnan(one) and math.isnan(other)
+        )
+    return is_number(one) and is_number(other) and bool(one == other)
+
+
+def _loose_scalars_equal(expected: Any, actual: Any) -> bool:
+    if _typed_scalars_equal(expected, actual):
+        return True
+    if isinstance(expected, str) and not isinstance(actual, str):
+        return expected in (value_text(actual), value_text(actual, numbers_as_doubles=True))
+    if isinstance(actual, str) and isinstance(expected, _SCALARS):
+        return actual == value_text(expected)
+    return False
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a JSON number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# -- What a matcher may be given -----------------------------------------------------------------
+
+TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+class ArgumentKind(msgspec.Struct, frozen=True):
+    """`schema` describes the argument; `problem` says what is wrong with one, or None."""
+
+    schema: dict[str, Any]
+    problem: Callable[[Any], str | None]
+
+
+def _expects(wanted: str, fits: Callable[[Any], bool]) -> Callable[[Any], str | None]:
+    return lambda one: None if fits(one) else f"expected {wanted}, got {json_type(one)}"
+
+
+def _each(argument: Any) -> Iterable[Any]:
+    return argument if isinstance(argument, list | tuple) else (argument,)
+
+
+def _some(argument: Any) -> str | None:
+    if isinstance(argument, list | tuple | dict) and not argument:
+        return "an empty list or object checks nothing"
+    return None
+
+
+def _texts(argument: Any) -> str | None:
+    return _some(argument) or next(filter(None, map(_text, _each(argument))), None)
+
+
+def _count(argument: Any) -> str | None:
+    if isinstance(argument, int) and not isinstance(argument, bool) and argument >= 0:
+        return None
+    return "expected a whole number of zero or more"
+
+
+def _schema(argument: Any) -> str | None:
+    from mcptest.schema.validation import schema_problem
+
+    problem = schema_problem(argument)
+    return f"the schema {problem}" if problem else None
+
+
+def _type(argument: Any) -> str | None:
+    if argument in ([], ()) or any(name not in TYPES for name in _each(argument)):
+        return f"expected one of {', '.join(TYPES)}"
+    return None
+
+
+_text = _expects("a string", lambda one: isinstance(one, str))
+_list = _expects("a list", lambda one: isinstance(one, list | tuple))
+_STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_ONE_OR_MORE_STRINGS = {"anyOf": [{"type": "string"}, _STRINGS]}
+_TYPE = {"enum": list(TYPES)}
+
+ANYTHING = ArgumentKind({}, lambda one: None)
+SOME = ArgumentKind({"not": {"enum": [[], {}]}}, _some)
+SEVERAL = ArgumentKind({"type": "array", "minItems": 1}, lambda one: _list(one) or _some(one))
+TEXT = ArgumentKind({"type": "string"}, _text)
+TEXTS = ArgumentKind(_ONE_OR_MORE_STRINGS, _texts)
+NUMBER = ArgumentKind({"type": "number"}, _expects("a number", is_number))
+COUNT = ArgumentKind({"type": "integer", "minimum": 0}, _count)
+FLAG = ArgumentKind({"type": "boolean"}, _expects("a boolean", lambda one: isinstance(one, bool)))
+YES = ArgumentKind(
+    {"const": True}, lambda one: None if one is True else "only true checks anything"
+)
+PATTERN = ArgumentKind(
+    _ONE_OR_MORE_STRINGS,
+    lambda one: _texts(one) or next(filter(None, map(pattern_problem, _each(one))), None),
+)
+SCHEMA = ArgumentKind({"type": ["object", "boolean"]}, _schema)
+TYPE = ArgumentKind({"anyOf": [_TYPE, {"type": "array", "items": _TYPE, "minItems": 1}]}, _type)
+
+
+# -- Matching one value --------------------------------------------------------------------------
 
 _EMPTY_TEXTS = ("", "null", "[]", "{}")
 
 
-class Mismatch(msgspec.Struct, frozen=True):
+class ValueMismatch(msgspec.Struct, frozen=True):
     """Why a value does not match: a clause for people, and both sides."""
 
     reason: str
@@ -40,44 +178,82 @@ def shown(value: Any) -> str:
     return show(compact_json(value), 200)
 
 
-def _several(argument: Any) -> Iterable[Any]:
-    return argument if isinstance(argument, list | tuple) else (argument,)
+_Check: TypeAlias = Callable[[Any, Any], ValueMismatch | None]
 
 
-# -- equality ----------------------------------------------------------------------------------
+class Matcher(msgspec.Struct, frozen=True):
+    """One matcher: `check` judges a value by an argument, `argument` says what may be asked."""
+
+    name: str
+    check: _Check
+    argument: ArgumentKind
+    about: str
+    """What it does, in a sentence or two."""
 
 
-def exact(value: Any, argument: Any) -> Mismatch | None:
+MATCHERS: dict[str, Matcher] = {}
+
+
+def _matcher(
+    argument: ArgumentKind, can_judge: Callable[[Any], bool] = lambda value: True, what: str = ""
+) -> Callable[[_Check], _Check]:
+    """Name a function as a matcher, and say of which values it can judge: `what` they are."""
+
+    def add(check: _Check) -> _Check:
+        def judge(value: Any, wanted: Any) -> ValueMismatch | None:
+            if can_judge(value):
+                return check(value, wanted)
+            reason = f"expected {what}, got {json_type(value)} {shown(value)}"
+            return ValueMismatch(reason, wanted, value)
+
+        name = check.__name__.removesuffix("_")
+        MATCHERS[name] = Matcher(name, judge, argument, " ".join((check.__doc__ or "").split()))
+        return judge
+
+    return add
+
+
+def _of_text(argument: ArgumentKind) -> Callable[[_Check], _Check]:
+    return _matcher(argument, lambda value: isinstance(value, str), "a string")
+
+
+def _of_container(argument: ArgumentKind) -> Callable[[_Check], _Check]:
+    what = "a string, an array or an object"
+    return _matcher(argument, lambda value: isinstance(value, str | list | dict), what)
+
+
+@_matcher(ANYTHING)
+def exact(value: Any, argument: Any) -> ValueMismatch | None:
     """The same JSON value, typed: 1 is 1.0, but neither true nor "1"."""
     if json_equal(value, argument):
         return None
-    return Mismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
+    return ValueMismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
 
 
-def not_exact(value: Any, argument: Any) -> Mismatch | None:
+@_matcher(ANYTHING)
+def not_exact(value: Any, argument: Any) -> ValueMismatch | None:
     """Any other JSON value."""
     if not json_equal(value, argument):
         return None
-    return Mismatch(f"expected anything but {shown(argument)}", argument, value)
+    return ValueMismatch(f"expected anything but {shown(argument)}", argument, value)
 
 
-def one_of(value: Any, argument: Any) -> Mismatch | None:
+@_matcher(SEVERAL)
+def one_of(value: Any, argument: Any) -> ValueMismatch | None:
     """Exactly one of the listed values."""
     if any(json_equal(value, choice) for choice in argument):
         return None
-    return Mismatch(f"expected one of {shown(list(argument))}, got {shown(value)}", argument, value)
+    return ValueMismatch(
+        f"expected one of {shown(list(argument))}, got {shown(value)}", argument, value
+    )
 
 
-def equals_trimmed(value: Any, argument: str) -> Mismatch | None:
+@_of_text(TEXT)
+def equals_trimmed(value: Any, argument: str) -> ValueMismatch | None:
     """The same text, white space at both ends aside."""
-    if not isinstance(value, str):
-        return _wrong_type(value, argument, "a string")
     if trim_space(value) == trim_space(argument):
         return None
-    return Mismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
-
-
-# -- containment -------------------------------------------------------------------------------
+    return ValueMismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
 
 
 def holds(value: Any, wanted: Any) -> bool:
@@ -91,50 +267,46 @@ def holds(value: Any, wanted: Any) -> bool:
     return False
 
 
-def contains(value: Any, argument: Any) -> Mismatch | None:
+@_of_container(SOME)
+def contains(value: Any, argument: Any) -> ValueMismatch | None:
     """Text: the substring; array: an equal element; object: equal members.
 
     A list asks for all of its entries.
     """
-    if not isinstance(value, str | list | dict):
-        return _wrong_type(value, argument, "a string, an array or an object")
-    for wanted in _several(argument):
+    for wanted in _each(argument):
         if not holds(value, wanted):
             reason = f"expected it to contain {shown(wanted)}, got {shown(value)}"
-            return Mismatch(reason, wanted, value)
+            return ValueMismatch(reason, wanted, value)
     return None
 
 
-def contains_any(value: Any, argument: Any) -> Mismatch | None:
+@_of_container(SEVERAL)
+def contains_any(value: Any, argument: Any) -> ValueMismatch | None:
     """At least one of the listed, as in `contains`."""
-    if not isinstance(value, str | list | dict):
-        return _wrong_type(value, argument, "a string, an array or an object")
-    choices = list(_several(argument))
+    choices = list(_each(argument))
     if any(holds(value, wanted) for wanted in choices):
         return None
     reason = f"expected it to contain at least one of {shown(choices)}, got {shown(value)}"
-    return Mismatch(reason, choices, value)
+    return ValueMismatch(reason, choices, value)
 
 
-def not_contains(value: Any, argument: Any) -> Mismatch | None:
+@_of_container(SOME)
+def not_contains(value: Any, argument: Any) -> ValueMismatch | None:
     """None of them, as in `contains`."""
-    if not isinstance(value, str | list | dict):
-        return _wrong_type(value, argument, "a string, an array or an object")
-    for unwanted in _several(argument):
+    for unwanted in _each(argument):
         if holds(value, unwanted):
-            return Mismatch(f"expected it NOT to contain {shown(unwanted)}", unwanted, value)
+            return ValueMismatch(f"expected it NOT to contain {shown(unwanted)}", unwanted, value)
     return None
 
 
-def icontains(value: Any, argument: Any) -> Mismatch | None:
+@_of_text(TEXTS)
+def icontains(value: Any, argument: Any) -> ValueMismatch | None:
     """Text: the substring in any case. A list asks for all of its entries."""
-    if not isinstance(value, str):
-        return _wrong_type(value, argument, "a string")
     folded = value.casefold()
-    for wanted in _several(argument):
+    for wanted in _each(argument):
         if wanted.casefold() not in folded:
             reason = f"expected it to contain {shown(wanted)} in any case, got {shown(value)}"
-            return Mismatch(reason, wanted, value)
+            return ValueMismatch(reason, wanted, value)
     return None
 
 
@@ -149,101 +321,90 @@ def first_out_of_order(value: str, wanted: Iterable[str]) -> tuple[str, int] | N
     return None
 
 
-def _first_element_out_of_order(value: list[Any], wanted: Iterable[Any]) -> str | None:
-    items = iter(value)
-    for element in wanted:
-        if not any(json_equal(item, element) for item in items):
-            return shown(element)
-    return None
-
-
-def in_order(value: Any, argument: Any) -> Mismatch | None:
+@_matcher(SEVERAL, lambda value: isinstance(value, str | list), "a string or an array")
+def in_order(value: Any, argument: Any) -> ValueMismatch | None:
     """Text: the substrings, each after the one before; array: likewise, its elements."""
     if isinstance(value, str):
-        out_of_order = first_out_of_order(value, _several(argument))
+        out_of_order = first_out_of_order(value, _each(argument))
         missing = None if out_of_order is None else shown(out_of_order[0])
-    elif isinstance(value, list):
+    else:
         items = iter(value)
         lost = next(
-            (w for w in _several(argument) if not any(json_equal(i, w) for i in items)), ABSENT
+            (w for w in _each(argument) if not any(json_equal(i, w) for i in items)),
+            ABSENT,
         )
         missing = None if lost is ABSENT else shown(lost)
-    else:
-        return _wrong_type(value, argument, "a string or an array")
     if missing is None:
         return None
-    return Mismatch(f"{missing} is not there in this order", argument, value)
+    return ValueMismatch(f"{missing} is not there in this order", argument, value)
 
 
-# -- patterns ----------------------------------------------------------------------------------
-
-
-def regex(value: Any, argument: Any) -> Mismatch | None:
+@_of_text(PATTERN)
+def regex(value: Any, argument: Any) -> ValueMismatch | None:
     """Text: RE2 finds the pattern anywhere. A list asks for all of its entries."""
     return _by_pattern(value, argument, wanted=True)
 
 
-def not_regex(value: Any, argument: Any) -> Mismatch | None:
+@_of_text(PATTERN)
+def not_regex(value: Any, argument: Any) -> ValueMismatch | None:
     """Text: RE2 finds none of the patterns."""
     return _by_pattern(value, argument, wanted=False)
 
 
-def _by_pattern(value: Any, argument: Any, *, wanted: bool) -> Mismatch | None:
-    if not isinstance(value, str):
-        return _wrong_type(value, argument, "a string")
-    for pattern in _several(argument):
+def _by_pattern(value: Any, argument: Any, *, wanted: bool) -> ValueMismatch | None:
+    for pattern in _each(argument):
         try:
             found = found_in(pattern, value)
         except RegexError as error:
-            return Mismatch(f"invalid pattern {quote(pattern)}: {error}", pattern, value)
+            return ValueMismatch(f"invalid pattern {quote(pattern)}: {error}", pattern, value)
         if found is not wanted:
             negation = "" if wanted else "NOT "
             reason = f"expected it {negation}to match regex {quote(pattern)}, got {shown(value)}"
-            return Mismatch(reason, pattern, value)
+            return ValueMismatch(reason, pattern, value)
     return None
 
 
-# -- shape -------------------------------------------------------------------------------------
-
-
-def schema(value: Any, argument: Any) -> Mismatch | None:
+@_matcher(SCHEMA)
+def schema(value: Any, argument: Any) -> ValueMismatch | None:
     """Fits the JSON Schema (2020-12 unless `$schema` says otherwise)."""
-    from mcptest.schema.json_schema import CompiledSchema, SchemaError, SchemaLimitError
+    from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 
     try:
         misfit = CompiledSchema(argument).misfit(value)
     except SchemaLimitError as error:
-        return Mismatch(f"can't be checked against the schema: {error}", argument, value)
+        return ValueMismatch(f"can't be checked against the schema: {error}", argument, value)
     except SchemaError as error:
-        return Mismatch(f"can't be held against the schema: {error}", argument, value)
+        return ValueMismatch(f"can't be held against the schema: {error}", argument, value)
     except (ValueError, OverflowError, RecursionError) as error:
         # a value that is no JSON (a lone surrogate, an endless number) can't fit any schema
-        return Mismatch(f"it can't be validated: {show(str(error))}", argument, value)
+        return ValueMismatch(f"it can't be validated: {show(str(error))}", argument, value)
     if misfit is None:
         return None
     where = f" at {misfit.pointer}" if misfit.pointer else ""
-    return Mismatch(
+    return ValueMismatch(
         f"does not fit the schema{where}: {misfit.reason}", argument, value, misfit.pointer
     )
 
 
-def type_(value: Any, argument: Any) -> Mismatch | None:
+@_matcher(TYPE)
+def type_(value: Any, argument: Any) -> ValueMismatch | None:
     """Has the JSON type, or one of a list of types; `integer` is a whole number."""
-    names = list(_several(argument))
+    names = list(_each(argument))
     actual = json_type(value)
     whole = is_number(value) and (isinstance(value, int) or value.is_integer())
     if actual in names or ("integer" in names and whole):
         return None
-    return Mismatch(f"expected type {' or '.join(names)}, got {actual}", argument, actual)
+    return ValueMismatch(f"expected type {' or '.join(names)}, got {actual}", argument, actual)
 
 
-def exists(value: Any, argument: bool) -> Mismatch | None:
+@_matcher(FLAG)
+def exists(value: Any, argument: bool) -> ValueMismatch | None:
     """true: there is a value, null included; false: there is none."""
     if (value is not ABSENT) is argument:
         return None
     if argument:
-        return Mismatch("expected a value, there is none", True, False)
-    return Mismatch(f"expected no value, got {shown(value)}", False, True)
+        return ValueMismatch("expected a value, there is none", True, False)
+    return ValueMismatch(f"expected no value, got {shown(value)}", False, True)
 
 
 def is_empty(value: Any) -> bool:
@@ -253,48 +414,78 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, list | dict) and not value)
 
 
-def not_empty(value: Any, argument: bool) -> Mismatch | None:
+@_matcher(YES)
+def not_empty(value: Any, argument: bool) -> ValueMismatch | None:
     """Not null, [] or {}, nor text that says no more than one of these."""
     if not is_empty(value):
         return None
-    return Mismatch(f"expected something that is not empty, got {shown(value)}", argument, value)
+    return ValueMismatch(
+        f"expected something that is not empty, got {shown(value)}", argument, value
+    )
 
 
-def minimum(value: Any, argument: float) -> Mismatch | None:
+@_matcher(NUMBER, is_number, "a number")
+def minimum(value: Any, argument: float) -> ValueMismatch | None:
     """A number of at least this."""
-    if not is_number(value):
-        return _wrong_type(value, argument, "a number")
     if value >= argument:
         return None
-    return Mismatch(f"expected at least {argument}, got {shown(value)}", argument, value)
+    return ValueMismatch(f"expected at least {argument}, got {shown(value)}", argument, value)
 
 
-def maximum(value: Any, argument: float) -> Mismatch | None:
+@_matcher(NUMBER, is_number, "a number")
+def maximum(value: Any, argument: float) -> ValueMismatch | None:
     """A number of at most this."""
-    if not is_number(value):
-        return _wrong_type(value, argument, "a number")
     if value <= argument:
         return None
-    return Mismatch(f"expected at most {argument}, got {shown(value)}", argument, value)
+    return ValueMismatch(f"expected at most {argument}, got {shown(value)}", argument, value)
 
 
-def min_length(value: Any, argument: int) -> Mismatch | None:
+@_of_container(COUNT)
+def min_length(value: Any, argument: int) -> ValueMismatch | None:
     """At least so many characters, elements or members."""
-    if not isinstance(value, str | list | dict):
-        return _wrong_type(value, argument, "a string, an array or an object")
     if len(value) >= argument:
         return None
-    return Mismatch(f"expected a length of at least {argument}, got {len(value)}", argument, value)
+    return ValueMismatch(
+        f"expected a length of at least {argument}, got {len(value)}", argument, value
+    )
 
 
-def max_length(value: Any, argument: int) -> Mismatch | None:
+@_of_container(COUNT)
+def max_length(value: Any, argument: int) -> ValueMismatch | None:
     """At most so many characters, elements or members."""
-    if not isinstance(value, str | list | dict):
-        return _wrong_type(value, argument, "a string, an array or an object")
     if len(value) <= argument:
         return None
-    return Mismatch(f"expected a length of at most {argument}, got {len(value)}", argument, value)
+    return ValueMismatch(
+        f"expected a length of at most {argument}, got {len(value)}", argument, value
+    )
 
 
-def _wrong_type(value: Any, argument: Any, wanted: str) -> Mismatch:
-    return Mismatch(f"expected {wanted}, got {json_type(value)} {shown(value)}", argument, value)
+def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> ValueMismatch | None:
+    """The first reason why `value` does not match; every key of `matcher` has to hold.
+
+    `missing` says why the value is ABSENT, when it is.
+    """
+    for name, argument in matcher.items():
+        if value is ABSENT and name != "exists":
+            reason = missing or "there is no value"
+            return ValueMismatch(f"{name}: {reason}", argument, ABSENT)
+        mismatch = MATCHERS[name].check(value, argument)
+        if mismatch is not None:
+            return mismatch
+    return None
+
+
+def matcher_problem(matcher: Mapping[str, Any]) -> str | None:
+    """Why the matcher can't be used, or None: for the moment when a suite is loaded."""
+    if not matcher:
+        return "a matcher without a name checks nothing"
+    for name, argument in matcher.items():
+        known = MATCHERS.get(name)
+        if known is None:
+            near = close_matches(name, MATCHERS, 1)
+            hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(MATCHERS)}"
+            return f"unknown matcher {quote(name)}{hint}"
+        problem = known.argument.problem(argument)
+        if problem is not None:
+            return f"{name}: {problem}"
+    return None

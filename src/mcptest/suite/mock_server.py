@@ -1,215 +1,150 @@
 """A mock server as YAML: what it offers and what it answers, with the place of every mistake."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from mcptest.schema.json_schema import schema_problem
-from mcptest.suite.fields import (
-    Choice,
-    Declaration,
-    Duration,
-    Field,
-    Flag,
-    JsonSchema,
-    JsonTable,
-    ListOf,
-    ObjectOf,
-    Text,
-    Texts,
-    Whole,
+from mcptest.schema.validation import schema_problem
+from mcptest.suite.editor_schema import object_json_schema
+from mcptest.suite.fields import DECLARED, JsonSchema, Mark, Text, Whole, declared
+from mcptest.suite.model import Strings, Table
+from mcptest.suite.reading import (
+    Reading,
+    SuiteError,
+    SuiteSource,
+    describe,
+    read_object,
+    read_yaml,
+    value_of,
 )
-from mcptest.suite.json_schema_of_suite import object_json_schema
-from mcptest.suite.problems import Source, SuiteError
-from mcptest.suite.reading import Reading, describe, read_object
-from mcptest.suite.yaml_file import read_yaml
-from mcptest.suite.yaml_nodes import Mapping as MappingNode
+from mcptest.suite.yaml_nodes import MappingNode
 
-_NAME = Field("name", Text(), "How it is called.", required=True)
-_TITLE = Field("title", Text(), "What people see; the name by default.")
-_DESCRIPTION = Field("description", Text(), "What it is for.")
-
-REFUSAL = Declaration(
-    "refuse",
-    "An error of the protocol.",
-    (
-        Field("code", Whole(minimum=None), "Its code, such as -32603.", required=True),
-        Field("message", Text(), "Its message.", required=True),
-        Field("data", JsonTable(), "What else it says."),
-    ),
-)
-ANSWER = Declaration(
-    "answers",
-    "What a tool answers: the first that fits the arguments is taken.",
-    (
-        Field("when", JsonTable(), "Arguments that must be given just so; others may be too."),
-        Field("text", Text(may_be_empty=True), "A text. {{name}} is the argument of that name."),
-        Field("structured", JsonTable(), "Structured content, which is told as text as well."),
-        Field("error", Text(), "A result with isError, and these words."),
-        Field("result", JsonTable(), "The whole result, as it is sent."),
-        Field("refuse", ObjectOf(REFUSAL), "An error of the protocol instead of a result."),
-        Field("delay", Duration(), "How long the answer takes."),
-    ),
-)
-TOOL = Declaration(
-    "tools",
-    "A tool, and what it answers.",
-    (
-        _NAME,
-        _TITLE,
-        _DESCRIPTION,
-        Field("input", JsonSchema(), "The JSON Schema of its arguments; any object by default."),
-        Field("output", JsonSchema(), "The JSON Schema of its structured content."),
-        Field("hints", JsonTable(), "Its annotations, such as readOnlyHint."),
-        Field("answers", ListOf(ANSWER), "What it answers.", required=True),
-    ),
-)
-RESOURCE = Declaration(
-    "resources",
-    "A resource, and what it holds.",
-    (
-        Field("uri", Text(), "Its URI.", required=True),
-        _NAME,
-        _TITLE,
-        _DESCRIPTION,
-        Field("mime_type", Text(), "Its kind; text/plain by default."),
-        Field("text", Text(may_be_empty=True), "What it holds, as text."),
-        Field("blob", Text(), "What it holds, in base64."),
-    ),
-)
-ARGUMENT = Declaration(
-    "arguments",
-    "An argument of a prompt.",
-    (
-        _NAME,
-        _TITLE,
-        _DESCRIPTION,
-        Field("required", Flag(), "Whether it must be given."),
-        Field("values", Texts(), "Values that are suggested for it."),
-    ),
-)
-MESSAGE = Declaration(
-    "messages",
-    "One message of a prompt.",
-    (
-        Field("role", Choice(("user", "assistant")), "Who says it.", required=True),
-        Field("text", Text(), "What. {{name}} is the argument of that name.", required=True),
-    ),
-)
-PROMPT = Declaration(
-    "prompts",
-    "A prompt, and what it says.",
-    (
-        _NAME,
-        _TITLE,
-        _DESCRIPTION,
-        Field("arguments", ListOf(ARGUMENT), "Its arguments."),
-        Field("messages", ListOf(MESSAGE), "What it says.", required=True),
-    ),
-)
-MOCK = Declaration(
-    "a mock",
-    "A server that answers as it is told to.",
-    (
-        _NAME,
-        Field("version", Text(), "Its version; 1 by default."),
-        _TITLE,
-        _DESCRIPTION,
-        Field("instructions", Text(), "What it tells models about itself."),
-        Field("tools", ListOf(TOOL), "Its tools."),
-        Field("resources", ListOf(RESOURCE), "Its resources."),
-        Field("prompts", ListOf(PROMPT), "Its prompts."),
-    ),
-)
-_WAYS = ("error", "result", "refuse")
-_SAID = ("text", "structured")
+_ANY_TEXT = Text(may_be_empty=True)
+_ANY_OBJECT = {"type": "object"}
 
 
+class _Named(msgspec.Struct, frozen=True, kw_only=True):
+    """What everything has that a server offers."""
+
+    name: Annotated[str, "How it is called.", Mark.REQUIRED]
+    title: Annotated[str, "What people see; the name by default."] = ""
+    description: Annotated[str, "What it is for."] = ""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            msgspec.structs.force_setattr(self, "title", self.name)
+
+
+@declared("refuse")
+class MockRefusal(msgspec.Struct, frozen=True):
+    """An error of the protocol."""
+
+    code: Annotated[int, Whole(minimum=None), "Its code, such as -32603.", Mark.REQUIRED]
+    message: Annotated[str, "Its message.", Mark.REQUIRED]
+    data: Annotated[Table | None, "What else it says."] = None
+
+
+@declared("answers")
 class MockAnswer(msgspec.Struct, frozen=True):
-    when: Mapping[str, Any] = {}
-    text: str | None = None
-    structured: Mapping[str, Any] | None = None
-    error: str = ""
-    result: Mapping[str, Any] | None = None
-    refusal: tuple[int, str, Mapping[str, Any] | None] | None = None
-    delay: float = 0.0
+    """What a tool answers: the first that fits the arguments is taken."""
+
+    when: Annotated[Table, "Arguments that must be given just so; others may be too."] = {}
+    text: Annotated[str | None, _ANY_TEXT, "A text. {{name}} is the argument of that name."] = None
+    structured: Annotated[Table | None, "Structured content, which is told as text as well."] = None
+    error: Annotated[str, "A result with isError, and these words."] = ""
+    result: Annotated[Table | None, "The whole result, as it is sent."] = None
+    refuse: Annotated[MockRefusal | None, "An error of the protocol instead of a result."] = None
+    delay: Annotated[float, "How long the answer takes."] = 0.0
 
 
-class MockTool(msgspec.Struct, frozen=True):
-    name: str
-    title: str
-    description: str
-    input: Mapping[str, Any]
-    output: Mapping[str, Any] | None
-    hints: Mapping[str, bool]
-    answers: tuple[MockAnswer, ...]
+@declared("tools")
+class MockTool(_Named, frozen=True, kw_only=True):
+    """A tool, and what it answers."""
+
+    input: Annotated[
+        Table, JsonSchema(), "The JSON Schema of its arguments; any object by default."
+    ] = msgspec.field(default_factory=_ANY_OBJECT.copy)
+    output: Annotated[Table | None, JsonSchema(), "The JSON Schema of its structured content."] = (
+        None
+    )
+    hints: Annotated[Table, "Its annotations, such as readOnlyHint."] = {}
+    answers: Annotated[tuple[MockAnswer, ...], "What it answers.", Mark.REQUIRED]
 
 
-class MockResource(msgspec.Struct, frozen=True):
-    uri: str
-    name: str
-    title: str
-    description: str
-    kind: str
-    contents: Mapping[str, str]
+@declared("resources")
+class MockResource(_Named, frozen=True, kw_only=True):
+    """A resource, and what it holds."""
+
+    uri: Annotated[str, "Its URI.", Mark.REQUIRED]
+    mime_type: Annotated[str, "Its kind; text/plain by default."] = "text/plain"
+    text: Annotated[str | None, _ANY_TEXT, "What it holds, as text."] = None
+    blob: Annotated[str | None, "What it holds, in base64."] = None
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return {"text": self.text} if self.text is not None else {"blob": self.blob or ""}
 
 
-class MockArgument(msgspec.Struct, frozen=True):
-    name: str
-    title: str
-    description: str
-    required: bool
-    values: tuple[str, ...]
+@declared("arguments")
+class MockArgument(_Named, frozen=True, kw_only=True):
+    """An argument of a prompt."""
+
+    required: Annotated[bool, "Whether it must be given."] = False
+    values: Annotated[Strings, "Values that are suggested for it."] = ()
 
 
-class MockPrompt(msgspec.Struct, frozen=True):
-    name: str
-    title: str
-    description: str
-    arguments: tuple[MockArgument, ...]
-    messages: tuple[tuple[str, str], ...]
-    """Who says it, and what."""
+@declared("messages")
+class MockMessage(msgspec.Struct, frozen=True):
+    """One message of a prompt."""
+
+    role: Annotated[Literal["user", "assistant"], "Who says it.", Mark.REQUIRED]
+    text: Annotated[str, "What. {{name}} is the argument of that name.", Mark.REQUIRED]
 
 
-class MockServer(msgspec.Struct, frozen=True):
-    name: str
-    version: str
-    title: str
-    description: str
-    instructions: str
-    tools: tuple[MockTool, ...] = ()
-    resources: tuple[MockResource, ...] = ()
-    prompts: tuple[MockPrompt, ...] = ()
+@declared("prompts")
+class MockPrompt(_Named, frozen=True, kw_only=True):
+    """A prompt, and what it says."""
+
+    arguments: Annotated[tuple[MockArgument, ...], "Its arguments."] = ()
+    messages: Annotated[tuple[MockMessage, ...], "What it says.", Mark.REQUIRED]
+
+
+@declared("a mock")
+class MockServer(_Named, frozen=True, kw_only=True):
+    """A server that answers as it is told to."""
+
+    version: Annotated[str, "Its version; 1 by default."] = "1"
+    instructions: Annotated[str, "What it tells models about itself."] = ""
+    tools: Annotated[tuple[MockTool, ...], "Its tools."] = ()
+    resources: Annotated[tuple[MockResource, ...], "Its resources."] = ()
+    prompts: Annotated[tuple[MockPrompt, ...], "Its prompts."] = ()
 
 
 def load_mock(path: str) -> MockServer:
     """SuiteError, with every place, for a file that is no sound mock."""
     root, source = read_yaml(Path(path))
-    mock = None
     if root is None:
         if not source.errors:
             source.report("the file is empty", 1, 1)
     elif not isinstance(root, MappingNode):
         source.report(f"a mock is a mapping, not {describe(root)}", root.line, root.column)
     else:
-        read = read_object(MOCK, root, source)
+        read = read_object(DECLARED[MockServer], root, source)
         _check(read, source)
-        mock = _mock(read) if not source.errors else None
-    if mock is None or source.errors:
-        raise SuiteError(source.problems)
-    return mock
+        if not source.errors:
+            return value_of(MockServer, read)
+    raise SuiteError(source.problems)
 
 
 def mock_json_schema() -> dict[str, Any]:
     definitions: dict[str, dict[str, Any]] = {}
-    return {**object_json_schema(MOCK, definitions), "$defs": dict(sorted(definitions.items()))}
+    schema = object_json_schema(DECLARED[MockServer], definitions)
+    return {**schema, "$defs": dict(sorted(definitions.items()))}
 
 
-def _check(read: Reading, source: Source) -> None:
+def _check(read: Reading, source: SuiteSource) -> None:
     if source.errors:
         return  # of what could not be read nothing more can be said
     if not any(name in read for name in ("tools", "resources", "prompts")):
@@ -217,106 +152,25 @@ def _check(read: Reading, source: Source) -> None:
     for tool in read.get("tools", ()):
         _check_schemas(tool)
         for answer in tool.get("answers"):
-            _check_answer(answer)
+            forms = sum(name in answer for name in ("error", "result", "refuse"))
+            if forms + ("text" in answer or "structured" in answer) != 1:
+                hint = "text or structured, or one of error, result and refuse"
+                answer.complain("an answer is given in exactly one way", hint=hint)
     for resource in read.get("resources", ()):
         if ("text" in resource) == ("blob" in resource):
             resource.complain("a resource holds either text or blob")
     for name, key in (("tools", "name"), ("prompts", "name"), ("resources", "uri")):
-        _check_names(read.get(name, ()), key)
+        seen = set()
+        for item in read.get(name, ()):
+            if item.get(key) in seen:
+                item.complain(f"the {key} is that of an earlier one", key)
+            seen.add(item.get(key))
 
 
 def _check_schemas(tool: Reading) -> None:
     for name in ("input", "output"):
-        schema = tool.get(name, {"type": "object"})
+        schema = tool.get(name, _ANY_OBJECT)
         if not isinstance(schema, dict) or schema.get("type") != "object":
             tool.complain(f"{name} must be a JSON Schema with type: object", name)
-            continue
-        problem = schema_problem(schema)
-        if problem:
+        elif problem := schema_problem(schema):
             tool.complain(f"{name} {problem}", name)
-
-
-def _check_answer(answer: Reading) -> None:
-    ways = [name for name in _WAYS if name in answer]
-    said = any(name in answer for name in _SAID)
-    if len(ways) + said != 1:
-        hint = "text or structured, or one of error, result and refuse"
-        answer.complain("an answer is given in exactly one way", hint=hint)
-
-
-def _check_names(items: tuple[Reading, ...], key: str) -> None:
-    seen = set()
-    for item in items:
-        if item.get(key) in seen:
-            item.complain(f"the {key} is that of an earlier one", key)
-        seen.add(item.get(key))
-
-
-def _mock(read: Reading) -> MockServer:
-    return MockServer(
-        **_named(read),
-        version=read.get("version") or "1",
-        instructions=read.get("instructions") or "",
-        tools=tuple(map(_tool, read.get("tools", ()))),
-        resources=tuple(map(_resource, read.get("resources", ()))),
-        prompts=tuple(map(_prompt, read.get("prompts", ()))),
-    )
-
-
-def _named(read: Reading) -> dict[str, str]:
-    name: str = read.get("name")
-    title = read.get("title") or name
-    return {"name": name, "title": title, "description": read.get("description") or ""}
-
-
-def _tool(read: Reading) -> MockTool:
-    return MockTool(
-        **_named(read),
-        input=read.get("input") or {"type": "object"},
-        output=read.get("output"),
-        hints=read.get("hints") or {},
-        answers=tuple(map(_answer, read.get("answers"))),
-    )
-
-
-def _answer(read: Reading) -> MockAnswer:
-    refuse = read.get("refuse")
-    return MockAnswer(
-        when=read.get("when") or {},
-        text=read.get("text"),
-        structured=read.get("structured"),
-        error=read.get("error") or "",
-        result=read.get("result"),
-        refusal=(refuse.get("code"), refuse.get("message"), refuse.get("data")) if refuse else None,
-        delay=read.get("delay") or 0.0,
-    )
-
-
-def _resource(read: Reading) -> MockResource:
-    contents = {name: read.get(name) for name in ("text", "blob") if name in read}
-    kind = read.get("mime_type") or "text/plain"
-    return MockResource(**_named(read), uri=read.get("uri"), kind=kind, contents=contents)
-
-
-def _prompt(read: Reading) -> MockPrompt:
-    arguments = tuple(
-        MockArgument(
-            **_named(one),
-            required=bool(one.get("required")),
-            values=tuple(one.get("values") or ()),
-        )
-        for one in read.get("arguments", ())
-    )
-    messages = tuple((one.get("role"), one.get("text")) for one in read.get("messages"))
-    return MockPrompt(**_named(read), arguments=arguments, messages=messages)
-
-
-__all__ = [
-    "MockAnswer",
-    "MockPrompt",
-    "MockResource",
-    "MockServer",
-    "MockTool",
-    "load_mock",
-    "mock_json_schema",
-]

@@ -1,18 +1,47 @@
-"""What a suite says, understood: one value per test, each with its place in the file.
+"""What a suite says: each class is a value that was understood, and the declaration of its fields.
 
-Nothing here is substituted yet: templates and environment variables still stand as they were
-written, because each run fills them in anew.
+The loader reads by it, and the editor schema and the reference page are made from it. Nothing here
+is substituted yet: templates and environment variables still stand as they were written, because
+each run fills them in anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from mcptest.suite.fields import (
+    DECLARED,
+    Choice,
+    Declaration,
+    Elsewhere,
+    Expectations,
+    Field,
+    JsonSchema,
+    JsonTable,
+    Kind,
+    ListOf,
+    Mark,
+    MatcherField,
+    ObjectOf,
+    Reserved,
+    Text,
+    Texts,
+    Whole,
+    declared,
+    fields_of,
+)
+
 Json: TypeAlias = Any
+Strings: TypeAlias = tuple[str, ...]
+Table: TypeAlias = Mapping[str, Json]
+TableOfTexts: TypeAlias = Mapping[str, str]
 Isolation: TypeAlias = Literal["fresh", "shared"]
+Action: TypeAlias = Literal["accept", "decline", "cancel"]
+TransportKind: TypeAlias = Literal["stdio", "sse", "http"]
+REQUIRED, OURS, WRITTEN, EMPTY, VALUES, KEYS = Mark
+_ANY_NUMBER = Whole(minimum=None)
+_ANY_TEXT = Text(may_be_empty=True)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -26,178 +55,398 @@ class Place(msgspec.Struct, frozen=True):
         return f"{self.file}:{self.line}:{self.column}"
 
 
-class SamplingMock(msgspec.Struct, frozen=True):
-    """The static answer to `sampling/createMessage`."""
+def each_required(*names: str) -> list[dict[str, Any]]:
+    return [{"required": [name]} for name in names]
 
-    text: str = ""
-    model: str = "mock"
-    stop_reason: str = "end_turn"
+
+# -- `server` ------------------------------------------------------------------------------------
+
+
+@declared("sampling")
+class SamplingMock(msgspec.Struct, frozen=True):
+    """The answer to every `sampling/createMessage`."""
+
+    text: Annotated[str, _ANY_TEXT, "The text of the answer."] = ""
+    model: Annotated[str, "The model that is said to have answered; `mock` by default."] = "mock"
+    stop_reason: Annotated[str, "Why it stopped; `end_turn` by default."] = "end_turn"
 
 
 class ElicitationMock(msgspec.Struct, frozen=True):
     """The static answer to `elicitation/create`."""
 
-    action: Literal["accept", "decline", "cancel"] = "accept"
-    content: Mapping[str, Json] = {}
+    action: Action = "accept"
+    content: Table = {}
 
 
+@declared("client_capabilities")
 class ClientCapabilities(msgspec.Struct, frozen=True):
-    """What the client offers to the server; None and empty mean: not declared."""
+    """What the client declares, and how it answers the server's requests."""
 
-    roots: tuple[str, ...] = ()
-    sampling: SamplingMock | None = None
-    elicitation: ElicitationMock | None = None
+    roots: Annotated[Strings, "Paths that `roots/list` is answered with.", VALUES] = ()
+    sampling: Annotated[SamplingMock | None, "The answer to `sampling/createMessage`.", EMPTY] = (
+        None
+    )
+    elicitation: Annotated[
+        ElicitationMock | None,
+        JsonTable(),
+        "The answer to `elicitation/create`: action (accept, decline or cancel) and content; "
+        "without content, all other keys are the content.",
+    ] = None
 
 
+@declared("server")
 class ServerSpec(msgspec.Struct, frozen=True):
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
-    cwd: str | None = None
-    clean_env: bool = False
-    transport: Literal["stdio", "sse", "http"] = "stdio"
-    url: str = ""
-    headers: Mapping[str, str] = {}
-    docker: str = ""
-    client_capabilities: ClientCapabilities | None = None
-    spec_version: str = "auto"
+    """How to start or reach the server under test."""
+
+    command: Annotated[str, "The program, found on PATH; never run through a shell."] = ""
+    args: Annotated[Strings, Texts(may_be_empty=True), "Its arguments.", VALUES] = ()
+    env: Annotated[
+        TableOfTexts,
+        "Environment variables for it. `${VAR}`, `$VAR` and `${VAR:-default}` are filled in.",
+        VALUES,
+    ] = {}
+    cwd: Annotated[str | None, "The folder in which it is started.", OURS, VALUES] = None
+    clean_env: Annotated[
+        bool,
+        "It sees only what programs need of the caller's environment (`PATH`, `HOME`, the "
+        "locale and the like) and what env names; by default all of it.",
+        OURS,
+    ] = False
+    transport: Annotated[
+        TransportKind,
+        Choice(("stdio", "sse", "http"), any_case=True),
+        "How to talk to it; by default stdio for a command, and for a URL sse if its path ends "
+        "with /sse, else http.",
+    ] = "stdio"
+    url: Annotated[str, "Where it listens. `${VAR}` and `${VAR:-default}` are filled in."] = ""
+    headers: Annotated[TableOfTexts, "HTTP headers; variables are filled in as in env."] = {}
+    docker: Annotated[str, "The image in which the command is run."] = ""
+    client_capabilities: Annotated[
+        ClientCapabilities | None, "What the client declares to the server."
+    ] = None
+    spec_version: Annotated[
+        str, "The revision of the specification to speak; `auto` by default.", OURS
+    ] = "auto"
     place: Place | None = None
 
 
-class SetupStep(msgspec.Struct, frozen=True):
-    tool: str
-    args: Mapping[str, Json] = {}
-    capture: Mapping[str, str] = {}
-    place: Place | None = None
+# -- `expect`, of each of its kinds --------------------------------------------------------------
 
 
+@declared("check")
 class TargetCheck(msgspec.Struct, frozen=True):
-    """One row of the list form: `- target: …` with `matcher: {…}`."""
+    """One row of the list form of `expect`: a part of the answer, and what must hold of it."""
 
-    target: str
-    matcher: Mapping[str, Json]
+    target: Annotated[str, "The part of the answer.", REQUIRED, OURS]
+    matcher: Annotated[
+        Table,
+        MatcherField(),
+        "What must hold: one matcher by its name, with its argument.",
+        REQUIRED,
+        OURS,
+    ]
     place: Place | None = None
 
 
+@declared("expect", must_ask=True)
 class Expect(msgspec.Struct, frozen=True):
-    """What must hold of an answer. None and empty mean: not asked."""
+    """What must hold of the answer. At least one field must ask for something."""
 
-    contains: tuple[str, ...] = ()
-    contains_any: tuple[str, ...] = ()
-    not_contains: tuple[str, ...] = ()
-    equals: str | None = None
-    json_path: Mapping[str, Json] = {}
-    min_results: int | None = None
-    max_results: int | None = None
-    not_empty: bool = False
-    not_error: bool = False
-    is_error: bool = False
-    matches_regex: tuple[str, ...] = ()
-    file_contains: Mapping[str, str] = {}
-    file_not_contains: Mapping[str, str] = {}
-    file_not_exists: tuple[str, ...] = ()
-    file_unchanged: tuple[str, ...] = ()
-    net_delta: int | None = None
-    in_order: tuple[str, ...] = ()
-    min_progress: int | None = None
-    # what mcp-assert does not have
-    schema: Json = None
-    """A JSON Schema for the structured content, or for the text parsed as JSON."""
-    max_duration: float | None = None
-    """Seconds."""
-    error_code: int | None = None
-    """The JSON-RPC error code that the call must be answered with."""
-    checks: tuple[TargetCheck, ...] = ()
+    contains: Annotated[Strings, "Texts that must all be in the answer."] = ()
+    contains_any: Annotated[Strings, "Texts of which at least one must be in the answer."] = ()
+    not_contains: Annotated[Strings, "Texts that must not be in the answer."] = ()
+    equals: Annotated[
+        str | None, _ANY_TEXT, "The whole answer, apart from white space around it."
+    ] = None
+    json_path: Annotated[Table, "Values that the answer, read as JSON, has at paths."] = {}
+    min_results: Annotated[int | None, "The least number of items in the array of the answer."] = (
+        None
+    )
+    max_results: Annotated[
+        int | None, "The largest number of items in the array of the answer."
+    ] = None
+    not_empty: Annotated[bool, "The answer is not empty, null, [] or {}."] = False
+    not_error: Annotated[bool, "The tool did not report an error."] = False
+    is_error: Annotated[bool, "The tool reported an error (isError), as it should."] = False
+    matches_regex: Annotated[Strings, "Patterns (RE2) that the answer must all match."] = ()
+    file_contains: Annotated[
+        TableOfTexts, "Files by path, each with a text that it must hold.", KEYS
+    ] = {}
+    file_not_contains: Annotated[
+        TableOfTexts, "Files by path, each with a text that it must not hold.", KEYS
+    ] = {}
+    file_not_exists: Annotated[
+        Strings, "Paths at which nothing may exist after the call.", VALUES
+    ] = ()
+    file_unchanged: Annotated[Strings, "Files that the call must leave as they were.", VALUES] = ()
+    net_delta: Annotated[
+        int | None, _ANY_NUMBER, "The number in the field net_delta of the answer."
+    ] = None
+    in_order: Annotated[Strings, "Texts that must follow each other in the answer."] = ()
+    min_progress: Annotated[
+        int | None,
+        Whole(idle=0),
+        "The least number of progress notifications during the call; only in `assert`, where "
+        "it turns capture_progress on.",
+    ] = None
+    schema: Annotated[
+        Json,
+        JsonSchema(),
+        "A JSON Schema for the structured content, or for the text read as JSON.",
+        OURS,
+    ] = None
+    max_duration: Annotated[float | None, "The longest time that the call may take.", OURS] = None
+    error_code: Annotated[
+        int | None, _ANY_NUMBER, "The code of the JSON-RPC error that must be the answer.", OURS
+    ] = None
+    checks: Annotated[
+        tuple[TargetCheck, ...], "Rows of the list form, beside the other fields.", OURS
+    ] = ()
     place: Place | None = None
 
 
+@declared("assert_logging.expect", must_ask=True)
 class LoggingExpect(msgspec.Struct, frozen=True):
-    min_messages: int | None = None
-    contains_level: tuple[str, ...] = ()
-    contains_data: tuple[str, ...] = ()
+    """What must hold of the log messages that arrive during the call."""
+
+    min_messages: Annotated[int | None, "The least number of messages."] = None
+    contains_level: Annotated[Strings, "Levels of which each must occur."] = ()
+    contains_data: Annotated[Strings, "Texts that must each be in some message's data."] = ()
     place: Place | None = None
 
 
+@declared("assert_notifications.expect", must_ask=True)
 class NotificationExpect(msgspec.Struct, frozen=True):
-    min_count: int | None = None
-    max_count: int | None = None
-    methods: tuple[str, ...] = ()
-    not_methods: tuple[str, ...] = ()
-    contains_data: tuple[str, ...] = ()
-    not_contains_data: tuple[str, ...] = ()
+    """What must hold of the notifications that arrive during the call."""
+
+    min_count: Annotated[int | None, "The least number of notifications."] = None
+    max_count: Annotated[int | None, "The largest number of notifications."] = None
+    methods: Annotated[Strings, "Methods of which each must occur."] = ()
+    not_methods: Annotated[Strings, "Methods that must not occur."] = ()
+    contains_data: Annotated[Strings, "Texts that must each be in some notification's params."] = ()
+    not_contains_data: Annotated[Strings, "Texts that must be in no notification's params."] = ()
     place: Place | None = None
 
 
+EXPECT, ROW = DECLARED[Expect], DECLARED[TargetCheck]
+_EXPECT_DOC = "What must hold of the answer."
+Tool: TypeAlias = Annotated[str, "The tool to call.", REQUIRED]
+Args: TypeAlias = Annotated[Table, "Its arguments.", VALUES]
+Expected: TypeAlias = Annotated[Expect, Expectations(EXPECT, ROW), _EXPECT_DOC, REQUIRED]
+
+
+# -- The eight blocks, and what is in them -------------------------------------------------------
+
+
+@declared("setup")
+class SetupStep(msgspec.Struct, frozen=True):
+    """A tool call before the test, in the same session."""
+
+    tool: Tool
+    args: Args = {}
+    capture: Annotated[TableOfTexts, "Variables by name, each with the path of its value."] = {}
+    place: Place | None = None
+
+
+@declared("list")
+class ListRequest(msgspec.Struct, frozen=True):
+    """A request for a list; all pages are fetched."""
+
+    cursor: Annotated[
+        str | None, _ANY_TEXT, "Where to start; from the beginning by default.", VALUES
+    ] = None
+
+
+@declared("get")
+class PromptRequest(msgspec.Struct, frozen=True):
+    """A request for one prompt."""
+
+    name: Annotated[str, "The prompt's name.", REQUIRED, VALUES]
+    arguments: Annotated[TableOfTexts, "Its arguments.", VALUES] = {}
+
+
+@declared("ref")
+class CompletionReference(msgspec.Struct, frozen=True):
+    """What is completed."""
+
+    type: Annotated[Literal["ref/prompt", "ref/resource"], "What kind it is.", REQUIRED]
+    name: Annotated[str, "The prompt's name or the resource's URI.", REQUIRED, VALUES]
+
+
+@declared("argument")
+class CompletionArgument(msgspec.Struct, frozen=True):
+    """The argument that is completed."""
+
+    name: Annotated[str, "Its name.", REQUIRED, VALUES]
+    value: Annotated[str, _ANY_TEXT, "What was typed so far; empty by default.", VALUES] = ""
+
+
+@declared("assert")
 class ToolBlock(msgspec.Struct, frozen=True):
-    """`assert:`, the default."""
+    """Calls a tool (`tools/call`)."""
 
-    tool: str
-    args: Mapping[str, Json]
-    expect: Expect
-    capture_progress: bool = False
+    tool: Tool
+    args: Args = {}
+    capture_progress: Annotated[bool, "Ask for progress notifications and count them."] = False
+    expect: Expected = Expect()
 
 
+@declared(
+    "assert_resources",
+    rules={
+        "allOf": [
+            {"not": {"required": ["list", "read"]}},
+            {"not": {"required": ["list", "templates"]}},
+            {"not": {"required": ["read", "templates"]}},
+            {"anyOf": each_required("list", "templates", "read", "subscribe", "unsubscribe")},
+            {
+                "anyOf": [
+                    {"required": ["expect"], "properties": {"expect": {"minProperties": 1}}},
+                    {
+                        "properties": {"expect_notification": {"const": True}},
+                        "required": ["expect_notification"],
+                    },
+                ]
+            },
+            {
+                "if": {
+                    "properties": {"expect_notification": {"const": True}},
+                    "required": ["expect_notification"],
+                },
+                "then": {"required": ["subscribe"]},
+            },
+        ]
+    },
+)
 class ResourcesBlock(msgspec.Struct, frozen=True):
-    expect: Expect
-    list: bool = False
-    templates: bool = False
-    cursor: str | None = None
-    read: str | None = None
-    subscribe: str | None = None
-    unsubscribe: str | None = None
-    expect_notification: bool = False
+    """Lists or reads resources or their templates, or subscribes to one."""
+
+    list: Annotated[
+        ListRequest | None, "`resources/list`; exactly one of list, templates and read.", EMPTY
+    ] = None
+    templates: Annotated[ListRequest | None, "`resources/templates/list`.", EMPTY, OURS] = None
+    read: Annotated[str | None, "The URI for `resources/read`.", WRITTEN, VALUES] = None
+    subscribe: Annotated[
+        str | None, "The URI for `resources/subscribe`, before the other request.", WRITTEN, VALUES
+    ] = None
+    unsubscribe: Annotated[
+        str | None, "The URI for `resources/unsubscribe`, after the other request.", WRITTEN, VALUES
+    ] = None
+    expect_notification: Annotated[
+        bool, "A `notifications/resources/updated` must arrive; needs subscribe."
+    ] = False
+    expect: Annotated[
+        Expect,
+        Expectations(EXPECT, ROW, may_be_empty=True),
+        _EXPECT_DOC + " Not needed with expect_notification.",
+        WRITTEN,
+    ] = Expect()
 
 
+@declared("assert_prompts", rules={"oneOf": each_required("list", "get")})
 class PromptsBlock(msgspec.Struct, frozen=True):
-    expect: Expect
-    list: bool = False
-    cursor: str | None = None
-    get: str | None = None
-    arguments: Mapping[str, str] = {}
+    """Lists prompts or gets one."""
+
+    list: Annotated[ListRequest | None, "`prompts/list`; exactly one of list and get.", EMPTY] = (
+        None
+    )
+    get: Annotated[PromptRequest | None, "`prompts/get`.", WRITTEN] = None
+    expect: Expected = Expect()
 
 
+@declared("assert_completion")
 class CompletionBlock(msgspec.Struct, frozen=True):
-    ref: Mapping[str, str]
-    """`type`, and `name` (a prompt's name or a resource's URI)."""
-    argument: Mapping[str, str]
-    expect: Expect
+    """Asks for the completion of an argument (`completion/complete`)."""
+
+    ref: Annotated[CompletionReference, "What is completed.", REQUIRED]
+    argument: Annotated[CompletionArgument, "The argument that is completed.", REQUIRED]
+    expect: Expected
 
 
+@declared("assert_sampling")
 class SamplingBlock(msgspec.Struct, frozen=True):
-    tool: str
-    args: Mapping[str, Json]
-    mock: SamplingMock
-    expect: Expect
+    """Calls a tool that asks the client's model (`sampling/createMessage`)."""
+
+    tool: Tool
+    args: Args = {}
+    mock_text: Annotated[str, _ANY_TEXT, "The text of the model's answer."] = ""
+    mock_model: Annotated[str, "The model's name; `mock` by default."] = "mock"
+    expect: Expected = Expect()
+
+    @property
+    def mock(self) -> SamplingMock:
+        return SamplingMock(self.mock_text, self.mock_model)
 
 
+@declared("assert_logging")
 class LoggingBlock(msgspec.Struct, frozen=True):
-    set_level: str
-    tool: str
-    """Empty: no tool is called."""
-    args: Mapping[str, Json]
-    expect: LoggingExpect
+    """Sets the log level (`logging/setLevel`), calls a tool and looks at the log messages."""
+
+    set_level: Annotated[str, "The level, such as debug.", REQUIRED]
+    tool: Annotated[str, "The tool to call; without one only the level is set."] = ""
+    args: Args = {}
+    expect: Annotated[LoggingExpect, "What must hold of the messages.", REQUIRED] = LoggingExpect()
 
 
+@declared("assert_notifications")
 class NotificationsBlock(msgspec.Struct, frozen=True):
-    tool: str
-    args: Mapping[str, Json]
-    expect: NotificationExpect
+    """Calls a tool and looks at every notification that arrives during the call."""
+
+    tool: Tool
+    args: Args = {}
+    expect: Annotated[NotificationExpect, "What must hold of the notifications.", REQUIRED] = (
+        NotificationExpect()
+    )
 
 
+@declared("trace")
 class TraceEntry(msgspec.Struct, frozen=True):
-    tool: str
-    args: Mapping[str, Json] = {}
+    """One tool call of a trace."""
+
+    tool: Annotated[str, "The tool.", REQUIRED]
+    args: Annotated[Table, "Arguments."] = {}
 
 
+@declared(
+    "trajectory",
+    rules={
+        "if": {"properties": {"type": {"const": "args_contain"}}},
+        "then": {
+            "required": ["tool", "args"],
+            "properties": {
+                "tool": {"not": {"enum": [None, ""]}},
+                "args": {"type": "object", "minProperties": 1},
+                "tools": {"enum": [None, []]},
+            },
+        },
+        "else": {
+            "required": ["tools"],
+            "properties": {
+                "tools": {"type": "array", "minItems": 1},
+                "tool": {"enum": [None, ""]},
+                "args": {"enum": [None, {}]},
+            },
+        },
+    },
+)
 class TrajectoryCheck(msgspec.Struct, frozen=True):
-    type: Literal["order", "presence", "absence", "args_contain"]
-    tools: tuple[str, ...] = ()
-    tool: str = ""
-    args: Mapping[str, Json] = {}
+    """What must hold of a sequence of tool calls. No server is started."""
+
+    type: Annotated[
+        Literal["order", "presence", "absence", "args_contain"],
+        "order: the tools follow each other, maybe with others between; presence: each occurs; "
+        "absence: none occurs; args_contain: the tool was called with these arguments.",
+        REQUIRED,
+    ]
+    tools: Annotated[Strings, "The tools, for order, presence and absence."] = ()
+    tool: Annotated[str, "The tool, for args_contain."] = ""
+    args: Annotated[Table, "The arguments, for args_contain."] = {}
     place: Place | None = None
 
 
 class TrajectoryBlock(msgspec.Struct, frozen=True):
+    """`trajectory`, with the calls that it is checked against."""
+
     checks: tuple[TrajectoryCheck, ...]
     trace: tuple[TraceEntry, ...] = ()
     audit_log: str = ""
@@ -215,20 +464,30 @@ Block: TypeAlias = (
 )
 
 
+# -- Tests and files -----------------------------------------------------------------------------
+
+
 class Test(msgspec.Struct, frozen=True):
     """One test, as written."""
 
     name: str
     block: Block
     place: Place
-    server: ServerSpec | None = None
+    server: Annotated[ServerSpec | None, "How to start or reach the server."] = None
     """None only for a trajectory, which needs none, or when --server must provide it."""
-    setup: tuple[SetupStep, ...] = ()
-    timeout: float | None = None
-    skip: bool = False
-    skip_unless_env: str = ""
-    tags: tuple[str, ...] = ()
-    isolation: Isolation | None = None
+    setup: Annotated[
+        tuple[SetupStep, ...], "Tool calls before the test, in the same session.", EMPTY
+    ] = ()
+    timeout: Annotated[float | None, "The longest time that a whole test may take."] = None
+    skip: Annotated[bool, "Do not run this test; it is reported as skipped."] = False
+    skip_unless_env: Annotated[str, "Skip when this environment variable is unset or empty."] = ""
+    tags: Annotated[Strings, "Words to select tests by.", OURS] = ()
+    isolation: Annotated[
+        Isolation | None,
+        "fresh: a server and a copy of the fixture for each test; shared: one for the tests that "
+        "say so and name the same server.",
+        OURS,
+    ] = None
     single: bool = False
     """Whether it is the one test of its file, at the top of it: the form of mcp-assert."""
 
@@ -237,4 +496,148 @@ class Suite(msgspec.Struct, frozen=True):
     """All tests that were asked for, in the order in which they are reported."""
 
     tests: tuple[Test, ...]
-    files: tuple[str, ...] = ()
+    files: Strings = ()
+
+
+BLOCKS = (
+    "trajectory",
+    "assert_resources",
+    "assert_prompts",
+    "assert_completion",
+    "assert_sampling",
+    "assert_logging",
+    "assert_notifications",
+    "assert",
+)
+LANES = ("compliance", "invariants", "properties")
+"""What a file may ask for besides its tests."""
+RESERVED = ("lint", "fuzz")
+
+_TRAJECTORY = DECLARED[TrajectoryCheck]
+_OF_TEST = {field.name: field for field in fields_of(Test)}
+_TEST_FIELDS = (
+    *_OF_TEST.values(),
+    *(
+        Field(one.name, ObjectOf(one), one.doc, nothing_allowed=False)
+        for one in map(
+            DECLARED.__getitem__,
+            (
+                ToolBlock,
+                ResourcesBlock,
+                PromptsBlock,
+                CompletionBlock,
+                SamplingBlock,
+                LoggingBlock,
+                NotificationsBlock,
+            ),
+        )
+    ),
+    Field("trajectory", ListOf(_TRAJECTORY), _TRAJECTORY.doc, nothing_allowed=False),
+    Field(
+        "trace",
+        ListOf(DECLARED[TraceEntry]),
+        "The calls that a trajectory is checked against.",
+        nothing_allowed=False,
+    ),
+    Field(
+        "audit_log",
+        Text(),
+        "A file with the calls, one JSON object with tool and args in each line.",
+        nothing_allowed=False,
+        templates="values",
+    ),
+)
+_ONE_BLOCK: dict[str, Any] = {
+    "oneOf": each_required(*BLOCKS),
+    "dependentRequired": {"trace": ["trajectory"], "audit_log": ["trajectory"]},
+    "not": {"required": ["trace", "audit_log"]},
+    "if": {"required": ["trajectory"]},
+    "then": {
+        "anyOf": each_required("trace", "audit_log"),
+        "properties": {"setup": {"anyOf": [{"type": "null"}, {"const": []}]}},
+    },
+}
+_BESIDE_TESTS: tuple[tuple[str, Kind, str], ...] = (
+    (
+        "compliance",
+        Elsewhere("mcptest.suite.compliance_block", "BLOCK", list_of="tests"),
+        "Judge the server by a revision of the specification; a bare list is its tests.",
+    ),
+    (
+        "invariants",
+        Elsewhere("mcptest.suite.lane_blocks", "INVARIANTS", nothing_is_empty=True),
+        "Judge what the tests record by the rules for whole sessions.",
+    ),
+    (
+        "properties",
+        Elsewhere("mcptest.suite.lane_blocks", "PROPERTIES", nothing_is_empty=True),
+        "Try the server with generated messages, arguments and conversations.",
+    ),
+    *((name, Reserved(), "Reserved for a later version.") for name in RESERVED),
+)
+_FILE_FIELDS = tuple(
+    Field(name, kind, doc, ours=True, nothing_allowed=False) for name, kind, doc in _BESIDE_TESTS
+)
+
+SINGLE = Declaration(
+    "a test file",
+    "The form of mcp-assert: one test in a file.",
+    (
+        Field("name", Text(), "The test's name; the file's name by default."),
+        *_TEST_FIELDS,
+        *_FILE_FIELDS,
+    ),
+    rules=_ONE_BLOCK,
+    has_extensions=True,
+)
+TEST = Declaration(
+    "a test",
+    "One of the `tests` of a suite.",
+    (Field("name", Text(), "The test's name.", required=True), *_TEST_FIELDS),
+    rules=_ONE_BLOCK,
+)
+DEFAULTS = Declaration(
+    "defaults",
+    "What holds for every test of the file that does not say otherwise.",
+    (
+        _OF_TEST["timeout"],
+        Field("tags", Texts(), "Words that every test has besides its own tags.", ours=True),
+        _OF_TEST["isolation"],
+        Field("setup", _OF_TEST["setup"].kind, "Tool calls before the setup of each test."),
+        _OF_TEST["skip_unless_env"],
+    ),
+)
+SUITE = Declaration(
+    "a suite",
+    "Our form: several tests in a file, with what they share.",
+    (
+        Field(
+            "server", _OF_TEST["server"].kind, "The server of all tests that name none.", ours=True
+        ),
+        Field("defaults", ObjectOf(DEFAULTS), DEFAULTS.doc, ours=True),
+        _OF_TEST["isolation"],
+        Field(
+            "tests",
+            ListOf(TEST),
+            "The tests, in the order of the report. Needed unless there is compliance.",
+            nothing_allowed=False,
+            ours=True,
+        ),
+        *_FILE_FIELDS,
+    ),
+    has_extensions=True,
+    rules={
+        "anyOf": each_required("tests", "compliance", "properties"),
+        "not": {
+            "required": ["isolation", "defaults"],
+            "properties": {
+                "isolation": {"type": "string"},
+                "defaults": {
+                    "type": "object",
+                    "required": ["isolation"],
+                    "properties": {"isolation": {"type": "string"}},
+                },
+            },
+        },
+    },
+)

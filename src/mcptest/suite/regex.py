@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from mcptest.model.show import show
+from mcptest.core.safe_text import show
 
 _MEMORY = 8 * 1024 * 1024
 _LONGEST = 10_000

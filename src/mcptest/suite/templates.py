@@ -1,31 +1,110 @@
-"""`{{name}}` in texts: the fixture's path and what setup steps captured. Pure.
+"""`${VAR}`, `${VAR:-default}` and `$VAR` in what a server is given, from the caller's environment.
 
-All names are replaced in one pass, so a captured value is data: braces inside of it mean nothing.
+Pure: the environment is handed in. What was used is told, because it may be secret; what was
+missing is told too, because nobody should be given an empty key without a word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
+from mcptest.core.safe_text import show
+from mcptest.core.secrets import secrets_of_environment, secrets_of_headers
+from mcptest.suite.fields import DECLARED
 from mcptest.suite.go_format import double_text, quote
-from mcptest.suite.model import (
-    Block,
-    CompletionBlock,
-    Expect,
-    LoggingBlock,
-    NotificationsBlock,
-    PromptsBlock,
-    ResourcesBlock,
-    SamplingBlock,
-    ServerSpec,
-    SetupStep,
-    ToolBlock,
-    TrajectoryBlock,
-)
+from mcptest.suite.model import Block, ServerSpec, SetupStep, TrajectoryBlock
+from mcptest.suite.reading import Reading, SuiteSource, did_you_mean
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+# Compiled when they are needed: most servers are given no variables.
+_BRACED = r"\$\{([^}]*)\}"
+_REFERENCE = r"\$\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)"
+_NAMED = r"(?s:([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?)"
+
+
+class Expansion:
+    """Fills in variables, and keeps which values were used and which names were not set."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.used: dict[str, str] = {}
+        """Variables and their values."""
+        self.unset: dict[str, str] = {}
+        """Names, each with where it was asked for first."""
+        self._environ = environ
+
+    def __call__(self, text: str, where: str = "") -> str:
+        """Replace every reference; `$$` is a dollar sign."""
+        return text if "$" not in text else re.sub(_REFERENCE, self._value_for(where), text)
+
+    def braced(self, text: str, where: str = "") -> str:
+        """Replace only `${…}`, where a bare dollar sign has a meaning of its own, as in URLs."""
+        return text if "${" not in text else re.sub(_BRACED, self._value_for(where), text)
+
+    def _value_for(self, where: str) -> Callable[[re.Match[str]], str]:
+        def value(reference: re.Match[str]) -> str:
+            if reference.group() == "$$":
+                return "$"
+            written = reference.group(1) if reference.lastindex == 1 else reference.group(2)
+            named = re.fullmatch(_NAMED, written or "")
+            return reference.group() if named is None else self._look_up(named[1], named[2], where)
+
+        return value
+
+    def _look_up(self, name: str, default: str | None, where: str) -> str:
+        value = self._environ.get(name, "")
+        if value:
+            self.used[name] = value
+        elif default is None and name not in self._environ:
+            self.unset.setdefault(name, where)
+        return value or default or ""
+
+
+class ResolvedServer(msgspec.Struct, frozen=True):
+    """A server as it is started or reached, what must be hidden, and what is missing."""
+
+    server: ServerSpec
+    secrets: frozenset[str]
+    unset: Mapping[str, str]
+    """Variables that are not set, each with where it was asked for first."""
+
+
+def reference_problem(text: str) -> str | None:
+    """What is wrong with the references in a text, or None: for when a suite is loaded."""
+    if "${" not in text:
+        return None
+    for match in re.finditer(_BRACED, text):
+        if not re.fullmatch(_NAMED, match.group(1)):
+            return f"{show(match.group(), 60)} is neither ${{NAME}} nor ${{NAME:-default}}"
+    return None
+
+
+def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
+    """Fill in the environment, the headers, the URL and the folder of a server."""
+    expand = Expansion(environ)
+    env = {name: expand(value, f"server.env.{name}") for name, value in server.env.items()}
+    headers = {
+        name: expand(value, f"server.headers.{name}") for name, value in server.headers.items()
+    }
+    resolved = replace(
+        server,
+        env=env,
+        headers=headers,
+        url=expand.braced(server.url, "server.url"),
+        cwd=None if server.cwd is None else expand.braced(server.cwd, "server.cwd"),
+    )
+    secrets: frozenset[str] = frozenset()
+    if expand.used or headers:
+        secrets = frozenset((*secrets_of_environment(expand.used), *secrets_of_headers(headers)))
+    return ResolvedServer(resolved, secrets, expand.unset)
+
+
+# -- `{{name}}` in texts -------------------------------------------------------------------------
 
 FIXTURE = "fixture"
 NAME = r"[^\W\d][\w.-]*"
@@ -50,11 +129,6 @@ def fill(text: str, variables: Mapping[str, str]) -> str:
     return TEMPLATE.sub(lambda match: variables.get(match.group(1), match.group()), text)
 
 
-def fill_in(text: str, fixture: str | None, captured: Mapping[str, str]) -> str:
-    """`fill` for a single text."""
-    return fill(text, variables_of(fixture, captured))
-
-
 def fill_json(value: Any, variables: Mapping[str, str]) -> Any:
     """Replace in every text at any depth, but not in the keys of mappings.
 
@@ -63,93 +137,41 @@ def fill_json(value: Any, variables: Mapping[str, str]) -> Any:
     """
     if isinstance(value, str):
         return fill(value, variables)
-    if isinstance(value, list):
-        return [fill_json(item, variables) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(fill_json(item, variables) for item in value)
     if isinstance(value, Mapping):
         return {key: fill_json(item, variables) for key, item in sorted(value.items())}
     return value
 
 
-def fill_step(step: SetupStep, variables: Mapping[str, str]) -> SetupStep:
-    return replace(step, args=fill_json(step.args, variables))
+def fill_declared(value: _T, variables: Mapping[str, str]) -> _T:
+    """A value of a suite, filled in wherever its declaration says so.
+
+    What is looked for in an answer is never replaced, only the paths of files.
+    """
+    changed: dict[str, Any] = {}
+    for field in DECLARED[type(value)].fields:
+        old = getattr(value, field.name)
+        if field.templates == "values":
+            changed[field.name] = fill_json(old, variables)
+        elif field.templates == "keys":
+            changed[field.name] = {fill(key, variables): text for key, text in old.items()}
+        elif type(old) in DECLARED:
+            changed[field.name] = fill_declared(old, variables)
+    return replace(value, **changed)
 
 
 def fill_server(server: ServerSpec, variables: Mapping[str, str]) -> ServerSpec:
     """Arguments, environment, folder and roots. Do it after the environment was filled in."""
-    offered = server.client_capabilities
-    if offered is not None:
-        offered = replace(offered, roots=_fill_all(offered.roots, variables))
-    return replace(
-        server,
-        args=_fill_all(server.args, variables),
-        env={name: fill(value, variables) for name, value in server.env.items()},
-        cwd=None if server.cwd is None else fill(server.cwd, variables),
-        client_capabilities=offered,
-    )
-
-
-def fill_expect(expect: Expect, variables: Mapping[str, str]) -> Expect:
-    """The paths of files. What is looked for in an answer is never replaced."""
-    return replace(
-        expect,
-        file_contains=_fill_keys(expect.file_contains, variables),
-        file_not_contains=_fill_keys(expect.file_not_contains, variables),
-        file_not_exists=_fill_all(expect.file_not_exists, variables),
-        file_unchanged=_fill_all(expect.file_unchanged, variables),
-    )
+    env = {name: fill(value, variables) for name, value in server.env.items()}
+    return replace(fill_declared(server, variables), env=env)  # in the order of the file
 
 
 def fill_block(block: Block, variables: Mapping[str, str]) -> Block:
     """The block as it is sent, with the paths of its expectations."""
     if isinstance(block, TrajectoryBlock):
         return replace(block, audit_log=fill(block.audit_log, variables))
-    if isinstance(block, LoggingBlock | NotificationsBlock):
-        return replace(block, args=fill_json(block.args, variables))
-    expect = fill_expect(block.expect, variables)
-    if isinstance(block, ToolBlock | SamplingBlock):
-        return replace(block, args=fill_json(block.args, variables), expect=expect)
-    if isinstance(block, CompletionBlock):
-        return replace(
-            block,
-            ref=fill_json(block.ref, variables),
-            argument=fill_json(block.argument, variables),
-            expect=expect,
-        )
-    return _fill_request(block, variables, expect)
-
-
-def _fill_request(
-    block: ResourcesBlock | PromptsBlock, variables: Mapping[str, str], expect: Expect
-) -> Block:
-    cursor = _fill_maybe(block.cursor, variables)
-    if isinstance(block, PromptsBlock):
-        return replace(
-            block,
-            cursor=cursor,
-            get=_fill_maybe(block.get, variables),
-            arguments=fill_json(block.arguments, variables),
-            expect=expect,
-        )
-    return replace(
-        block,
-        cursor=cursor,
-        read=_fill_maybe(block.read, variables),
-        subscribe=_fill_maybe(block.subscribe, variables),
-        unsubscribe=_fill_maybe(block.unsubscribe, variables),
-        expect=expect,
-    )
-
-
-def _fill_maybe(text: str | None, variables: Mapping[str, str]) -> str | None:
-    return None if text is None else fill(text, variables)
-
-
-def _fill_all(texts: tuple[str, ...], variables: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(fill(text, variables) for text in texts)
-
-
-def _fill_keys(table: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    return {fill(key, variables): value for key, value in table.items()}
+    return fill_declared(block, variables)
 
 
 def capture(step: SetupStep, answer: str) -> dict[str, str]:
@@ -167,7 +189,7 @@ def capture(step: SetupStep, answer: str) -> dict[str, str]:
 def captured_text(answer: str, path: str) -> str:
     """The value at a path of an answer that is one JSON document, as text."""
     from mcptest.suite.jsonpath import PathError, lookup
-    from mcptest.wire.jsontext import read_json
+    from mcptest.wire.json_text import read_json
 
     if path in _WHOLE_ANSWER:
         return answer
@@ -180,15 +202,125 @@ def captured_text(answer: str, path: str) -> str:
         raise CaptureError(str(error)) from None
 
 
-def path_is_whole_answer(path: str) -> bool:
-    return path in _WHOLE_ANSWER
-
-
 def _as_text(value: Any) -> str:
-    from mcptest.suite.text_under_test import compact_json
+    from mcptest.suite.observed import compact_json
 
     if isinstance(value, str):
         return value
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e21 else double_text(value)
     return compact_json(value, sort_keys=True)
+
+
+# -- Before anything runs ------------------------------------------------------------------------
+
+_SPACED = rf"\{{\{{\s*({NAME})\s*\}}\}}"
+
+
+def check_templates(
+    parts: list[Reading], source: SuiteSource, *, steps: tuple[Reading, ...], has_fixture: bool
+) -> None:
+    """Check the setup steps in their order, then the rest of a test with all that they capture."""
+    known = {FIXTURE} if has_fixture else set()
+    used = source.templates
+    for step in steps:
+        if used:
+            _check(step, known, source)
+        for name in step.get("capture", {}):
+            _check_capture(step, name)
+            known.add(name)
+    for part in parts if used else ():
+        _check(part, known, source)
+
+
+def check_server_templates(
+    server: Reading, source: SuiteSource, *, has_fixture: bool, overridden: bool = False
+) -> None:
+    """A server is started before anything can be captured.
+
+    `overridden`: --server takes the place of its command, so nothing in that matters.
+    """
+    if source.templates:
+        unused = frozenset({"command", "args"}) if overridden else frozenset()
+        _check(server, {FIXTURE} if has_fixture else set(), source, unused)
+
+
+def _check_capture(step: Reading, name: str) -> None:
+    if name == FIXTURE:
+        step.complain("a capture can't be named fixture", "capture")
+    elif not re.fullmatch(NAME, name):
+        step.complain(f"{show(name, 60)!r} is no name for a variable", "capture")
+    path = step.get("capture")[name]
+    if path in _WHOLE_ANSWER:
+        return
+    from mcptest.suite.jsonpath import path_problem
+
+    problem = path_problem(path)
+    if problem is not None:
+        step.complain(f"capture {show(name, 60)}: {problem}", "capture")
+
+
+def _check(
+    read: Reading, known: set[str], source: SuiteSource, unused: frozenset[str] = frozenset()
+) -> None:
+    if source.tidy and source.templates <= known:
+        return  # nothing in the whole file could be wrong
+    for name, value in read.values.items():
+        where = "none" if name in unused else read.declaration.by_name[name].templates
+        if where == "keys":
+            node = read.node_of(name)
+            if isinstance(node, MappingNode):
+                for key, _ in node.entries.values():
+                    _check_text(key, known, source)
+        elif where == "values":
+            for scalar in _scalars(read.node_of(name)):
+                _check_text(scalar, known, source)
+        elif isinstance(value, Reading):
+            _check(value, known, source)
+
+
+def _scalars(node: Node) -> Iterator[ScalarNode]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ScalarNode):
+            yield one
+        elif isinstance(one, ListNode):
+            waiting.extend(one.items)
+        else:
+            waiting.extend(value for _, value in one.entries.values())
+
+
+def _check_text(scalar: ScalarNode, known: set[str], source: SuiteSource) -> None:
+    if "{{" not in scalar.text:
+        return
+    for match in re.finditer(_SPACED, scalar.text):
+        name = match.group(1)
+        if TEMPLATE.fullmatch(match.group()):
+            if name not in known:
+                _report(scalar, match.group(), source, *_unknown(name, known))
+        elif name in known or name == FIXTURE:
+            _report(
+                scalar,
+                match.group(),
+                source,
+                f"{show(match.group(), 60)} is not replaced",
+                f"write {{{{{name}}}}}, without spaces",
+            )
+
+
+def _unknown(name: str, known: set[str]) -> tuple[str, str]:
+    if name == FIXTURE:
+        return "{{fixture}} has no value", "pass --fixture DIR"
+    captured = sorted(known - {FIXTURE})
+    hint = did_you_mean(name, captured) if captured else "only a setup step before it can"
+    return f"nothing captures {{{{{show(name, 60)}}}}} before it is used here", hint
+
+
+def _report(scalar: ScalarNode, text: str, source: SuiteSource, message: str, hint: str) -> None:
+    """Point at the variable itself where it can be found in the line."""
+    line = source.line(scalar.line) or ""
+    at = line.find(text, scalar.column - 1)
+    column = at + 1 if at >= 0 else scalar.column
+    width = len(text) if at >= 0 else scalar.width
+    source.report(message, scalar.line, column, hint=hint, width=width)

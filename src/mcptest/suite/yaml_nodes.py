@@ -1,20 +1,21 @@
-"""YAML text as a tree of nodes that know their places. Nothing is interpreted here.
+"""What a scalar means: by the rules of the YAML library that mcp-assert is built on.
 
-The tree is built from the parser's events and never by recursion, because deep input ends the
-interpreter in PyYAML's own composer. Aliases share nodes; what they would take when written out
-is counted, so that a small file can't stand for an enormous one.
+They are YAML 1.2 with some of 1.1: `yes` and `on` are texts unless a truth value is asked for,
+`017` is octal, `1_000` a thousand, `1:30` a text. Numbers become what JSON can hold.
 """
 
 from __future__ import annotations
 
+import base64
+import math
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
-from mcptest.model.limits import MEBIBYTE
-from mcptest.model.show import show
+from mcptest.core.limits import MEBIBYTE
+from mcptest.core.safe_text import show
 
 DEEPEST = 100
 MOST_NODES = 100_000
@@ -27,7 +28,7 @@ _QUOTE_BRACES = "a text that starts with {{ needs quotes"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Scalar(msgspec.Struct, frozen=True, gc=False):
+class ScalarNode(msgspec.Struct, frozen=True, gc=False):
     """A text as written, without its quotes."""
 
     text: str
@@ -39,7 +40,7 @@ class Scalar(msgspec.Struct, frozen=True, gc=False):
     width: int
 
 
-class Listing(msgspec.Struct, frozen=True):
+class ListNode(msgspec.Struct, frozen=True):
     """A sequence."""
 
     items: tuple[Node, ...]
@@ -47,15 +48,15 @@ class Listing(msgspec.Struct, frozen=True):
     column: int
 
 
-class Mapping(msgspec.Struct, frozen=True):
+class MappingNode(msgspec.Struct, frozen=True):
     """Entries by the text of their key, in the order in which they were written."""
 
-    entries: dict[str, tuple[Scalar, Node]]
+    entries: dict[str, tuple[ScalarNode, Node]]
     line: int
     column: int
 
 
-Node: TypeAlias = Scalar | Listing | Mapping
+Node: TypeAlias = ScalarNode | ListNode | MappingNode
 
 
 class YamlError(Exception):
@@ -181,8 +182,8 @@ class _Builder:
 
         scalar = events.ScalarEvent
         steps: dict[type, Callable[[_Event], None]] = {
-            events.SequenceStartEvent: self._start_listing,
-            events.MappingStartEvent: self._start_mapping,
+            events.SequenceStartEvent: lambda event: self._start(event, False, "seq"),
+            events.MappingStartEvent: lambda event: self._start(event, True, "map"),
             events.SequenceEndEvent: self._end,
             events.MappingEndEvent: self._end,
             events.AliasEvent: self._alias,
@@ -212,7 +213,7 @@ class _Builder:
         start, end = event.start_mark, event.end_mark
         line, column = start.line, start.column
         plain, quoted = event.implicit
-        node = Scalar(
+        node = ScalarNode(
             event.value,
             plain,
             None if plain or quoted else event.tag,
@@ -226,12 +227,6 @@ class _Builder:
             self.open[-1].children.append(node)
         else:
             self.root = node
-
-    def _start_mapping(self, event: _Event) -> None:
-        self._start(event, True, "map")
-
-    def _start_listing(self, event: _Event) -> None:
-        self._start(event, False, "seq")
 
     def _start(self, event: _Event, is_mapping: bool, tag: str) -> None:
         self._counted(event)
@@ -250,9 +245,9 @@ class _Builder:
         done = self.open.pop()
         node: Node
         if done.is_mapping:
-            node = Mapping(_entries(done.children), done.line, done.column)
+            node = MappingNode(_entries(done.children), done.line, done.column)
         else:
-            node = Listing(tuple(done.children), done.line, done.column)
+            node = ListNode(tuple(done.children), done.line, done.column)
         if done.anchor is not None:
             self.anchors[done.anchor] = _Anchored(node, self.count - done.before, done.height)
         self._place(node, done.height)
@@ -283,13 +278,13 @@ class _Builder:
             parent.height = height + 1
 
 
-def _entries(flat: list[Node]) -> dict[str, tuple[Scalar, Node]]:
-    entries: dict[str, tuple[Scalar, Node]] = {}
+def _entries(flat: list[Node]) -> dict[str, tuple[ScalarNode, Node]]:
+    entries: dict[str, tuple[ScalarNode, Node]] = {}
     merged: list[Node] = []
     pairs = iter(flat)
     for key, value in zip(pairs, pairs, strict=True):
-        if type(key) is not Scalar:
-            hint = _QUOTE_BRACES if type(key) is Mapping else ""
+        if type(key) is not ScalarNode:
+            hint = _QUOTE_BRACES if type(key) is MappingNode else ""
             raise YamlError("a key must be a text", key.line, key.column, hint=hint)
         if key.plain and key.text == "<<":
             merged.append(value)
@@ -302,19 +297,19 @@ def _entries(flat: list[Node]) -> dict[str, tuple[Scalar, Node]]:
     return entries
 
 
-def _merge(into: dict[str, tuple[Scalar, Node]], value: Node) -> None:
+def _merge(into: dict[str, tuple[ScalarNode, Node]], value: Node) -> None:
     """`<<`: the mapping's own keys win, and of several merged mappings the first.
 
     What is merged was counted when its alias was met.
     """
-    for source in value.items if type(value) is Listing else (value,):
-        if type(source) is not Mapping:
+    for source in value.items if type(value) is ListNode else (value,):
+        if type(source) is not MappingNode:
             raise YamlError("<< takes a mapping or a list of them", source.line, source.column)
         for text, entry in source.entries.items():
             into.setdefault(text, entry)
 
 
-def _defined_twice(key: Scalar, earlier: Scalar) -> YamlError:
+def _defined_twice(key: ScalarNode, earlier: ScalarNode) -> YamlError:
     return YamlError(
         f"the key {show(key.text, 60)} stands twice",
         key.line,
@@ -331,3 +326,141 @@ def _at(event: _Event, message: str, *, hint: str = "") -> YamlError:
 
 def _short(tag: str) -> str:
     return show("!!" + tag.removeprefix(TAGS) if tag.startswith(TAGS) else tag, 60)
+
+
+# -- What a scalar means -------------------------------------------------------------------------
+
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_YES = _TRUE | {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
+_NO = _FALSE | {"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+# Compiled when they are needed: for most suites that is never, and it takes its time.
+_NOT_JSON = r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+_BASED = r"[-+]?0(?:[xX][0-9a-fA-F]+|[oO]?[0-7]+|[bB][01]+)"
+_DECIMAL = r"[-+]?(?:0|[1-9][0-9]*)"
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_LOOSE = r"(?<![0-9])_|_(?![0-9])"
+"""An underscore that is not between digits; only a number that starts with a point minds."""
+_DIGITS = frozenset("0123456789")
+_LONGEST_NUMBER = 1_000
+_LARGEST_WHOLE = 1e21
+"""From here on a float keeps its exponent on the wire, below it is written as a whole number."""
+
+
+class ScalarError(ValueError):
+    """Why a scalar can't be the value that it looks like."""
+
+
+def is_nothing(scalar: ScalarNode) -> bool:
+    """`null`, `~`, or nothing after the colon."""
+    return scalar.tag == TAGS + "null" or (scalar.plain and scalar.text in _NOTHING)
+
+
+def json_value(scalar: ScalarNode) -> Any:
+    """The value in a place where anything may stand."""
+    if scalar.plain:
+        return _plain(scalar.text)
+    if scalar.tag is None or scalar.tag == "!":
+        return scalar.text
+    return _tagged(scalar)
+
+
+def truth_value(scalar: ScalarNode) -> bool | None:
+    """The value where a truth value is asked for; None when it is none."""
+    if scalar.plain or scalar.tag == TAGS + "bool":
+        if scalar.text in _YES:
+            return True
+        if scalar.text in _NO:
+            return False
+    return None
+
+
+def text_value(scalar: ScalarNode) -> str:
+    """The value where a text is asked for: any scalar, as it is written."""
+    if scalar.tag is None or scalar.tag in {"!", TAGS + "str"}:
+        return scalar.text
+    _tagged(scalar)
+    return _binary(scalar.text) if scalar.tag == TAGS + "binary" else scalar.text
+
+
+def _plain(text: str) -> Any:
+    if text in _NOTHING:
+        return None
+    first = text[0]
+    if first in "tTfF":
+        return True if text in _TRUE else False if text in _FALSE else text
+    if first in "+-.0123456789":
+        if "." in text and re.fullmatch(_NOT_JSON, text):
+            raise ScalarError(f"{text} has no form in JSON; quote it if it is a text")
+        number = _number(text)
+        return text if number is None else number
+    return text
+
+
+def _number(text: str) -> int | float | None:
+    if text[0] == "." and re.search(_LOOSE, text):
+        return None
+    digits = text.replace("_", "")
+    if len(digits) > _LONGEST_NUMBER:
+        if re.fullmatch(_FLOAT, digits):
+            raise ScalarError(f"a number of {len(digits)} characters; quote it if it is a text")
+        return None
+    is_a_count = _DIGITS.issuperset(digits) and (digits[0] != "0" or digits == "0")
+    if is_a_count or re.fullmatch(_DECIMAL, digits):
+        return int(digits)
+    if re.fullmatch(_BASED, digits):
+        unsigned = digits.lstrip("+-").lower()
+        whole = int(unsigned, 0) if unsigned[1] in "xob" else int(unsigned, 8)
+        return -whole if digits[0] == "-" else whole
+    return _float(digits) if re.fullmatch(_FLOAT, digits) else None
+
+
+def _float(digits: str) -> int | float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ScalarError(f"{show(digits, 40)} is too large; quote it if it is a text")
+    is_negative_zero = value == 0 and math.copysign(1, value) < 0
+    if value.is_integer() and abs(value) < _LARGEST_WHOLE and not is_negative_zero:
+        return int(value)
+    return value
+
+
+def _tagged(scalar: ScalarNode) -> Any:
+    tag = str(scalar.tag).removeprefix(TAGS)
+    if not str(scalar.tag).startswith(TAGS) or tag not in _BY_TAG:
+        raise ScalarError(f"unknown tag {_short(str(scalar.tag))}")
+    value = _BY_TAG[tag](scalar.text)
+    if value is _MISMATCH:
+        raise ScalarError(f"{show(scalar.text, 40)!r} is not what !!{tag} says")
+    return value
+
+
+def _binary(text: str) -> str:
+    try:
+        raw = base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        raise ScalarError("!!binary holds no base64") from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ScalarError("!!binary holds bytes that are no UTF-8 text") from None
+
+
+_MISMATCH = object()
+
+
+def _number_as(text: str, *types: type) -> Any:
+    value = _plain(text)
+    return value if type(value) in types else _MISMATCH
+
+
+_BY_TAG: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": lambda text: _number_as(text, int),
+    "float": lambda text: _number_as(text, int, float),
+    "bool": lambda text: text in _YES if text in _YES | _NO else _MISMATCH,
+    "null": lambda text: None if text in _NOTHING else _MISMATCH,
+    "binary": _binary,
+    "timestamp": str,
+}

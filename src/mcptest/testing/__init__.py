@@ -6,12 +6,12 @@ and it works without pytest as well. See docs/pytest.md.
 
 from __future__ import annotations
 
-from mcptest.model.errors import McptestError, PeerError
-from mcptest.peer.client import Client, Reply
+from mcptest.core.errors import McptestError, PeerError
+from mcptest.session.client import Client, Reply
+from mcptest.suite.observed import text_of as text_of_result
 from mcptest.testing.awaiting import AsyncClient
-from mcptest.testing.conforming import assert_conforms
-from mcptest.testing.playing import Player
-from mcptest.testing.properties import assert_holds, check_property
+from mcptest.testing.conformity import assert_conforms
+from mcptest.testing.properties import Player, assert_holds, check_property
 from mcptest.testing.serving import MalformedAnswer, Server, capture_of
 
 __all__ = [
@@ -33,6 +33,4 @@ __all__ = [
 
 def text_of(reply: Reply) -> str:
     """The text of an answer, as the expectations of a suite see it."""
-    from mcptest.suite.text_under_test import text_of as text_of_result
-
     return text_of_result(reply.method, reply.message.result)

@@ -7,19 +7,30 @@ loop it was awaited in, so a client may outlive the loop of a test.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from mcptest.model.deadline import Deadline
-from mcptest.model.message import Message
-from mcptest.model.revision import Revision
-from mcptest.peer.client import Client, Reply
-from mcptest.peer.lifecycle import ServerFacts
-from mcptest.peer.pending import Pending
+from mcptest.core.revision import Revision
+from mcptest.session.client import Client
+from mcptest.session.lifecycle import ServerFacts
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """A method of the client as one that is awaited."""
+
+    @functools.wraps(method)
+    async def awaited(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> T:
+        of_client: Callable[P, T] = getattr(self.client, method.__name__)
+        return await self.run(of_client, *given, **named)
+
+    return awaited
 
 
 class AsyncClient:
@@ -40,8 +51,6 @@ class AsyncClient:
         """
         return await asyncio.wrap_future(self._thread.submit(work, *given, **named))
 
-    # -- facts ---------------------------------------------------------------------------------
-
     @property
     def revision(self) -> Revision:
         return self.client.revision
@@ -53,68 +62,14 @@ class AsyncClient:
     def declares(self, capability: str) -> bool:
         return self.client.declares(capability)
 
-    # -- the methods of MCP --------------------------------------------------------------------
-
-    async def request(
-        self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
-    ) -> Reply:
-        return await self.run(self.client.request, method, params, deadline)
-
-    async def notify(
-        self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
-    ) -> None:
-        await self.run(self.client.notify, method, params, deadline)
-
-    async def list_all(self, method: str, deadline: Deadline | None = None) -> list[Any]:
-        return await self.run(self.client.list_all, method, deadline)
-
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        progress_token: str | int | None = None,
-        deadline: Deadline | None = None,
-    ) -> Reply:
-        return await self.run(
-            self.client.call_tool,
-            name,
-            arguments,
-            progress_token=progress_token,
-            deadline=deadline,
-        )
-
-    async def read_resource(self, uri: str, deadline: Deadline | None = None) -> Reply:
-        return await self.run(self.client.read_resource, uri, deadline)
-
-    async def get_prompt(
-        self,
-        name: str,
-        arguments: Mapping[str, str] | None = None,
-        deadline: Deadline | None = None,
-    ) -> Reply:
-        return await self.run(self.client.get_prompt, name, arguments, deadline)
-
-    async def complete(
-        self,
-        reference: Mapping[str, str],
-        argument: Mapping[str, str],
-        deadline: Deadline | None = None,
-    ) -> Reply:
-        return await self.run(self.client.complete, reference, argument, deadline)
-
-    async def subscribe(self, uri: str, deadline: Deadline | None = None) -> Pending:
-        return await self.run(self.client.subscribe, uri, deadline)
-
-    async def unsubscribe(
-        self, subscription: Pending, deadline: Deadline | None = None
-    ) -> Message | None:
-        return await self.run(self.client.unsubscribe, subscription, deadline)
-
-    async def log_level(self, level: str, deadline: Deadline | None = None) -> Message | None:
-        return await self.run(self.client.log_level, level, deadline)
-
-    async def await_notification(
-        self, accept: Callable[[Message], bool], deadline: Deadline | None = None
-    ) -> Message | None:
-        return await self.run(self.client.await_notification, accept, deadline)
+    request = _awaited(Client.request)
+    notify = _awaited(Client.notify)
+    list_all = _awaited(Client.list_all)
+    call_tool = _awaited(Client.call_tool)
+    read_resource = _awaited(Client.read_resource)
+    get_prompt = _awaited(Client.get_prompt)
+    complete = _awaited(Client.complete)
+    subscribe = _awaited(Client.subscribe)
+    unsubscribe = _awaited(Client.unsubscribe)
+    log_level = _awaited(Client.log_level)
+    await_notification = _awaited(Client.await_notification)

@@ -8,17 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
 
-from mcptest.model.errors import UsageError
-from mcptest.model.property import PropertyReport
-from mcptest.model.revision import parse_revision
+from mcptest.core.errors import UsageError
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Revision, parse_revision
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity
+from mcptest.report.property import PropertyReport
 from mcptest.testing.serving import Server
 
 if TYPE_CHECKING:
-    from mcptest.run.properties.order import PropertyOrder
+    from mcptest.probe.properties.crafted import Crafted
+    from mcptest.probe.properties.example_judge import PlayBench, Violation
+    from mcptest.probe.properties.example_player import Steps
+    from mcptest.probe.properties.property_order import PropertyOrder
+    from mcptest.probe.properties.steps import Offer, Step
+
+    Drawn: TypeAlias = Crafted | Sequence[Step]
 
 Named: TypeAlias = Server | str | Sequence[str]
 
@@ -45,7 +55,7 @@ def check_property(
     """
     __tracebackhide__ = True
     need_hypothesis()
-    from mcptest.run.properties.engine import run_properties
+    from mcptest.probe.properties.engine import run_properties
 
     order = replace(
         _order(Server.of(server), names),
@@ -59,7 +69,7 @@ def check_property(
     )
     report = run_properties(order)
     if report.failed:
-        raise AssertionError("\n".join(_told(report)))
+        raise AssertionError("\n".join(_failure_lines(report)))
     if not report.examples and not may_be_skipped:
         raise AssertionError(f"nothing was tried: {why_not(report)}")
     return report
@@ -72,7 +82,7 @@ def assert_holds(example: Mapping[str, Any], server: Named, *, timeout: float = 
     """
     __tracebackhide__ = True
     need_hypothesis()
-    from mcptest.run.properties.replaying import assert_example_holds
+    from mcptest.probe.properties.engine import assert_example_holds
 
     named = Server.of(server)
     assert_example_holds(example, named.target, timeout=timeout, startup=named.timeout)
@@ -92,8 +102,8 @@ def need_hypothesis() -> None:
 
 
 def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
-    from mcptest.run.properties.catalogue import PROPERTIES
-    from mcptest.run.properties.order import PropertyOrder
+    from mcptest.probe.properties.property_catalogue import PROPERTIES
+    from mcptest.probe.properties.property_order import PropertyOrder
 
     for name in names:
         if name not in PROPERTIES:
@@ -109,16 +119,125 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
     )
 
 
-def _told(report: PropertyReport) -> Iterator[str]:
+def _failure_lines(report: PropertyReport) -> Iterator[str]:
     """As `mcptest property` says it, without what holds."""
-    from mcptest.report.explored_text import heading
-    from mcptest.report.property_text import counterexample_lines, summary_in_words
-    from mcptest.report.terminal import Style
+    from mcptest.report.property import counterexample_lines
+    from mcptest.report.terminal import Style, heading
 
     style = Style(unicode=False)
-    yield summary_in_words(report)
+    yield report.in_words()
     yield heading(report)
     for found in report.failures:
         yield ""
         yield f"{found.of_property}:"
-        yield from counterexample_lines(found, report, style, verbose=True)
+        yield from counterexample_lines(found, style, verbose=True)
+
+
+_COUNTED = {False: (Severity.MUST,), True: (Severity.MUST, Severity.SHOULD)}
+
+
+class Player:
+    """One server on which examples are played. It is started again when one of them ends it."""
+
+    def __init__(
+        self, server: Named, *, allow_tools: Sequence[str] = (), timeout: float = 5.0
+    ) -> None:
+        """`allow_tools` are in the offer beside those that say that they only read; '*' is all.
+
+        `timeout` is for each request, in seconds.
+        """
+        need_hypothesis()
+        from mcptest.probe.properties.example_server import ExampleServer, Whom
+
+        named = Server.of(server)
+        wanted = None if named.revision in {None, "auto"} else parse_revision(str(named.revision))
+        self._allowed = tuple(allow_tools)
+        self._masker = redaction.masker
+        self._stage = ExampleServer(
+            Whom(target=named.target, revision=wanted, timeout=timeout, startup=named.timeout)
+        )
+        self._bench: PlayBench | None = None
+        self._rude = False
+
+    def __enter__(self) -> Player:
+        self._stage.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stage.close()
+
+    @property
+    def revision(self) -> Revision:
+        return self._stage.revision
+
+    @property
+    def transport(self) -> str:
+        return self._stage.transport
+
+    @property
+    def offer(self) -> Offer:
+        """What the server lists, without the tools that must not be called."""
+        from mcptest.probe.properties.property_catalogue import ground_of
+
+        if self._stage.facts is None:
+            self._stage.open()
+        facts = self._stage.facts
+        assert facts is not None  # the server was met
+        return ground_of(self.revision, self.transport, facts.offer, self._allowed).offer
+
+    def play(self, drawn: Drawn, *, strict: bool = False, fresh: bool = False) -> None:
+        """AssertionError, with the rule and what was said, when the server breaks one.
+
+        `drawn` is a message (`requests`, `invalid_messages`, …) or a conversation. A session goes
+        on from example to example, unless it is to be a `fresh` one. `strict` counts a SHOULD.
+        """
+        __tracebackhide__ = True
+        steps, rude = _steps_of(drawn)
+        bench = self._bench_for(rude=rude)
+        if fresh:
+            bench.renew()
+        broken = [one for one in bench.judged(steps) if one.severity in _COUNTED[strict]]
+        if broken:
+            text = "\n".join(self._violation_lines(steps, broken[0]))
+            bench.renew()  # what it left behind is no matter of the next example
+            raise AssertionError(text)
+
+    def _bench_for(self, *, rude: bool) -> PlayBench:
+        """Who was rude once is judged by fewer rules, so politeness begins with a new session."""
+        from mcptest.probe.properties.example_judge import Judge, PlayBench
+
+        if self._bench is None or self._rude is not rude:
+            if self._bench is not None:
+                self._bench.renew()
+            self._rude = rude
+            judge = Judge(self.revision, self.transport, rude=rude)
+            self._bench = PlayBench(self._stage, judge)
+        return self._bench
+
+    def _violation_lines(self, steps: Steps, found: Violation) -> Iterator[str]:
+        from mcptest.probe.properties.counterexample_text import lines_of
+
+        mask = self._masker.text
+        rule = f"{found.rule} " if found.rule else ""
+        yield f"{rule}{found.title} ({found.severity.value}): {show(mask(found.message), 400)}"
+        if found.expected:
+            yield f"expected {show(mask(found.expected), 300)}"
+        yield from (f"{n}. {show(mask(one.words), 400)}" for n, one in enumerate(steps, 1))
+        for line in lines_of(self._stage, found, self._masker):
+            here = " <== here" if line.at_fault else ""
+            yield f"   {line.sender or 'note'}: {line.text}{here}"
+
+
+def _steps_of(drawn: Any) -> tuple[Steps, bool]:
+    """As steps, and whether something in them is what no client may send."""
+    from mcptest.probe.properties.crafted import Crafted
+    from mcptest.probe.properties.raw_steps import send_of
+
+    if isinstance(drawn, Crafted):
+        return (send_of(drawn),), not drawn.valid
+    return tuple(drawn), False

@@ -12,21 +12,22 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import UsageError
-from mcptest.model.masking import Masker
-from mcptest.model.revision import Revision, parse_revision
-from mcptest.peer.answers import NO_ANSWERS, Answers
-from mcptest.peer.client import Client, Reply
-from mcptest.peer.meeting import Met
-from mcptest.run.naming import ServerWords, target_of
-from mcptest.run.serving import Served, masker_for, serve
-from mcptest.run.temporary import temporary_folder
-from mcptest.transport.recorder import PARTIAL, was_interrupted
+from mcptest.core.errors import UsageError, was_interrupted
+from mcptest.core.limits import Deadline
+from mcptest.core.masking import Masker
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Revision, parse_revision
+from mcptest.session.answers import NO_ANSWERS, Answers
+from mcptest.session.client import Client, Reply
+from mcptest.session.live import LiveSession
+from mcptest.session.meeting import Met
+from mcptest.session.server_spec import ServerWords, target_of
+from mcptest.transport.recorder import PARTIAL
 from mcptest.transport.target import Target
+from mcptest.transport.temporary import temporary_folder
 
 _CLOSING = 5.0
-_sessions: WeakKeyDictionary[Client, Served] = WeakKeyDictionary()
+_sessions: WeakKeyDictionary[Client, LiveSession] = WeakKeyDictionary()
 """What stands behind each client that was connected here."""
 _met: dict[tuple[object, ...], Met] = {}
 """What a command was found to speak: asking takes one more process, so it is asked once."""
@@ -121,11 +122,11 @@ class Server(msgspec.Struct, frozen=True):
                 interrupted = was_interrupted(type(error))
                 raise
             finally:
-                served.close(Deadline.after(_CLOSING), interrupted=interrupted)
+                served.drop(_CLOSING, interrupted=interrupted)
             for second in served.second_answers():
                 warnings.warn(second, MalformedAnswer, stacklevel=2)
 
-    def _begun(self, served: Served) -> Client:
+    def _begun(self, served: LiveSession) -> Client:
         client, target = served.client, served.target
         key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
         is_asked = target.way == "stdio" and _revision(self.revision) is None
@@ -138,25 +139,22 @@ class Server(msgspec.Struct, frozen=True):
             _met[key] = client.met
         return client
 
-    def _served(self, place: Path) -> Served:
+    def _served(self, place: Path) -> LiveSession:
         target = self.target
-        masker = masker_for(target, ())
-        target = msgspec.structs.replace(target, label=masker.text(target.label))
-        return serve(
-            target,
-            self.answers,
+        label = redaction.masker.text(target.label)
+        return LiveSession(
+            msgspec.structs.replace(target, label=label),
             revision=_revision(self.revision),
+            answers=self.answers,
             timeout=self.timeout,
-            masker=masker,
             capture=place,
-            should_stop=lambda: False,
         )
 
 
 def capture_of(client: Client) -> Path:
     """What the session has said so far, as a file that is still being written."""
     served = served_behind(client)
-    recorder = served.witness.recorder
+    recorder = served.tape.recorder
     assert recorder is not None  # `connect` always records
     recorder.flush()
     place = recorder.path.resolve()
@@ -171,7 +169,7 @@ def capture_of(client: Client) -> Path:
     )
 
 
-def served_behind(client: Client) -> Served:
+def served_behind(client: Client) -> LiveSession:
     """UsageError for a client that was made by other means."""
     served = _sessions.get(client)
     if served is None:

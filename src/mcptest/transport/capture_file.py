@@ -22,14 +22,19 @@ from typing import IO, BinaryIO, cast
 
 import msgspec
 
-from mcptest.model.capture import AnyRecord, Opened
-from mcptest.model.errors import UsageError
-from mcptest.model.limits import DEFAULT_LIMITS, MEBIBYTE
-from mcptest.model.show import show
-from mcptest.transport.input_file import blocks_of, open_input, unreadable
-from mcptest.wire.capture_codec import decode_records
-from mcptest.wire.exchanges import EXPECTED, StoredSession, frames_of, stored_sessions
-from mcptest.wire.session_source import SessionSource
+from mcptest.core.capture import AnyRecord, Opened
+from mcptest.core.errors import UsageError
+from mcptest.core.limits import DEFAULT_LIMITS, MEBIBYTE
+from mcptest.core.safe_text import show
+from mcptest.transport.files import blocks_of, open_input, unreadable
+from mcptest.wire.capture_forms import (
+    EXPECTED,
+    SessionSource,
+    StoredSession,
+    decode_records,
+    frames_of,
+    stored_sessions,
+)
 
 LINE_LIMIT = 128 * MEBIBYTE
 _GIVE_BACK_EVERY = 16 * MEBIBYTE
@@ -45,13 +50,17 @@ class Excerpt(msgspec.Struct, frozen=True):
     tell where some were left out.
     """
 
-    first: int = 5_000
+    first: int = 1_000
     """Of all sessions together; `least` of each in any case."""
     least: int = 500
     first_bytes: int = 8 * MEBIBYTE
-    telling: int = 500
+    """And as many again of what follows."""
+    telling: int = 1_500
+    """Requests, answers and facts of each session after its beginning."""
     last: int = 200
     last_bytes: int = MEBIBYTE
+    searched: int = DEFAULT_LIMITS.capture_bytes
+    """Bytes of the file in which requests, answers and facts are looked for."""
     longest: int = 4 * MEBIBYTE
     """Bytes of a record; a longer one is left out."""
     wanted: Sequence[Collection[int]] = ()
@@ -213,7 +222,8 @@ class _ExcerptLines(Iterator[bytes]):
         self._room, self._room_bytes = excerpt.first, excerpt.first_bytes
         self._session = -1
         self._place = 0
-        self._telling = 0
+        self._telling = self._telling_bytes = 0
+        self._left_to_search = excerpt.searched
         self._wanted: Collection[int] = ()
         self._end: deque[bytes] = deque()
         self._end_bytes = 0
@@ -224,15 +234,12 @@ class _ExcerptLines(Iterator[bytes]):
 
     def _choose(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
-            lines = BytesIO(block).readlines()  # at newlines only, unlike `splitlines`
-            if self._is_flood(block, len(lines)):
-                kept = lines[-self._excerpt.last :]
-                self.left_out += len(lines) - len(kept)
-                self._place += len(lines)
-                for line in kept:
-                    self._put_off(line)
+            self._left_to_search -= len(block)
+            count = block.count(b"\n") + (not block.endswith(b"\n"))
+            if self._is_flood(block, count):
+                self._pass_over(block, count)
                 continue
-            for line in lines:
+            for line in BytesIO(block).readlines():  # at newlines only, unlike `splitlines`
                 if self._session < 0 or line.startswith(_OPENED):
                     yield from self._end
                     self._begin_session()
@@ -247,11 +254,23 @@ class _ExcerptLines(Iterator[bytes]):
                 self._place += 1
         yield from self._end
 
+    def _pass_over(self, block: bytes, count: int) -> None:
+        """Only what may turn out to be the end is taken to pieces."""
+        start = len(block)
+        for _ in range(self._excerpt.last + 1):
+            start = block.rfind(b"\n", 0, max(0, start))
+        kept = BytesIO(block[start + 1 :]).readlines()
+        self.left_out += count - len(kept)
+        self._place += count
+        for line in kept:
+            self._put_off(line)
+
     def _begin_session(self) -> None:
         excerpt = self._excerpt
         self._session += 1
         self._end.clear()
-        self._end_bytes = self._place = self._telling = self.left_out = 0
+        self._end_bytes = self._place = self.left_out = 0
+        self._telling = self._telling_bytes = 0
         self._room = max(excerpt.least, self._room)
         self._room_bytes = max(excerpt.last_bytes, self._room_bytes)
         wanted = excerpt.wanted
@@ -261,17 +280,24 @@ class _ExcerptLines(Iterator[bytes]):
     def _has_room(self) -> bool:
         return self._room > 0 and self._room_bytes > 0
 
+    @property
+    def _has_room_to_tell(self) -> bool:
+        most = self._excerpt
+        has_room = self._telling < most.telling and self._telling_bytes < most.first_bytes
+        return has_room and self._left_to_search > 0
+
     def _is_flood(self, block: bytes, lines: int) -> bool:
         """Whether no line of a block would be chosen, by the look of all of it."""
         if self._session < 0 or self._has_room or _OPENED in block:
             return False
         if any(self._place <= place < self._place + lines for place in self._wanted):
             return False
-        if self._telling >= self._excerpt.telling:
+        if not self._has_room_to_tell:
             return True
         if any(mark in block for mark in _TELLING):
             return False
-        return sum(map(block.count, (_MESSAGE, *_OTHERS))) >= lines
+        missing = lines - block.count(_MESSAGE)
+        return missing <= 0 or sum(map(block.count, _OTHERS)) >= missing
 
     def _is_chosen(self, line: bytes) -> bool:
         if self._has_room:
@@ -280,8 +306,10 @@ class _ExcerptLines(Iterator[bytes]):
             return True
         if self._place in self._wanted:
             return True
-        tells = self._telling < self._excerpt.telling and _tells(line)
-        self._telling += tells
+        tells = self._has_room_to_tell and _tells(line)
+        if tells:
+            self._telling += 1
+            self._telling_bytes += len(line)
         return tells
 
     def _put_off(self, line: bytes) -> None:

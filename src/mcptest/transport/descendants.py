@@ -3,6 +3,10 @@
 We are the sub-reaper of our servers: when a process between us and a grandchild dies, the
 grandchild becomes our child. Several servers may live at the same time, so each orphan has to be
 recognised as belonging to one of them before it is touched.
+
+Run as a program, by the lifeline of an mcptest that was killed, it ends the servers of that one:
+whoever is in the group or session of a server, or carries its mark, has been asked to end; who
+stays is killed. Where there is no /proc only the groups are found.
 """
 
 from __future__ import annotations
@@ -11,19 +15,44 @@ import contextlib
 import os
 import select
 import signal
-from collections.abc import Iterable, Iterator
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
-from mcptest.model.deadline import Deadline
-from mcptest.transport.environment import MARKER
-from mcptest.transport.lifeline import lifeline
+from mcptest.core.limits import Deadline
+from mcptest.transport.lifeline import MARKER, lifeline
+
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE = 0.2
+_LIMIT = 3.0
+_QUIET_LOOKS = 2
+"""/proc is read while processes fork: who was missed once is there at the second look."""
+_UNBORN = 0.5
+"""How long a process may take from its fork until it carries its mark."""
+_LOOKING_AGAIN = 0.02
+_NO_LEADER = -1
 
 live_servers: set[int] = set()
 """Process ids of the servers that are running now; their trees are not orphans."""
 
 
-class Seen(msgspec.Struct, frozen=True):
+def become_subreaper() -> bool:
+    """Make orphans of our servers our children. False where the system has no such thing."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError):  # a libc without it
+        return False
+    return bool(prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+class SeenProcess(msgspec.Struct, frozen=True):
     """One process as /proc showed it. The start time tells it from a later one with its id."""
 
     pid: int
@@ -38,7 +67,7 @@ class Seen(msgspec.Struct, frozen=True):
         return self.pid, self.started
 
 
-def look_at(pid: int) -> Seen | None:
+def look_at(pid: int) -> SeenProcess | None:
     """The process with this id, or None when there is none."""
     try:
         stat = _read(f"/proc/{pid}/stat")
@@ -47,7 +76,7 @@ def look_at(pid: int) -> Seen | None:
     # The name, in parentheses, may hold anything: also spaces and parentheses.
     fields = stat[stat.rindex(b")") + 2 :].split()
     state, parent, group, session = fields[:4]
-    return Seen(pid, int(parent), int(group), int(session), int(fields[19]), state in b"ZX")
+    return SeenProcess(pid, int(parent), int(group), int(session), int(fields[19]), state in b"ZX")
 
 
 def tree_of(root: int) -> Iterator[int]:
@@ -93,7 +122,7 @@ class Family(msgspec.Struct, frozen=True):
     known: frozenset[tuple[int, int]] = frozenset()
     """Identities of those that were below the server when it was last alive."""
 
-    def owns(self, process: Seen) -> bool:
+    def owns(self, process: SeenProcess) -> bool:
         if self.leader in (process.group, process.session):
             return True
         return self._is_marked(process.pid) or self._holds_a_pipe(process.pid)
@@ -119,7 +148,7 @@ def end_orphans(family: Family, deadline: Deadline, *, politely: bool) -> list[i
     """End and reap what is left of a family whose leader is dead; gives who would not go."""
     number = signal.SIGTERM if politely else signal.SIGKILL
     patience = deadline.within(0.5) if politely else deadline
-    search = _Search(family)
+    search = _ProcessSearch(family)
     while True:
         living = search.look()
         if not living and search.is_over:
@@ -135,7 +164,7 @@ def end_orphans(family: Family, deadline: Deadline, *, politely: bool) -> list[i
             number, patience = signal.SIGKILL, deadline
 
 
-class _Search:
+class _ProcessSearch:
     """Looks for the living of one family, and reaps those of its dead that became ours.
 
     /proc is read while processes fork and die: one that is handed from a dying parent to us may be
@@ -167,7 +196,7 @@ class _Search:
                 self._disturb()
         return living
 
-    def _meet(self, process: Seen) -> bool:
+    def _meet(self, process: SeenProcess) -> bool:
         """Whether it is a living member of the family."""
         ours = process.identity in self._known or self._family.owns(process)
         if not process.dead:
@@ -185,7 +214,7 @@ class _Search:
         self._needed = 2
 
 
-def _was_adopted(process: Seen) -> bool:
+def _was_adopted(process: SeenProcess) -> bool:
     """Surely no child that other code of this process started and still wants to wait for."""
     return process.session not in (os.getsid(0), process.pid)
 
@@ -206,3 +235,54 @@ def wait_for_one(pids: Iterable[int], deadline: Deadline) -> None:
             opened.callback(os.close, descriptor)
             poll.register(descriptor, select.POLLIN)
         poll.poll(patience.remaining() * 1000)
+
+
+# -- the servers of an mcptest that was killed ---------------------------------------------------
+
+
+def end_survivors(families: Sequence[Family]) -> None:
+    """Ask once more, then kill, until two looks in a row find nobody."""
+    limit = Deadline.after(_LIMIT)
+    patience, number = limit.within(_PATIENCE), signal.SIGTERM
+    unborn = any(family.leader == _NO_LEADER for family in families)
+    born = limit.within(_UNBORN if unborn else 0)
+    quiet = 0
+    while (quiet < _QUIET_LOOKS or not born.expired) and not limit.expired:
+        living = list(_living(families))
+        quiet = 0 if living else quiet + 1
+        for pid in living:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        if living:
+            wait_for_one(living, patience)
+        elif unborn:
+            time.sleep(_LOOKING_AGAIN)
+        if patience.expired:
+            patience, number = limit, signal.SIGKILL
+
+
+def _living(families: Sequence[Family]) -> Iterable[int]:
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names, as plain strings
+        if not name.isdecimal() or int(name) == os.getpid():
+            continue
+        process = look_at(int(name))
+        if process is None or process.dead:
+            continue
+        if any(family.owns(process) for family in families):
+            yield process.pid
+
+
+def main(words: Sequence[str]) -> int:
+    """Each word is a process id with the mark of its server; 0 is one that was being started."""
+    families = []
+    for word in words:
+        leader, _, mark = word.partition(":")
+        families.append(Family(int(leader) or _NO_LEADER, mark, frozenset()))
+    if not Path("/proc/self").is_dir():
+        return 1  # the shell kills the groups
+    end_survivors(families)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

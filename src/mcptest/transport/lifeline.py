@@ -1,27 +1,58 @@
-"""When we are killed, our servers end too: a small process waits for our end and sees to theirs.
+"""What a server gets of ours: variables, all or an allow-list; and no descriptors.
 
-SIGKILL leaves nobody time to tidy up. So a shell, in a session of its own, holds one end of a pipe
-and hears over it which servers are running. The system closes our end when we die, however we do;
-then whoever is still running is asked to end, and soon after made to (`survivors`). A parent-death
-signal would not do: it follows the thread that started a server, and reaches no grandchild.
-
-A server is announced by its mark before it is started: it may run before we know its process id.
-One shell serves all servers of a process. Imports next to nothing: the first server of a run waits
-for it.
+See docs/decisions/0019-environment.md.
 """
 
 from __future__ import annotations
 
-import _thread
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator, Mapping
 
-from mcptest.transport.bare_signals import signal
-from mcptest.transport.environment import inherited_descriptors
+# What a program needs to find its files, its language and its terminal; then the same on Windows.
+# fmt: off
+NEEDED = frozenset((
+    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TMPDIR",
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMFILES",
+    "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME",
+    "USERPROFILE", "WINDIR",
+))
+# fmt: on
+MARKER = "MCPTEST_SESSION"
+"""The variable whose value is unique to one server: its descendants inherit it."""
 
-TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+
+def server_environment(
+    named: Mapping[str, str], ours: Mapping[str, str], *, clean: bool = False
+) -> dict[str, str]:
+    """The variables of a server: ours, and over them those that the caller names.
+
+    `clean` keeps only what nearly every program needs of ours.
+    """
+    if not clean:
+        return dict(ours) | dict(named)
+    needed = {
+        key: value
+        for key, value in ours.items()
+        # a value that starts with "()" is an exported shell function: code, not data
+        if (key in NEEDED or key.startswith("LC_")) and not value.startswith("()")
+    }
+    return needed | dict(named)
+
+
+def inherited_descriptors() -> Iterator[int]:
+    """Descriptors that whoever started us left open: they are no business of what we start."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names, as plain strings
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                yield int(name)
+        except OSError:  # the one that the folder was read with
+            continue
+
+
+# -- When we are killed, our servers end too -----------------------------------------------------
 
 _SHELL = "/bin/sh"
 _SCRIPT = """cd /
@@ -45,6 +76,7 @@ tell_groups TERM
 tell_groups CONT
 "$@" $running || tell_groups KILL
 """
+_END_SURVIVORS = (sys.executable, "-P", "-m", "mcptest.transport.descendants")
 _FIRST_FREE = 3
 """The numbers below it are the standard streams, also when one of ours is closed."""
 
@@ -53,7 +85,7 @@ class Lifeline:
     """The pipe to the shell of this process. Where there can't be one, nothing is done."""
 
     def __init__(self) -> None:
-        self._lock = _thread.allocate_lock()
+        self._lock = threading.Lock()
         self._pipe = -1
         self.watcher = 0
         """The process id of the shell, or 0."""
@@ -80,7 +112,7 @@ class Lifeline:
 
     def forget(self) -> None:
         """In a fork of ours: the shell hears of our parent's end, which this end would hide."""
-        self._lock = _thread.allocate_lock()
+        self._lock = threading.Lock()
         if self._pipe >= 0:
             os.close(self._pipe)
         self._pipe = -1
@@ -117,17 +149,13 @@ def _start_watcher(lifeline: int) -> int:
     actions += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     return os.posix_spawn(
         _SHELL,
-        [_SHELL, "-c", _SCRIPT, "mcptest-lifeline", *_survivors_command()],
+        [_SHELL, "-c", _SCRIPT, "mcptest-lifeline", *_END_SURVIVORS],
         os.environ,
         file_actions=actions,
         setsid=True,
         setsigdef=[signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
         setsigmask=[],
     )
-
-
-def _survivors_command() -> Sequence[str]:
-    return (sys.executable, "-P", "-m", "mcptest.transport.survivors")
 
 
 lifeline = Lifeline()

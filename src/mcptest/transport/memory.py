@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from mcptest.model.capture import AnyRecord, Frame, TransportName
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
+from mcptest.core.capture import AnyRecord, Frame, TransportName
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
 from mcptest.transport.base import NO_HEADERS, Clock, Sink
 
 Handler: TypeAlias = Callable[[bytes], Iterable[bytes]]

@@ -7,27 +7,65 @@ to anyone else, so a signal to its group can't reach a stranger.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import PeerError
-from mcptest.transport.descendants import Family, end_orphans, live_servers, look_at, tree_of
-from mcptest.transport.environment import MARKER, server_environment
-from mcptest.transport.lifeline import lifeline
-from mcptest.transport.subreaper import become_subreaper
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.transport.descendants import (
+    Family,
+    become_subreaper,
+    end_orphans,
+    live_servers,
+    look_at,
+    tree_of,
+)
+from mcptest.transport.files import open_input
+from mcptest.transport.lifeline import MARKER, lifeline, server_environment
 
-if TYPE_CHECKING:
-    import subprocess
+# -- Starting a server in a process group of its own ---------------------------------------------
 
-    from mcptest.transport.adopted import AdoptedChild
-    from mcptest.transport.early_spawn import EarlyProcess
+_SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Then nothing can be imported either that would know more."""
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], cwd: str | None
+) -> subprocess.Popen[bytes]:
+    """Start it with three pipes in a session of its own, or say why it can't be."""
+    if not command or not command[0]:
+        raise PeerError(ErrorKind.SPAWN_FAILED, "the server command is empty")
+    try:
+        return subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=cwd,
+            env=dict(environment),
+            close_fds=True,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in _SHORTAGE:
+            what = f"'{show(command[0])}' could not be started: {error.strerror}"
+            raise PeerError(ErrorKind.SPAWN_FAILED, what) from error
+
+        raise spawn_error(error, command[0], environment.get("PATH", ""), cwd) from error
+
+
+# -- One server process from its start to its last descendant ------------------------------------
 
 REAP_SECONDS = 1.0
 """How long the dead may take to be counted, even when the deadline has passed."""
@@ -62,28 +100,17 @@ class ServerProcess:
         cwd: str | None = None,
         *,
         clean_env: bool = False,
-        early: EarlyProcess | None = None,
     ) -> None:
-        """Start it, unless it was started `early`: then it is watched from now on."""
         self._can_adopt = become_subreaper()
-        self._popen: subprocess.Popen[bytes] | AdoptedChild
-        if early is not None:
-            from mcptest.transport.adopted import AdoptedChild
-
-            mark = early.mark
-            self._popen = AdoptedChild(early)
-        else:
-            from mcptest.transport.spawn import start
-
-            mark = os.urandom(16).hex()
-            environment = server_environment(env, os.environ, clean=clean_env) | {MARKER: mark}
-            lifeline.expect(mark)
-            try:
-                self._popen = start(command, environment, cwd)
-            except PeerError:
-                lifeline.let_go(mark)
-                raise
-            lifeline.hold(self._popen.pid, mark)
+        mark = os.urandom(16).hex()
+        environment = server_environment(env, os.environ, clean=clean_env) | {MARKER: mark}
+        lifeline.expect(mark)
+        try:
+            self._popen = start(command, environment, cwd)
+        except PeerError:
+            lifeline.let_go(mark)
+            raise
+        lifeline.hold(self._popen.pid, mark)
         self.pid = self._popen.pid
         live_servers.add(self.pid)
         self.stdin, self.stdout, self.stderr = self._our_ends()
@@ -198,11 +225,8 @@ class ServerProcess:
             poll.poll(seconds * 1000)
             self._popen.poll()
             return
-        import subprocess
-
-        if isinstance(self._popen, subprocess.Popen):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(seconds)
 
 
 def _open_pidfd(pid: int) -> int | None:
@@ -216,3 +240,158 @@ def _open_pidfd(pid: int) -> int | None:
 
 def _status_of(returncode: int) -> ExitStatus:
     return ExitStatus(signal=-returncode) if returncode < 0 else ExitStatus(code=returncode)
+
+
+# -- Why a server would not start, for a person --------------------------------------------------
+
+
+def spawn_error(error: OSError | ValueError, program: str, path: str, cwd: str | None) -> PeerError:
+    """The error of a start that failed. `path` is the PATH that the server would have had."""
+    if not isinstance(error, OSError):
+        return _failed(f"the server command can't be used: {error}")
+    if cwd is not None and not Path(cwd).is_dir():
+        what = "is not a directory" if Path(cwd).exists() else "does not exist"
+        return _failed(f"the working directory {_quoted(cwd)} {what}")
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return _not_found(program, path, cwd)
+    if isinstance(error, PermissionError):
+        return _not_permitted(program, cwd)
+    if error.errno == errno.ENOEXEC:
+        return _failed(
+            f"{_quoted(program)} is not a program this system can run ({error.strerror})",
+            "a script needs a first line such as #!/usr/bin/env python3",
+        )
+    return _failed(f"{_quoted(program)} could not be started: {error.strerror or error}")
+
+
+def _not_found(program: str, path: str, cwd: str | None) -> PeerError:
+    found = _locate(program, path, cwd)
+    interpreter = _interpreter_of(found) if found else None
+    if interpreter:
+        return _failed(
+            f"{_quoted(program)} can't be started: its interpreter {_quoted(interpreter)} "
+            "does not exist",
+            "correct the first line of the script, or install the interpreter",
+        )
+    if found:
+        return _failed(
+            f"{_quoted(program)} exists but can't be started: its loader does not exist",
+            "it was probably built for another system",
+        )
+    if any(letter.isspace() for letter in program):
+        hint = "this is one word with spaces in it; write the arguments as separate words"
+    else:
+        hint = _nearest(program, path, cwd)
+    where = "" if os.sep in program else " on the PATH"
+    return _failed(f"command not found: there is no {_quoted(program)}{where}", hint)
+
+
+def _not_permitted(program: str, cwd: str | None) -> PeerError:
+    target = Path(cwd or ".", program)
+    if target.is_dir():
+        return _failed(f"{_quoted(program)} is a directory, not a program")
+    return _failed(
+        f"{_quoted(program)} is not executable",
+        f"chmod +x {show(program)}, or name its interpreter",
+    )
+
+
+def _locate(program: str, path: str, cwd: str | None) -> str | None:
+    import shutil
+
+    if os.sep in program:
+        target = Path(cwd or ".", program)
+        return str(target) if target.exists() else None
+    return shutil.which(program, path=path)
+
+
+def _interpreter_of(script: str) -> str | None:
+    try:
+        with open_input(script, pipes=False) as file:
+            first = file.read(256).split(b"\n", 1)[0]
+    except OSError:
+        return None
+    if not first.startswith(b"#!"):
+        return None
+    words = first[2:].split()
+    # a carriage return is part of the name for the kernel, and the usual reason for this error
+    return words[0].decode("utf-8", "backslashreplace") + ("\r" * first.endswith(b"\r"))
+
+
+def _nearest(program: str, path: str, cwd: str | None) -> str:
+    if os.sep in program:
+        folder, name = os.path.split(program)
+        names = _names_in([os.path.join(cwd or ".", folder)])  # noqa: PTH118 - folder may be ""
+    else:
+        folder, name = "", program
+        names = _names_in(path.split(os.pathsep))
+    for near in close_matches(name, names, n=5, cutoff=0.75):
+        meant = str(Path(folder, near))
+        found = _locate(meant, path, cwd)
+        if found and Path(found).is_file():  # a folder of that name is no program
+            return f"did you mean {show(meant)}?"
+    return "check the spelling, or give the full path"
+
+
+def _names_in(folders: Iterable[str]) -> list[str]:
+    names: set[str] = set()
+    for folder in folders:
+        try:
+            names.update(os.listdir(folder or "."))  # noqa: PTH208 - names, as plain strings
+        except OSError:
+            continue  # a PATH may name folders that are not there
+    return sorted(names)
+
+
+def _quoted(text: str) -> str:
+    return f"'{show(text)}'"
+
+
+def _failed(message: str, hint: str = "") -> PeerError:
+    return PeerError(ErrorKind.SPAWN_FAILED, message, hint=hint)
+
+
+# -- What a launcher such as npx has really started ----------------------------------------------
+
+
+class Launched(msgspec.Struct, frozen=True):
+    """A running program by what it takes to start it again."""
+
+    command: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+
+
+def behind(launcher: int) -> Launched | None:
+    """The one program below this process that holds its pipes, and has started nothing itself.
+
+    None when there is no such program, when there are several, or when it can't be looked at.
+    """
+    try:
+        pipes = _pipes_of(launcher)
+        below = tree_of(launcher)
+        ends = [pid for pid in below if _pipes_of(pid) == pipes and not any(tree_of(pid))]
+        return _seen(ends[0]) if len(ends) == 1 else None
+    except OSError:  # it went while we looked, or is another user's
+        return None
+
+
+def _pipes_of(pid: int) -> tuple[str, str]:
+    return os.readlink(f"/proc/{pid}/fd/0"), os.readlink(f"/proc/{pid}/fd/1")  # noqa: PTH115 - no path
+
+
+def _seen(pid: int) -> Launched | None:
+    command = _words_of(pid, "cmdline")
+    environment = [word.partition("=") for word in _words_of(pid, "environ")]
+    if not command:
+        return None
+    return Launched(
+        command,
+        os.readlink(f"/proc/{pid}/cwd"),  # noqa: PTH115 - as the kernel writes it
+        {key: value for key, equals, value in environment if equals and key != MARKER},
+    )
+
+
+def _words_of(pid: int, name: str) -> tuple[str, ...]:
+    text = Path(f"/proc/{pid}/{name}").read_bytes()
+    return tuple(os.fsdecode(word) for word in text.removesuffix(b"\0").split(b"\0"))

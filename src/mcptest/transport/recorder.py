@@ -10,29 +10,34 @@ import contextlib
 import datetime
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
 from mcptest import __version__
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Exited,
     Frame,
     HttpRequest,
+    Leftover,
     Opened,
     Stderr,
+    Step,
     TransportName,
+    Trouble,
 )
-from mcptest.model.errors import McptestError, UsageError
-from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.model.masking import Masker
-from mcptest.model.record_masking import mask_record
-from mcptest.model.redaction import redaction
+from mcptest.core.errors import ErrorKind, UsageError, was_interrupted
+from mcptest.core.limits import DEFAULT_LIMITS, Limits
+from mcptest.core.masking import Masker, mask_record
+from mcptest.core.redaction import redaction
+from mcptest.core.safe_text import show
 from mcptest.transport.files import is_special, open_special, write_whole
-from mcptest.wire.capture_codec import encode_records
+from mcptest.wire.capture_forms import encode_records
+from mcptest.wire.json_text import Beginning, beginning_of
 
 PARTIAL = ".partial"
 """Added to the name while a capture is being written; what a kill leaves behind is readable."""
@@ -216,11 +221,6 @@ class Recorder:
         self.close(interrupted=was_interrupted(kind))
 
 
-def was_interrupted(kind: type[BaseException] | None) -> bool:
-    """Whether we were stopped from outside; what a peer did to end the session is no such thing."""
-    return kind is not None and not issubclass(kind, McptestError)
-
-
 def _open_alone(partial: Path, path: Path) -> int:
     """Open a file for ourselves only. The lock ends with us, however we end."""
     while True:
@@ -240,3 +240,47 @@ def _open_alone(partial: Path, path: Path) -> int:
                 hint="wait until it has ended, or name another file",
             ) from None
         os.close(file)
+
+
+# -- What a server still says while it is being ended, and what that is worth --------------------
+
+KEPT_BYTES = 4096
+
+
+def leftover(
+    raw: bytes, t: float, *, size: int | None = None, stream: int | None = None
+) -> Leftover:
+    text = raw[:KEPT_BYTES].decode("utf-8", "backslashreplace")
+    return Leftover(t=t, text=text, size=len(raw) if size is None else size, stream=stream)
+
+
+def last_line(rest: bytes, step: Step, t: float, detail: str) -> Iterator[AnyRecord]:
+    """The records of a line of the server whose newline never came, at the end of its output.
+
+    `detail` says so, for a server that is to blame for it.
+    """
+    if not rest:
+        return
+    kind = beginning_of(rest)
+    if step and kind is Beginning.OF_A_MESSAGE:
+        yield leftover(rest, t)
+        return
+    yield Frame(t=t, sender="server", raw=rest)
+    if not step or kind is Beginning.WHOLE:
+        yield Trouble(t=t, error=ErrorKind.TRUNCATED.value, detail=detail, excerpt=show(rest))
+
+
+class LateOutput(msgspec.Struct):
+    """What comes after the server was told to end by a signal: counted, its beginning kept."""
+
+    head: bytes = b""
+    size: int = 0
+
+    def add(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self.head += chunk[: KEPT_BYTES - len(self.head)]
+
+    def records(self, t: float) -> Iterator[AnyRecord]:
+        if self.size:
+            yield leftover(self.head, t, size=self.size)
+        self.head, self.size = b"", 0

@@ -18,25 +18,87 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     FORCED,
     AnyRecord,
     Exited,
     Frame,
+    Note,
+    Stderr,
     Step,
     TransportName,
     Trouble,
 )
-from mcptest.model.deadline import Deadline
-from mcptest.model.errors import ErrorKind, PeerError
-from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.model.show import show
-from mcptest.transport.base import NO_HEADERS, Clock, Sink
-from mcptest.transport.large_messages import LARGE_BYTES, large_messages
-from mcptest.transport.leftover import LateOutput, last_line
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
+from mcptest.core.safe_text import show
+from mcptest.transport.base import LARGE_BYTES, NO_HEADERS, Clock, Sink, large_messages
 from mcptest.transport.process import REAP_SECONDS, ExitStatus, ServerProcess
-from mcptest.transport.stderr import StderrLog
-from mcptest.wire.lines import LineReader, LineTooLong
+from mcptest.transport.recorder import LateOutput, last_line
+from mcptest.wire.lines import Line, LineReader, LineTooLong
+
+# -- What a server says on stderr ----------------------------------------------------------------
+
+RECORDED_BYTES = 1024 * 1024
+"""How much of it becomes records. The rest is counted in one note."""
+LINE_BYTES = 16 * 1024
+KEPT_OF_A_LONG_LINE = 1024
+TAIL_LINES = 12
+
+
+class StderrLog:
+    """Turns chunks of stderr into records, in bounded memory."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._tail_bytes = limits.stderr_tail_bytes
+        self._tail = bytearray()
+        self._lines = LineReader(LINE_BYTES, KEPT_OF_A_LONG_LINE)
+        self._budget = RECORDED_BYTES
+        self._left_out_bytes = 0
+        self._left_out_lines = 0
+
+    def feed(self, chunk: bytes) -> list[AnyRecord]:
+        self._tail += chunk
+        if len(self._tail) > 2 * self._tail_bytes:  # cut seldom, so that it stays linear
+            del self._tail[: -self._tail_bytes]
+        if self._budget <= 0:
+            self._left_out_bytes += len(chunk)
+            self._left_out_lines += chunk.count(b"\n")
+            return []
+        self._budget -= len(chunk)
+        return [self._record(line) for line in self._lines.feed(chunk)]
+
+    def finish(self) -> list[AnyRecord]:
+        """The last line if it had no newline, and how much was not recorded."""
+        records: list[AnyRecord] = []
+        rest = self._lines.finish()
+        if rest:
+            records.append(self._record(rest))
+        if self._left_out_bytes:
+            text = (
+                f"{self._left_out_bytes} bytes of stderr in {self._left_out_lines} lines were left "
+                f"out after the first {RECORDED_BYTES} bytes"
+            )
+            records.append(Note(t=self._clock(), text=text))
+            self._left_out_bytes = self._left_out_lines = 0
+        return records
+
+    def tail(self, lines: int = TAIL_LINES) -> list[str]:
+        """The last lines, each safe to show to people."""
+        text = bytes(self._tail[-self._tail_bytes :]).decode("utf-8", "replace")
+        last = [line.rstrip() for line in text.splitlines()[-2 * lines :]]
+        return [show(line) for line in last if line][-lines:]
+
+    def _record(self, line: Line) -> Stderr:
+        if isinstance(line, LineTooLong):
+            text = line.head.decode("utf-8", "backslashreplace") + "… (a long line was cut here)"
+        else:
+            text = line.removesuffix(b"\r").decode("utf-8", "backslashreplace")
+        return Stderr(t=self._clock(), text=text)
+
+
+# -- A server as a child process -----------------------------------------------------------------
 
 READ_BYTES = 64 * 1024
 """A pipe holds no more, and a larger buffer is mapped afresh for each read: half the speed."""
@@ -49,6 +111,8 @@ EXIT_GRACE_SECONDS = 0.5
 CLOSE_SECONDS = 5.0
 CLOSE_BYTES = 32 * 1024 * 1024
 """What a server may still say once its stdin is closed: whoever says more is not about to end."""
+MESSAGE_BYTES = 1024
+"""What a message counts at least, however short: each is kept, and looked at."""
 TURN_SECONDS = 0.05
 """How often the process is looked at where the system has no process descriptors."""
 GLANCE_SECONDS = 0.0002
@@ -123,6 +187,11 @@ class Stdio:
     def pid(self) -> int | None:
         """The id of the server process, once it was started."""
         return self._process.pid if self._process else None
+
+    @property
+    def is_clogged(self) -> bool:
+        """Whether a line of ours could not be written to its end: the server does not read."""
+        return bool(self._unsent)
 
     @property
     def has_unread_input(self) -> bool:
@@ -338,7 +407,7 @@ class Stdio:
         if self._step in FORCED:
             self._late.add(chunk)
             return
-        self._said_meanwhile += len(chunk)
+        before = len(self._inbox)
         t = self._clock()
         sink = self._sink
         keep = self._inbox.append
@@ -351,6 +420,7 @@ class Stdio:
             sink(record)
             keep(record)
         self._inbox_bytes += len(chunk)
+        self._said_meanwhile += len(chunk) + MESSAGE_BYTES * (len(self._inbox) - before)
         if self._inbox_bytes > INBOX_BYTES or len(self._inbox) > INBOX_RECORDS:
             self._relieve_inbox()
 
@@ -431,7 +501,7 @@ class Stdio:
             self._resume()
         grace = Deadline.after(0 if self._closed else DRAIN_SECONDS)
         reads = 0
-        while self._has_open_pipes and (reads < DRAIN_READS or not grace.expired):
+        while {self._stdout, self._stderr} != {None} and (reads < DRAIN_READS or not grace.expired):
             if not self._poll.poll(grace.remaining() * 1000):
                 break  # a descendant holds the pipe and is silent
             self._turn(self._poll, grace)
@@ -443,10 +513,6 @@ class Stdio:
             Exited(t=self._clock(), code=status.code, signal=status.signal, after=self._step)
         )
         self._gone = True
-
-    @property
-    def _has_open_pipes(self) -> bool:
-        return self._stdout is not None or self._stderr is not None
 
     def close(self, deadline: Deadline) -> None:
         """Close its stdin, then SIGTERM, then SIGKILL; then end whatever it left behind."""
@@ -486,8 +552,9 @@ class Stdio:
             if step in FORCED:
                 self._settle_last_line()
             act()
-            # a process that is stopped can't see the end of its stdin
-            share = 0.0 if step == "stdin-closed" and process.is_stopped else 0.5
+            # a process that is stopped, or does not read, can't see the end of its stdin
+            is_blind = process.is_stopped or self.is_clogged
+            share = 0.0 if step == "stdin-closed" and is_blind else 0.5
             patience = deadline.within(deadline.remaining() * share)
             self._await_exit(kill_by if step == "kill" else patience, CLOSE_BYTES)
 

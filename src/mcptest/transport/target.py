@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.model.limits import DEFAULT_LIMITS, Limits
-from mcptest.model.redaction import redaction
+from mcptest.core.limits import DEFAULT_LIMITS, Limits
+from mcptest.core.redaction import redaction
+from mcptest.core.secrets import (
+    inherited_secrets,
+    secrets_of_command,
+    secrets_of_environment,
+    secrets_of_headers,
+    secrets_of_url,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.model.capture import TransportName
+    from mcptest.core.capture import TransportName
     from mcptest.transport.base import Sink, Transport
     from mcptest.transport.process import ServerProcess
 
@@ -55,18 +62,9 @@ class Target(msgspec.Struct, frozen=True):
 
     def _secrets_around(self) -> tuple[str, ...]:
         """Also those of ours that the server may know from elsewhere."""
-        from mcptest.model.secrets import inherited_secrets
-
         return (*inherited_secrets(os.environ), *self._given_secrets())
 
     def _given_secrets(self) -> tuple[str, ...]:
-        from mcptest.model.secrets import (
-            secrets_of_command,
-            secrets_of_environment,
-            secrets_of_headers,
-            secrets_of_url,
-        )
-
         return (
             *secrets_of_environment(self.env),
             *secrets_of_headers(self.headers),
@@ -77,7 +75,9 @@ class Target(msgspec.Struct, frozen=True):
 
 
 # -P: no module of the current folder takes the place of one of ours.
-DEMO = Target(way="stdio", label="demo", command=(sys.executable, "-P", "-m", "mcptest.peer.demo"))
+DEMO = Target(
+    way="stdio", label="demo", command=(sys.executable, "-P", "-m", "mcptest.servers.demo")
+)
 
 
 def transport_for(
@@ -104,13 +104,10 @@ def transport_for(
             limits=limits,
             process=process,
         )
-    if chosen == "sse":
-        from mcptest.transport.legacy_sse import LegacySse
+    from mcptest.transport.http.transports import LegacySse, StreamableHttp
 
-        return LegacySse(target.url, sink=sink, headers=target.headers, limits=limits)
-    from mcptest.transport.streamable import StreamableHttp
-
-    return StreamableHttp(target.url, sink=sink, headers=target.headers, limits=limits)
+    over_http = LegacySse if chosen == "sse" else StreamableHttp
+    return over_http(target.url, sink=sink, headers=target.headers, limits=limits)
 
 
 def reach_of(

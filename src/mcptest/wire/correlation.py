@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from mcptest.model.message import ABSENT, id_key
+from mcptest.core.message import ABSENT, id_key
 
 Request = TypeVar("Request")
 _MOST_RANGES = 4096  # scattered integers would make each insertion dearer than the one before

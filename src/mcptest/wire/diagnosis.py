@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from mcptest.model.message import ABSENT
+from mcptest.core.message import ABSENT
 from mcptest.wire.envelope import decode, is_meant_as_message
 
 _LSP = re.compile(rb"(?im)^\s*content-(?:length|type)\s*:")

@@ -12,12 +12,20 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.content_types import content_types, unknown_content
-from mcptest.model.limits import DEFAULT_LIMITS
-from mcptest.model.message import ABSENT, Flaw, Kind, Message, Problem, json_type
-from mcptest.model.revision import Revision
-from mcptest.model.show import show
-from mcptest.wire.jsontext import duplicate_keys, read_json, write_json
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import (
+    ABSENT,
+    Flaw,
+    Kind,
+    Message,
+    Problem,
+    content_types,
+    json_type,
+    unknown_content,
+)
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.wire.json_text import duplicate_keys, read_json, write_json
 
 _MEMBERS = frozenset({"id", "method", "params", "result", "error"})
 _IN_BATCH = Problem(Flaw.IN_BATCH, "it stands in an array of messages")

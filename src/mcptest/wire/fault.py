@@ -1,9 +1,9 @@
-"""Why bytes from a peer can't be read on. Raised inside `wire`, recorded by the transport."""
+"""Why bytes from a peer can't be read on: found in `wire`, recorded by the transport."""
 
 from __future__ import annotations
 
-from mcptest.model.errors import ErrorKind
-from mcptest.model.show import show
+from mcptest.core.errors import ErrorKind
+from mcptest.core.safe_text import show
 
 EXCERPT = 200
 

@@ -1,8 +1,4 @@
-"""Newline-delimited frames out of a stream of bytes, however it was cut up on the way.
-
-The work is linear in the bytes whatever the chunks are, and the memory is bounded: a line over
-the limit is refused as soon as that is known, and reading goes on after its newline.
-"""
+"""Newline-delimited frames out of a stream of bytes, however it was cut up on the way."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from mcptest.model.errors import ErrorKind
-from mcptest.model.limits import DEFAULT_LIMITS
+from mcptest.core.errors import ErrorKind
+from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.wire.fault import WireError
 
 # A longer number of milliseconds is no number anyone means, and int() has its own limit.

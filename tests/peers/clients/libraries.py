@@ -11,7 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcptest.clients.driver import driver_named
+from mcptest.probe.conformance.client.driver import driver_named
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -71,6 +71,7 @@ LIBRARIES = (
     Library("fastmcp-2", "FastMCP 2", "fastmcp", "fastmcp"),
     Library("fastmcp-3", "FastMCP 3", "fastmcp", "fastmcp"),
     Library("agno", "Agno", "agno", "agno"),
+    Library("autogen", "AutoGen", "autogen-ext", "autogen"),
     Library("chuk-mcp", "chuk-mcp", "chuk-mcp", "chuk-mcp"),
     Library("langchain", "LangChain", "langchain-mcp-adapters", "langchain"),
     Library("llama-index", "LlamaIndex", "llama-index-tools-mcp", "llama-index"),
@@ -94,6 +95,7 @@ LIBRARIES = (
     Library("ai-sdk", "AI SDK", "@ai-sdk/mcp", "ai-sdk", "node"),
     Library("langchain-js", "LangChain.js", "@langchain/mcp-adapters", "langchain-js", "node"),
     Library("mastra", "Mastra", "@mastra/mcp", "mastra", "node"),
+    Library("mcp-client", "mcp-client", "mcp-client", "mcp-client", "node"),
     Library("mcporter", "MCPorter", "mcporter", "mcporter", "node"),
     Library(
         "openai-agents-js", "OpenAI Agents SDK (TypeScript)", "@openai/agents", "openai-agents-js",

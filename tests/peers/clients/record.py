@@ -19,10 +19,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mcptest.clients.catalogue import client_scenarios, scenario_named
-from mcptest.model.conformance import ScenarioResult, Status
-from mcptest.model.revision import Era, Revision
-from mcptest.run.conformance.scenario_serving import judged_capture
+from mcptest.core.revision import Era, Revision
+from mcptest.core.scenario_outcome import CheckStatus, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.scenario_server import judged_capture
+from mcptest.probe.conformance.scenario_catalogue import scenario_named, scenario_table
 from tests.peers.clients.libraries import HERE, LIBRARIES, ROOT, Library
 
 VERDICTS = HERE / "verdicts.json"
@@ -43,7 +44,7 @@ def scenarios(transport: str, spoken: Revision) -> list[str]:
     """
     return [
         one.name
-        for one in client_scenarios("all")
+        for one in scenario_table(Side.CLIENT).values()
         if ("core" in one.suites or one.name in OURS)
         and transport in one.transports
         and (spoken.era is Era.STATELESS or spoken in one.revisions)
@@ -86,22 +87,24 @@ def judged(library: Library, stored: dict[str, Any]) -> Iterator[ScenarioResult]
         for transport in TRANSPORTS:
             for name in stored[transport]:
                 capture = Path(folder, transport, f"{name}.jsonl")
-                yield judged_capture(scenario_named(name), [str(capture)])
+                yield judged_capture(scenario_named(Side.CLIENT, name), [str(capture)])
 
 
 def _judge_again(library: Library, stored: dict[str, Any]) -> None:
     for result in judged(library, stored):
         row = stored[result.transport][result.scenario]
         ended = row["failed"].get(CLIENT_EXIT)
-        counts = ended is not None and not scenario_named(result.scenario).client_may_fail
-        row["failed"] = _with_status(result, Status.FAILURE)
+        counts = (
+            ended is not None and not scenario_named(Side.CLIENT, result.scenario).client_may_fail
+        )
+        row["failed"] = _with_status(result, CheckStatus.FAILURE)
         row["failed"] |= {CLIENT_EXIT: ended} if counts else {}
         row.pop("warned", None)
-        if warned := _with_status(result, Status.WARNING):
+        if warned := _with_status(result, CheckStatus.WARNING):
             row["warned"] = warned
 
 
-def _with_status(result: ScenarioResult, status: Status) -> dict[str, str]:
+def _with_status(result: ScenarioResult, status: CheckStatus) -> dict[str, str]:
     return {one.id: one.message for one in result.checks if one.status is status}
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.errors import UsageError
-from mcptest.model.limits import MEBIBYTE
+from mcptest.core.errors import UsageError
+from mcptest.core.limits import MEBIBYTE
+from mcptest.report.codec import as_escape
 
 CHUNK_BYTES = 128 * 1024
 CHUNK_ITEMS = 400
@@ -38,14 +39,8 @@ def as_embedded_json(value: Any) -> bytes:
         if character in raw:
             raw = raw.replace(character, escape)
     if not raw.isascii():
-        raw = _UNSEEN.sub(_as_escape, raw.decode("utf-8")).encode("utf-8")
+        raw = _UNSEEN.sub(as_escape, raw.decode("utf-8")).encode("utf-8")
     return raw.replace(b"\x7f", b"\\u007f") if b"\x7f" in raw else raw
-
-
-def _as_escape(match: re.Match[str]) -> str:
-    units = match.group().encode("utf-16-be")
-    pairs = (units[i : i + 2] for i in range(0, len(units), 2))
-    return "".join(f"\\u{int.from_bytes(pair):04x}" for pair in pairs)
 
 
 class Chunks:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.model.show import show
+from mcptest.core.safe_text import show
 from mcptest.report.html.embedded import (
     PAGE_LIMIT,
     Chunks,
@@ -24,9 +24,8 @@ from mcptest.report.html.embedded import (
     data_element,
     page_too_large,
 )
-from mcptest.report.html.facts import Pin, Source
-from mcptest.report.html.latency import Latency
-from mcptest.report.html.wire_rows import WireSession
+from mcptest.report.html.page_facts import Pin, Source
+from mcptest.report.html.wire_rows import Latency, WireSession
 
 SCRIPTS = (
     *("text.js", "diff.js", "data.js", "lists.js", "details.js", "results.js", "wire.js"),
@@ -61,13 +60,17 @@ def _parts(
     page: Page, sessions: Sequence[WireSession], pins: Sequence[Sequence[Pin]], wire: Chunks
 ) -> Iterator[bytes]:
     style, script = _asset("report.css"), _script()
-    policy = _policy(script, style)
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
     yield b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'.encode()
     yield b'<meta name="viewport" content="width=device-width,initial-scale=1">\n'
     yield b'<meta name="referrer" content="no-referrer">\n'
     yield f"<title>{_safe(page.title)}</title>\n<style>".encode()
-    yield style + b"</style>\n</head>\n<body>\n" + _frame_of_page()
+    yield style + b"</style>\n</head>\n<body>\n" + _asset("frame.html")
     yield from (line.encode() for line in _without_script(page))
     facts = Chunks("facts")
     index = _index(page, facts)
@@ -77,14 +80,6 @@ def _parts(
     yield from facts.elements()
     yield from wire.elements()
     yield b"<script>" + script + b"</script>\n</body>\n</html>\n"
-
-
-def _policy(script: bytes, style: bytes) -> str:
-    return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    )
 
 
 def _hash(content: bytes) -> str:
@@ -99,10 +94,6 @@ def _asset(name: str) -> bytes:
 @functools.cache
 def _script() -> bytes:
     return b'"use strict";\n(() => {\n' + b"\n".join(map(_asset, SCRIPTS)) + b"})();\n"
-
-
-def _frame_of_page() -> bytes:
-    return _asset("frame.html")
 
 
 def _safe(text: str, limit: int = 300) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
-from mcptest.model.capture import (
+from mcptest.core.capture import (
     AnyRecord,
     Closed,
     Exited,
@@ -29,12 +30,72 @@ from mcptest.model.capture import (
     StreamEnd,
     Trouble,
 )
-from mcptest.model.limits import MEBIBYTE
-from mcptest.model.message import ABSENT, Kind, Message, id_key
-from mcptest.model.show import show
+from mcptest.core.limits import MEBIBYTE
+from mcptest.core.message import ABSENT, Kind, Message, id_key
+from mcptest.core.safe_text import show
 from mcptest.report.html.embedded import Chunks
-from mcptest.report.html.latency import Latencies
+from mcptest.report.html.page_facts import Fact
 from mcptest.wire.envelope import decode, is_meant_as_message
+
+# -- How long answers took, by method and tool, from the times in a capture ----------------------
+
+NAMES_KEPT = 200
+"""A server may make up names without end; what is beyond goes into one line."""
+OTHERS = "(others)"
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """All answers of one kind, in milliseconds."""
+
+    server: str
+    name: str
+    count: int
+    p50: float
+    p95: float
+    longest: float
+    errors: int = 0
+
+
+class Latencies:
+    """Times of answers, gathered while the records of all sessions pass by."""
+
+    def __init__(self) -> None:
+        self._times: dict[tuple[str, str], list[float]] = {}
+        self._errors: dict[tuple[str, str], int] = {}
+
+    def note(self, server: str, name: str, ms: float, *, failed: bool) -> None:
+        key = (server, name)
+        if key not in self._times and len(self._times) >= NAMES_KEPT:
+            key = (server, OTHERS)
+        self._times.setdefault(key, []).append(ms)
+        self._errors[key] = self._errors.get(key, 0) + failed
+
+    def measured(self) -> tuple[Latency, ...]:
+        """The slowest first."""
+        found = [_measured(*key, times, self._errors[key]) for key, times in self._times.items()]
+        return tuple(sorted(found, key=lambda one: (-one.p95, one.server, one.name)))
+
+
+def _measured(server: str, name: str, times: list[float], errors: int) -> Latency:
+    ordered = sorted(times)
+    return Latency(
+        server=server,
+        name=name,
+        count=len(ordered),
+        p50=percentile(ordered, 50),
+        p95=percentile(ordered, 95),
+        longest=ordered[-1],
+        errors=errors,
+    )
+
+
+def percentile(ordered: list[float], share: int) -> float:
+    """The nearest rank: a time that was measured, never one in between."""
+    rank = -(-share * len(ordered) // 100)
+    return round(ordered[max(0, rank - 1)], 3)
+
+
+# -- A session of a capture as rows of a sequence diagram ----------------------------------------
 
 LABEL = 140
 BEGINNING = 160
@@ -276,3 +337,58 @@ def _kept(record: AnyRecord, most: int) -> dict[str, Any]:
     if record.sse is not None:
         kept["sse"] = msgspec.to_builtins(record.sse)
     return kept
+
+
+# -- Where in the wire view something is ---------------------------------------------------------
+
+
+class Places:
+    def __init__(self, sessions: Sequence[WireSession] = ()) -> None:
+        self._sessions = sessions
+        self._by_file: dict[str, list[int]] = {}
+        self._by_name: dict[str, set[str]] = {}
+        for number, session in enumerate(sessions):
+            self._by_file.setdefault(session.file, []).append(number)
+            self._by_name.setdefault(PurePath(session.file).name, set()).add(session.file)
+
+    def sessions_in(self, file: str) -> list[int]:
+        """By the path, else by the file's name where it names one file only: artifacts move."""
+        if file in self._by_file:
+            return self._by_file[file]
+        files = self._by_name.get(PurePath(file).name, set()) if file else set()
+        return self._by_file[next(iter(files))] if len(files) == 1 else []
+
+    def of_exchange(self, sent: str, received: str) -> Iterator[Fact]:
+        """Where the captures show it, whichever of them does: for reports that name none."""
+        for excerpt in filter(None, (received, sent)):
+            found = self.showing(list(self._by_file), excerpt)
+            if found is not None:
+                yield Fact("On the wire", "wire", session=found[0], row=found[1])
+                return
+
+    def of_capture(
+        self, file: str, record: int | None = None, excerpt: str = "", said: str = ""
+    ) -> Iterator[Fact]:
+        """The capture that holds everything: a link into it if it is at hand, else its name.
+
+        The message is found by the record's place, or by its beginning; `said` is what it shows.
+        """
+        found = self.sessions_in(file)
+        if not found:
+            yield from (Fact("Capture", "code", name) for name in (file,) if name)
+            return
+        number, row = found[0], 0
+        if record is not None and len(found) == 1:
+            row = self._sessions[number].row_of(record)
+        elif excerpt:
+            number, row = self.showing([file], excerpt) or (number, row)
+        yield Fact("On the wire", "wire", said, session=number, row=row)
+
+    def showing(self, files: Sequence[str], excerpt: str) -> tuple[int, int] | None:
+        """Session and row of the first message that begins with these bytes, among some files."""
+        for file in files:
+            for number in self.sessions_in(file):
+                row = self._sessions[number].row_showing(excerpt)
+                if row is not None:
+                    return number, row
+        return None

@@ -6,17 +6,335 @@ while it fails no more often than it may.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
-from mcptest.model.compliance import GateResult, Judgement, RuleResult
-from mcptest.model.scorecard import PastRun
-from mcptest.model.show import show
-from mcptest.model.verdict import Outcome
-from mcptest.rules.corpus.baseline_entries import KnownFailure, KnownFailures, is_known_matter
-from mcptest.rules.corpus.baseline_file import load_known_failures
-from mcptest.rules.corpus.baseline_update import known_failures_from
+from mcptest.core.judgement import GateResult, Judgement, PastRun, RuleResult
+from mcptest.core.revision import TIMELINE, Revision, revision_of_label, revision_of_wire
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.core.verdict import Outcome
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.suite.fields import Declaration, Field, ObjectOf, Text
+from mcptest.suite.model import Place
+from mcptest.suite.reading import (
+    Reading,
+    SuiteError,
+    SuiteSource,
+    describe,
+    did_you_mean,
+    read_object,
+    read_yaml,
+)
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
+
+# -- The baseline of a server as values ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    rule_id: str
+    reason: str = ""
+    tracking: str = ""
+    max_rate: float | None = None
+    """Of a flaky rule: the share of runs in which it may fail. None: it always fails."""
+    revision: Revision | None = None
+    """The only revision that the entry is about; None: every revision."""
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailures:
+    entries: tuple[KnownFailure, ...] = ()
+
+    def of(self, revision: Revision) -> dict[str, KnownFailure]:
+        """The entries that hold in a revision, by rule; one that names it goes before."""
+        general = {one.rule_id: one for one in self.entries if one.revision is None}
+        own = {one.rule_id: one for one in self.entries if one.revision is revision}
+        return {**general, **own}
+
+    @property
+    def flaky_rules(self) -> frozenset[str]:
+        return frozenset(one.rule_id for one in self.entries if one.max_rate is not None)
+
+
+def is_known_matter(result: RuleResult) -> bool:
+    """What belongs in a baseline: a failure, or that a root cause keeps the rule unjudged."""
+    return result.failed or (result.outcome is Outcome.INCONCLUSIVE and bool(result.cause))
+
+
+# -- Reading a baseline --------------------------------------------------------------------------
+
+SERVER: Final = "server"
+"""The key of the entries that hold in every revision."""
+GROUPS: Final = (SERVER, *(revision.label for revision in TIMELINE))
+
+FLAKY = Declaration(
+    "flaky",
+    "The rule fails now and then.",
+    (Field("max_rate", Text(), "The share of runs that may fail, from 0 to 1.", required=True),),
+)
+ENTRY = Declaration(
+    "a known failure",
+    "A rule that the server is known to fail.",
+    (
+        Field("rule_id", Text(), "The rule; in a mapping by rule ids, its key."),
+        Field("reason", Text(), "Why it fails and why that is accepted."),
+        Field("tracking", Text(), "Where the repair is followed: a link."),
+        Field("flaky", ObjectOf(FLAKY), FLAKY.doc),
+    ),
+)
+
+
+def load_known_failures(
+    path: Path, *, corpora: Path | None = None, also: Collection[str] = ()
+) -> KnownFailures:
+    """The entries of a baseline. SuiteError, with every place, when anything is wrong with it.
+
+    `also` are names that count as rules: the tests of a suite that are none of the corpus.
+    """
+    root, source = read_yaml(path)
+    loader = _Loader(source, _rules_by_revision(corpora), frozenset(also))
+    if root is not None:
+        loader.read_document(root)
+    if source.errors:
+        raise SuiteError(source.finish())
+    return KnownFailures(tuple(loader.entries))
+
+
+def _rules_by_revision(corpora: Path | None) -> dict[Revision, frozenset[str]]:
+    found = ((revision, corpus_of(revision, corpora)) for revision in TIMELINE)
+    return {revision: frozenset(corpus.rules) for revision, corpus in found if corpus is not None}
+
+
+class _Loader:
+    """Gathers the entries of one file."""
+
+    def __init__(
+        self, source: SuiteSource, rules: dict[Revision, frozenset[str]], also: frozenset[str]
+    ) -> None:
+        self.source = source
+        self.rules = rules
+        self.also = also
+        self.every = also.union(*rules.values())
+        self.entries: list[KnownFailure] = []
+        self._first: dict[tuple[Revision | None, str], int] = {}
+
+    def read_document(self, root: Node) -> None:
+        """A list of entries, a mapping by rule id, or one of these by revision."""
+        if not isinstance(root, MappingNode):
+            self._read_group(root, None, "a baseline")
+            return
+        by_rule = {}
+        for name, (key, node) in root.entries.items():
+            revision = revision_of_label(name) or revision_of_wire(name)
+            if name == SERVER or revision is not None:
+                self._read_group(node, revision, name)
+            elif not self._is_mistaken_group(name, key, node):
+                by_rule[name] = (key, node)
+        self._read_group(MappingNode(by_rule, root.line, root.column), None, "a baseline")
+
+    def _is_mistaken_group(self, name: str, key: ScalarNode, node: Node) -> bool:
+        """What holds rules can't be about one rule, so its key was meant to be a revision."""
+        holds_rules = isinstance(node, MappingNode) and not node.entries.keys().isdisjoint(
+            self.every
+        )
+        if name in self.every or not (holds_rules or isinstance(node, ListNode)):
+            return False
+        hint = did_you_mean(name, GROUPS)
+        message = f"unknown key {show(name, 60)} in a baseline"
+        self.source.report(message, key.line, key.column, width=key.width, hint=hint)
+        return True
+
+    def _read_group(self, node: Node, revision: Revision | None, name: str) -> None:
+        if isinstance(node, ListNode):
+            for item in node.items:
+                self._read_item(item, revision)
+        elif isinstance(node, MappingNode):
+            for rule, (key, value) in node.entries.items():
+                self._read_named(rule, key, value, revision)
+        elif not is_nothing(node):
+            message = f"{name} must be a list or a mapping of rules, not {describe(node)}"
+            self.source.report(message, node.line, node.column)
+
+    def _read_item(self, node: Node, revision: Revision | None) -> None:
+        if isinstance(node, ScalarNode) and not is_nothing(node):
+            self._keep(KnownFailure(node.text, revision=revision), node)
+        elif isinstance(node, MappingNode):
+            read = read_object(ENTRY, node, self.source)
+            if "rule_id" not in node.entries:
+                read.complain("rule_id is missing from a known failure")
+            elif read.sound:
+                where = node.entries["rule_id"][1]
+                self._keep(self._entry(read, read.get("rule_id"), revision), where)
+        else:
+            message = f"a known failure must be a rule or a mapping, not {describe(node)}"
+            self.source.report(message, node.line, node.column)
+
+    def _read_named(
+        self, rule: str, key: ScalarNode, node: Node, revision: Revision | None
+    ) -> None:
+        if isinstance(node, MappingNode):
+            read = read_object(ENTRY, node, self.source)
+            if "rule_id" in node.entries:
+                read.complain(f"the rule is {show(rule, 40)} already", "rule_id")
+            if read.sound:
+                self._keep(self._entry(read, rule, revision), key)
+        elif isinstance(node, ScalarNode):
+            reason = "" if is_nothing(node) else " ".join(node.text.split())
+            self._keep(KnownFailure(rule, reason, revision=revision), key)
+        else:
+            message = f"{show(rule, 60)} must be a mapping or a reason, not {describe(node)}"
+            self.source.report(message, node.line, node.column)
+
+    def _entry(self, read: Reading, rule: str, revision: Revision | None) -> KnownFailure:
+        return KnownFailure(
+            rule_id=rule,
+            reason=" ".join(read.get("reason", "").split()),
+            tracking=read.get("tracking", ""),
+            max_rate=_max_rate(read.get("flaky")),
+            revision=revision,
+        )
+
+    def _keep(self, entry: KnownFailure, where: Node) -> None:
+        width = where.width if isinstance(where, ScalarNode) else 1
+        problem = self._problem_with(entry)
+        if problem is not None:
+            message, hint = problem
+            self.source.report(message, where.line, where.column, width=width, hint=hint)
+        self._first.setdefault((entry.revision, entry.rule_id), where.line)
+        place = self.source.place(where.line, where.column)
+        self.entries.append(replace(entry, place=place))
+
+    def _problem_with(self, entry: KnownFailure) -> tuple[str, str] | None:
+        name = show(entry.rule_id, 60)
+        first = self._first.get((entry.revision, entry.rule_id))
+        if first is not None:
+            return f"{name} stands twice", f"first in line {first}"
+        if entry.rule_id not in self.every:
+            return f"there is no rule {name}", _meant(entry.rule_id, self.every)
+        if entry.revision is None or entry.rule_id in self.also:
+            return None
+        if entry.rule_id in self.rules.get(entry.revision, ()):
+            return None
+        has_it = [one.label for one, rules in self.rules.items() if entry.rule_id in rules]
+        return f"{entry.revision.label} has no rule {name}", f"it is in {', '.join(has_it)}"
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = close_matches(name[:60].upper(), sorted(known), 1, 0.7)
+    return f"did you mean {near[0]}?" if near else "`mcptest compliance rules` lists them"
+
+
+def _max_rate(read: Reading | None) -> float | None:
+    if read is None or not read.sound:
+        return None
+    text = read.get("max_rate")
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < 1:
+        hint = "a rule that may always fail is not flaky; one that may never, not known to fail"
+        message = f"max_rate must be a number between 0 and 1, not {show(text, 40)}"
+        read.complain(message, "max_rate", hint=hint)
+    return rate
+
+
+# -- Writing a baseline anew from what was judged ------------------------------------------------
+
+_HEAD = (
+    "# Rules that this server is known to fail. A failure that is not listed is red, and so is a",
+    "# listed rule that passes. Give each its reason, and a link to where the repair is tracked.",
+)
+_NOT_RAW = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+
+
+def known_failures_from(
+    judged: Judgement | Sequence[Judgement], earlier: KnownFailures | None = None
+) -> str:
+    """The YAML text of a baseline under which these judgements are green.
+
+    Entries of `earlier` keep their reason while the rule fails, and stay where it was not judged;
+    flaky ones always stay. Of several judgements each gets entries of its own revision.
+    """
+    judgements = (judged,) if isinstance(judged, Judgement) else tuple(judged)
+    kept = [one for one in (earlier or KnownFailures()).entries if _stays(one, judgements)]
+    entries = [*kept, *_new(judgements, kept, earlier or KnownFailures())]
+    titles = {result.id: result.title for one in judgements for result in one.results}
+    return "\n".join((*_HEAD, *_groups(entries, titles))) + "\n"
+
+
+def _stays(entry: KnownFailure, judgements: Iterable[Judgement]) -> bool:
+    if entry.max_rate is not None:
+        return True
+    return not any(
+        result.id == entry.rule_id and result.outcome is Outcome.PASS
+        for one in judgements
+        if entry.revision in (None, one.revision)
+        for result in one.results
+    )
+
+
+def _new(
+    judgements: Sequence[Judgement], kept: Sequence[KnownFailure], earlier: KnownFailures
+) -> Iterator[KnownFailure]:
+    """An entry for each failure that has none; it takes over the reason of one that had to go."""
+    by_revision = len(judgements) > 1 or any(one.revision is not None for one in earlier.entries)
+    added: set[tuple[Revision, str]] = set()
+    for one in judgements:
+        listed, before = KnownFailures(tuple(kept)).of(one.revision), earlier.of(one.revision)
+        for result in one.results:
+            which = (one.revision, result.id)
+            if is_known_matter(result) and result.id not in listed and which not in added:
+                added.add(which)
+                entry = before.get(result.id, KnownFailure(result.id, _first_reason(result)))
+                yield replace(entry, revision=one.revision if by_revision else None)
+
+
+def _first_reason(result: RuleResult) -> str:
+    """A place to write the real one, unless a root cause is the reason."""
+    return "" if result.failed else f"could not be judged: {show(result.cause, 60)}"
+
+
+def _groups(entries: Sequence[KnownFailure], titles: dict[str, str]) -> Iterator[str]:
+    revisions: tuple[Revision | None, ...] = (None, *TIMELINE)
+    for revision in revisions:
+        own = sorted(
+            (one for one in entries if one.revision is revision), key=lambda one: one.rule_id
+        )
+        name = SERVER if revision is None else revision.label
+        if own:
+            yield f"{name}:"
+        elif revision is None and not entries:
+            yield f"{name}: []"
+        for one in own:
+            yield from _lines(one, titles.get(one.rule_id, ""))
+
+
+def _lines(entry: KnownFailure, title: str) -> Iterator[str]:
+    comment = f"  # {show(title, 80)}" if title else ""
+    yield f"  - rule_id: {_text(entry.rule_id)}{comment}"
+    yield f"    reason: {_text(entry.reason)}"
+    if entry.tracking:
+        yield f"    tracking: {_text(entry.tracking)}"
+    if entry.max_rate is not None:
+        yield f"    flaky: {{max_rate: {entry.max_rate!r}}}"
+
+
+def _text(text: str) -> str:
+    """As it stands where that is plain, else in quotes: a JSON text is a YAML one."""
+    if re.fullmatch(r"[A-Z]+-\d+", text):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _NOT_RAW.sub(lambda found: f"\\u{ord(found.group()):04x}", quoted)
+
+
+# -- Holding a judged server against its baseline ------------------------------------------------
 
 __all__ = [
     "KnownFailure",

@@ -1,27 +1,37 @@
-"""registry.yml: what each rule is called, how much it weighs, where it comes from, how to fix it.
+"""What is known of each rule of a corpus: its row, and what registry.yml says of it.
 
 A text or a keyword may be given for all revisions, or by the revision from which it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
-from mcptest.model.revision import TIMELINE, Revision, revision_of_label
-from mcptest.model.show import show
-from mcptest.model.verdict import Severity, Side
+from mcptest.core.revision import TIMELINE, Revision, revision_of_label
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity, Side
 from mcptest.rules import catalogue  # noqa: F401 - fills RULES
-from mcptest.rules.declare import RULES, Rule, specification_url
+from mcptest.rules.declaration import RULES, Rule, Same, specification_url
+from mcptest.rules.migration import migration_items
 from mcptest.suite.fields import Choice, Declaration, Field, ListOf, Text, Texts, TextTable
+from mcptest.suite.matching import json_equal
 from mcptest.suite.model import Place
-from mcptest.suite.problems import Source, SuiteError, did_you_mean
-from mcptest.suite.reading import Reading, describe, read_object
-from mcptest.suite.yaml_file import read_yaml
-from mcptest.suite.yaml_nodes import Listing, Node, Scalar
-from mcptest.suite.yaml_nodes import Mapping as MappingNode
+from mcptest.suite.observed import compact_json
+from mcptest.suite.reading import (
+    Reading,
+    SuiteError,
+    SuiteSource,
+    describe,
+    did_you_mean,
+    read_object,
+    read_yaml,
+)
+from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.targets import Expectation, SeenExchange, judge_exchange
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
 
 REGISTRY_FILE: Final = "registry.yml"
 UNTESTED_FILE: Final = "not-testable.yml"
@@ -33,7 +43,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegistryEntry:
     """What the registry says about one rule."""
 
     id: str
@@ -51,6 +61,12 @@ class Entry:
     statements: tuple[str, ...] = ()
     """The statements of the specification that it covers, by the codes of our list."""
     session_rule: str = ""
+    yields_to: Mapping[str, Same] = field(default_factory=dict)
+    """As in a rule over sessions."""
+    migration: tuple[str, ...] = ()
+    """The items of `rules/migration.py` that it belongs to, by their ids."""
+    basic: str = ""
+    """Why no client gets any further where it fails: then the grade is F."""
     place: Place = field(default_factory=lambda: Place(""), compare=False)
 
     @property
@@ -89,6 +105,9 @@ ENTRY = Declaration(
         Field("fix", Text(), "What to do when it fails."),
         Field("retired", Text(), "What to do where a revision does not have it any more."),
         Field("statements", Texts(), "The statements of the specification that it covers."),
+        Field("yields_to", TextTable(), "Rules that tell of the fault where both saw the same."),
+        Field("migration", Texts(), "What changes between revisions that it belongs to."),
+        Field("basic", Text(), "Why no client gets any further where it fails."),
     ),
 )
 REGISTRY = Declaration(
@@ -117,11 +136,11 @@ class Untested:
     why: str
 
 
-def load_registry(path: Path) -> dict[str, Entry]:
+def load_registry(path: Path) -> dict[str, RegistryEntry]:
     """All entries by id, in the order of the file; SuiteError when anything is wrong with it."""
     root, source = read_yaml(path)
     read = _read(REGISTRY, _spelled_out(root), source, "a registry")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, RegistryEntry] = {}
     for one in read.get("rules", ()) if read is not None else ():
         entry = _entry(one)
         if entry is None:
@@ -130,7 +149,8 @@ def load_registry(path: Path) -> dict[str, Entry]:
             first = entries[entry.id].place.line
             one.complain(f"the rule {entry.id} stands twice", "id", hint=f"first in line {first}")
         entries[entry.id] = entry
-    _raise_for(source)
+    if source.errors:
+        raise SuiteError(source.finish())
     return entries
 
 
@@ -138,12 +158,15 @@ def load_untested(path: Path) -> tuple[Untested, ...]:
     """The statements that no rule judges, each with the reason."""
     root, source = read_yaml(path)
     read = _read(UNTESTED_LIST, root, source, "a list of statements")
-    _raise_for(source)
+    if source.errors:
+        raise SuiteError(source.finish())
     rows: tuple[Reading, ...] = read.get("statements", ()) if read is not None else ()
     return tuple(Untested(one.get("statement"), one.get("says"), one.get("why")) for one in rows)
 
 
-def _read(declaration: Declaration, root: Node | None, source: Source, what: str) -> Reading | None:
+def _read(
+    declaration: Declaration, root: Node | None, source: SuiteSource, what: str
+) -> Reading | None:
     if isinstance(root, MappingNode):
         return read_object(declaration, root, source)
     if not source.errors:
@@ -152,20 +175,15 @@ def _read(declaration: Declaration, root: Node | None, source: Source, what: str
     return None
 
 
-def _raise_for(source: Source) -> None:
-    if source.errors:
-        raise SuiteError(source.finish())
-
-
 def _spelled_out(root: Node | None) -> Node | None:
     """`severity: MUST` is short for one that holds from the first revision on."""
     if not isinstance(root, MappingNode) or "rules" not in root.entries:
         return root
     key, rules = root.entries["rules"]
-    if not isinstance(rules, Listing):
+    if not isinstance(rules, ListNode):
         return root
     items = tuple(_spelled_out_entry(one) for one in rules.items)
-    listing = Listing(items, rules.line, rules.column)
+    listing = ListNode(items, rules.line, rules.column)
     return MappingNode({**root.entries, "rules": (key, listing)}, root.line, root.column)
 
 
@@ -175,13 +193,13 @@ def _spelled_out_entry(node: Node) -> Node:
     entries = dict(node.entries)
     for name in _BY_REVISION:
         key, value = entries.get(name, (None, None))
-        if key is not None and isinstance(value, Scalar):
+        if key is not None and isinstance(value, ScalarNode):
             since: Node = MappingNode({TIMELINE[0].label: (value, value)}, value.line, value.column)
             entries[name] = (key, since)
     return MappingNode(entries, node.line, node.column)
 
 
-def _entry(read: Reading) -> Entry | None:
+def _entry(read: Reading) -> RegistryEntry | None:
     session = read.get("session_rule", "")
     if session and session not in RULES:
         read.complain(
@@ -192,12 +210,14 @@ def _entry(read: Reading) -> Entry | None:
     for name in () if session else _NEEDED:
         if name not in read.node_entries:
             read.complain(f"{name} is missing from {ENTRY.name}")
-    severities = _by_revision(read, "severity", _severity)
-    specs = _by_revision(read, "spec", lambda text: text)
-    _check_transports(read)
+    severities = _by_revision(read, "severity", Severity.__members__.get)
+    specs = _by_revision(read, "spec", str)
+    _check_names(read, "transports", "transport", _TRANSPORTS)
+    _check_names(read, "migration", "migration item", [item.id for item in migration_items()])
+    _check_yielding(read)
     if not read.sound:
         return None
-    return Entry(
+    return RegistryEntry(
         id=read.get("id", session),
         title=read.get("title", ""),
         section=read.get("section", ""),
@@ -210,6 +230,9 @@ def _entry(read: Reading) -> Entry | None:
         retired=_one_line(read.get("retired", "")),
         statements=read.get("statements", ()),
         session_rule=session,
+        yields_to=read.get("yields_to", {}),
+        migration=read.get("migration", ()),
+        basic=_one_line(read.get("basic", "")),
         place=read.place,
     )
 
@@ -218,15 +241,17 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _check_transports(read: Reading) -> None:
-    for one in read.get("transports", ()):
-        if one not in _TRANSPORTS:
-            hint = did_you_mean(one, _TRANSPORTS)
-            read.complain(f"unknown transport {show(one, 40)}", "transports", hint=hint)
+def _check_names(read: Reading, name: str, what: str, known: Sequence[str]) -> None:
+    for one in read.get(name, ()):
+        if one not in known:
+            read.complain(f"unknown {what} {show(one, 40)}", name, hint=did_you_mean(one, known))
 
 
-def _severity(text: str) -> Severity | None:
-    return Severity(text) if text in Severity.__members__ else None
+def _check_yielding(read: Reading) -> None:
+    for to, same in read.get("yields_to", {}).items():
+        if same not in get_args(Same):
+            hint = did_you_mean(same, get_args(Same))
+            read.complain(f"unknown likeness with {to}: {show(same, 40)}", "yields_to", hint=hint)
 
 
 def _by_revision(read: Reading, name: str, understand: Any) -> dict[Revision, Any]:
@@ -241,3 +266,206 @@ def _by_revision(read: Reading, name: str, understand: Any) -> dict[Revision, An
         else:
             found[revision] = value
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Without these the rule is not applicable, or stays unobserved."""
+
+    capability: tuple[str, ...] = ()
+    """What the server must declare; a dot leads inside: `resources.subscribe`."""
+    any_capability: tuple[str, ...] = ()
+    """Of these it must declare at least one."""
+    undeclared: tuple[str, ...] = ()
+    """What it must not declare."""
+    transport: tuple[str, ...] = ()
+    fixture: str = ""
+    session: bool = False
+    """The server gave out a session id."""
+    authorization: bool = False
+    """The server asks for a token."""
+    extension: str = ""
+    single_era: bool = False
+    """The server speaks no older revision beside this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of the exchange before anything can be expected of it.
+
+    A tool that answered with an error shows nothing about its structured content, an empty list
+    nothing about what is in it: where a condition does not hold, the rule was not observed.
+    """
+
+    expectation: Expectation
+    otherwise: str
+    """Why nothing can be expected where it does not hold, in words."""
+
+
+def unmet(when: Sequence[Condition], seen: SeenExchange) -> Condition | None:
+    """The first condition that does not hold of what was seen."""
+    return next((one for one in when if not judge_exchange([one.expectation], seen).passed), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rule as a revision's folder gives it."""
+
+    rule_id: str
+    check: SentCheck
+    expect: tuple[Expectation, ...]
+    needs: Needs = field(default_factory=Needs)
+    says: str = ""
+    """What is expected, in words, where the matchers are hard to read."""
+    safe: str = ""
+    """Why asking this of a server in production does no harm, where it is not obvious."""
+    when: tuple[Condition, ...] = ()
+    control: SentCheck | None = None
+    """The same with nothing wrong in it. Unless it works, a refusal says nothing."""
+    unlike: SentCheck | None = None
+    """Something else with nothing wrong in it. A refusal of the same words says nothing."""
+    absent: SentCheck | None = None
+    """The same for something that is not there. A result of the same words served nothing."""
+    expect_of_both_eras: tuple[Expectation, ...] = ()
+    """What must hold instead where the server speaks older revisions too."""
+    place: Place = field(default_factory=lambda: Place(""), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRule:
+    """A rule in one corpus: its row or its function, and what the registry says of it."""
+
+    id: str
+    row: Row | None = None
+    entry: RegistryEntry | None = None
+    session: Rule | None = None
+    """The function that judges it over whole sessions, in place of a row."""
+    revision: Revision | None = None
+
+    @property
+    def title(self) -> str:
+        if self.entry is not None and self.entry.title:
+            return self.entry.title
+        return self.session.title if self.session is not None else self.id
+
+    @property
+    def section(self) -> str:
+        if self.entry is not None and self.entry.section:
+            return self.entry.section
+        return self.session.category if self.session is not None else ""
+
+    @property
+    def severity(self) -> Severity | None:
+        if self.session is not None:
+            return self.session.severity_in(self.revision)
+        return self.entry.severity_in(self.revision) if self.entry is not None else None
+
+    @property
+    def requirement(self) -> str:
+        if self.entry is not None and self.entry.requirement:
+            return self.entry.requirement
+        return self.session.explanation if self.session is not None else ""
+
+    @property
+    def fix(self) -> str:
+        return self.entry.fix if self.entry is not None else ""
+
+    @property
+    def migration(self) -> tuple[str, ...]:
+        return self.entry.migration if self.entry is not None else ()
+
+    @property
+    def yields_to(self) -> Mapping[str, Same]:
+        if self.session is not None:
+            return self.session.yields_to
+        if self.entry is None or self.entry.id != self.id:
+            return {}  # a test of a suite, which only borrows the words of the rule
+        return self.entry.yields_to
+
+    @property
+    def url(self) -> str:
+        if self.session is not None:
+            return self.session.url(self.revision)
+        return self.entry.url(self.revision) if self.entry is not None else ""
+
+
+def same_expectations(was: CorpusRule, now: CorpusRule) -> bool:
+    """Whether both ask for the same: neither the order of keys nor that of the rows counts."""
+    if was.row is None or now.row is None:
+        return (was.row is None) == (now.row is None) and was.session is now.session
+    left = [_plain(one) for one in was.row.expect]
+    for wanted in map(_plain, now.row.expect):
+        at = next((i for i, one in enumerate(left) if json_equal(one, wanted)), None)
+        if at is None:
+            return False
+        del left[at]
+    return not left
+
+
+def _plain(one: Expectation) -> dict[str, Any]:
+    return {"target": one.target, "matcher": dict(one.matcher)}
+
+
+# -- An expectation as a sentence, `error.code is -32602`, and what came instead -----------------
+
+_VERBS: Final = {
+    "exact": "is",
+    "not_exact": "is not",
+    "one_of": "is one of",
+    "equals_trimmed": "is",
+    "contains": "contains",
+    "contains_any": "contains one of",
+    "not_contains": "does not contain",
+    "icontains": "contains, in any case,",
+    "in_order": "has in this order",
+    "regex": "matches",
+    "not_regex": "does not match",
+    "schema": "fits the schema",
+    "type": "is of type",
+    "minimum": "is at least",
+    "maximum": "is at most",
+    "min_length": "has a length of at least",
+    "max_length": "has a length of at most",
+}
+
+
+def in_words(one: Expectation) -> str:
+    """One expectation as a clause."""
+    return " and ".join(_clause(one.target, name, value) for name, value in one.matcher.items())
+
+
+def _clause(target: str, name: str, argument: Any) -> str:
+    if name == "exists":
+        return f"{target} is there" if argument else f"{target} is not there"
+    if name == "not_empty":
+        return f"{target} is not empty"
+    if name == "max_length" and argument == 0:
+        return f"{target} is empty"
+    shown = argument if isinstance(argument, str) and name == "type" else compact_json(argument)
+    return f"{target} {_VERBS.get(name, name)} {show(shown, 400)}"
+
+
+def expectations_in_words(rule: CorpusRule | None) -> Iterator[str]:
+    """What a rule asks for, clause by clause; a rule over sessions says it by its title."""
+    if rule is None:
+        return
+    if rule.row is None:
+        yield "judged over the whole session"
+        return
+    if rule.row.says:
+        yield rule.row.says
+        return
+    for one in rule.row.expect:
+        yield in_words(one)
+
+
+def answer_in_words(seen: SeenExchange) -> str:
+    """What came back, whatever was expected."""
+    status = seen.http.get("status") if seen.http else None
+    with_status = f", with status {status}" if status is not None else ""
+    if seen.answer == "none":
+        return f"nothing came back{with_status}"
+    if seen.answer == "result":
+        return f"a result came back{with_status}"
+    code = seen.error.get("code") if isinstance(seen.error, dict) else None
+    return f"error {show(str(code), 40)} came back{with_status}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from mcptest.model.show import show
-from mcptest.model.verdict import Severity
-from mcptest.rules.corpus.rows import CorpusRule, same_expectations
-from mcptest.rules.corpus.version_corpus import VersionCorpus
-from mcptest.rules.corpus.words import expectations_in_words
+from mcptest.core.errors import UsageError
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity
+from mcptest.rules.corpus.reader import VersionCorpus
+from mcptest.rules.corpus.registry import CorpusRule, expectations_in_words, same_expectations
+from mcptest.suite.compliance_block import ComplianceBlock, ComplianceTest, judge_gate
 
 Bucket: TypeAlias = Literal["changed", "unchanged", "added", "removed"]
 BUCKETS: tuple[Bucket, ...] = ("changed", "added", "removed", "unchanged")
@@ -150,3 +152,104 @@ def _pretty(diff: VersionDiff, color: bool) -> Iterator[str]:
 
 def _painted(text: str, code: str, color: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if color else text
+
+
+# -- Which tests of a suite a move between two revisions touches ---------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A test, and the rule that moves under it."""
+
+    test: ComplianceTest
+    entry: DiffEntry
+
+    @property
+    def why(self) -> str:
+        if self.test.rule_id == self.entry.rule_id:
+            return f"it is named after {self.entry.rule_id}, which is {self.entry.bucket}"
+        method = self.test.check.method if self.test.check is not None else ""
+        return f"it sends {method}, and {self.entry.rule_id} about that is {self.entry.bucket}"
+
+
+def touched_tests(block: ComplianceBlock, diff: VersionDiff) -> list[Touched]:
+    """By the name of a rule, or by the method that is sent; in the order of the suite.
+
+    A rule that is new can't break a test that exists, so only changed and removed ones count.
+    """
+    moved = [entry for entry in diff.entries if entry.bucket in {"changed", "removed"}]
+    return [Touched(test, entry) for test in block.tests or () for entry in _under(test, moved)]
+
+
+def _under(test: ComplianceTest, moved: list[DiffEntry]) -> Iterator[DiffEntry]:
+    for entry in moved:
+        if test.rule_id:
+            if entry.rule_id == test.rule_id:
+                yield entry
+        elif test.check is not None and test.check.method in _methods_of(entry):
+            yield entry
+
+
+def _methods_of(entry: DiffEntry) -> set[str]:
+    sides: tuple[CorpusRule | None, ...] = (entry.was, entry.now)
+    rows = [side.row for side in sides if side is not None and side.row is not None]
+    return {row.check.method for row in rows} - {""}
+
+
+# -- `spec_version_check` ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DiffGateResult:
+    """One line of the report, and what stands behind it."""
+
+    gate: str
+    passed: bool
+    note: str = ""
+    failures: tuple[str, ...] = ()
+    diff: VersionDiff | None = None
+
+    @property
+    def line(self) -> str:
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.gate}: {'PASS' if self.passed else 'FAIL'}{note}"
+
+
+def judge_spec_version_check(
+    block: ComplianceBlock, corpus_of: Callable[[Revision], VersionCorpus | None]
+) -> DiffGateResult | None:
+    """The gate's result; None when the block has none.
+
+    Adding the gate never breaks a build on that day: without a revision to go to, or without a
+    corpus for it, it passes and says so. Without a pin there is nothing to start from.
+    """
+    check = block.spec_version_check
+    if check is None:
+        return None
+    pinned = block.spec_version
+    if pinned is None:
+        raise UsageError(
+            "spec_version_check needs compliance.spec_version",
+            hint="pin the revision that the suite was written for",
+        )
+    if check.against is None:
+        return DiffGateResult("spec_version_check", True, "no against: nothing to compare with yet")
+    older, newer = corpus_of(pinned), corpus_of(check.against)
+    for revision, corpus in ((check.against, newer), (pinned, older)):
+        if corpus is None:
+            note = f"there is no corpus for {revision.label}: nothing to compare with yet"
+            return DiffGateResult("spec_version_check", True, note)
+    assert older is not None  # both were looked at
+    assert newer is not None
+    diff = diff_versions(older, newer)
+    judged = judge_gate(check.expect, diff_facts(diff))
+    failures = tuple(failure.message for failure in judged.failures)
+    return DiffGateResult("spec_version_check", judged.passed, _note(diff), failures, diff)
+
+
+def _note(diff: VersionDiff) -> str:
+    total = diff.summary
+    return (
+        f"{diff.from_version} -> {diff.to_version}: {total.changed} changed, "
+        f"{total.added} added, {total.removed} removed"
+    )

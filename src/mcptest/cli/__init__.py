@@ -1,1 +1,0 @@
-"""The command line: one small file per command, which parses, calls and prints."""

@@ -1,1 +1,0 @@
-"""Scenarios for testing clients: what the server does, and what then judges the capture."""

@@ -1,1 +1,0 @@
-"""The scenarios themselves, one module per subject; `mcptest.clients.catalogue` lists them."""

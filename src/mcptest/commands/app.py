@@ -1,0 +1,360 @@
+"""From arguments to one command: help, errors for people, exit codes.
+
+A command is a package here whose module `cli` has `configure(parser)`. What it does is
+`run_<name>(arguments) -> int` in its module `run`, which is imported only once the arguments are
+read; where that is little, it is `run(arguments)` beside the options, in `cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import functools
+import importlib
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any, NoReturn, cast
+
+from mcptest.commands.early_signals import interrupt_on_signals
+from mcptest.commands.output import code_with_output, masked_streams, say_lost, take_over_streams
+from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.redaction import redaction
+from mcptest.core.secrets import inherited_secrets, secrets_of_command
+from mcptest.core.spelling import close_matches
+
+COMMANDS = {
+    "run": "run suites: call servers and check their answers",
+    "ci": "run suites in CI: gates, step summary, annotations",
+    "matrix": "run one suite over several servers, as a table",
+    "audit": "zero configuration: call every safe tool, classify, score",
+    "lint": "can a model use these tools? names, words, schemas, costs",
+    "fuzz": "almost valid inputs for each tool: crashes, hangs, leaks",
+    "property": "generated messages and conversations, judged and shrunk",
+    "generate": "a starter test for each tool, prompt and resource",
+    "init": "a first suite; with a server, one that passes at once",
+    "coverage": "which items of a live server a suite asserts on",
+    "snapshot": "golden answers: write them, and see what has changed",
+    "watch": "rerun what changed, and show which outcomes flipped",
+    "record": "record a session with a server, or between a client and one",
+    "intercept": "sit between an agent and a server, check its calls",
+    "fleet": "judge every server of a client configuration",
+    "compliance": "judge captures and servers by the specification",
+    "conformance": "the scenario suite, for clients and servers",
+    "explain": "one rule or lint code in full: what, why, and where from",
+    "doctor": "what will break when a server moves to another revision",
+    "mcp": "be an MCP server for agents: judge, lint, run what you allow",
+    "serve": "be a server: the demo, a mock, a recording, a scenario",
+    "report": "stored runs and captures again: HTML, merged shards",
+    "completion": "a script that completes command lines in a shell",
+    "schema": "print the JSON Schema of a file format",
+}
+"""Each is a package of this one, named here with what `mcptest --help` says of it."""
+
+EPILOG = """\
+examples:
+  mcptest run evals/ --fixture evals/fixtures
+  mcptest compliance run --server "npx -y my-server /data"
+  mcptest doctor --server http://127.0.0.1:3001/mcp --to 2026-07-28
+  mcptest record --server demo --out session.jsonl
+  mcptest compliance invariants --capture session.jsonl
+  mcptest explain INV-003
+
+exit codes: 0 passed, 1 something failed, 2 could not start, 3 peer unreachable,
+            4 nothing matched, 130 interrupted
+"""
+
+
+_NOTHING_MORE_FITS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal. argparse makes one for each option: it has to be cheap."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_help_width())
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return _wrap_text(text, width)
+
+
+@functools.cache
+def _help_width() -> int:
+    with contextlib.suppress(ValueError):
+        return max(20, int(os.environ.get("COLUMNS", "")) - 2)
+    try:
+        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]  # None is an AttributeError
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return 78
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with our way of saying what is wrong."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        kwargs.setdefault("formatter_class", HelpText)
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed through unchanged
+
+    def format_help(self) -> str:
+        self.usage = _usage(self)
+        return super().format_help()
+
+    def print_help(self, file: Any = None) -> None:
+        """argparse would swallow that it can't be written, and leave before anyone can see it."""
+        (file or sys.stdout).write(self.format_help())
+        sys.stdout.flush()
+
+    def error(self, message: str) -> NoReturn:
+        near = nearest_word(message, self._option_string_actions)
+        hint = f"see {self.prog} --help"
+        raise UsageError(message, hint=f"did you mean {near}? {hint}" if near else hint)
+
+    def parse_known_args(  # type: ignore[override]  # of its three forms only this one is used
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """What nobody knows is told of by the parser of the action, which knows its options."""
+        words = sys.argv[1:] if args is None else args
+        found, unknown = super().parse_known_args(self._spelled_out(words), namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def _spelled_out(self, words: Sequence[str]) -> list[str]:
+        """Options in the spelling of Go, and so of mcp-assert: `-suite evals`, `--json=true`."""
+        told: list[str] = []
+        for word in words:
+            name, assigned, value = word.partition("=")
+            if (
+                re.fullmatch(r"-[a-z][a-z0-9-]+", name)
+                and f"-{name}" in self._option_string_actions
+            ):
+                name = f"-{name}"
+            action = self._option_string_actions.get(name)
+            is_flag = action is not None and action.nargs == 0
+            if not (is_flag and assigned and value in _TRUE | _FALSE):
+                told.append(f"{name}{assigned}{value}")
+            elif value in _TRUE:
+                told.append(name)
+            else:  # the last word counts
+                told = [each for each in told if each != name]
+        return told
+
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; every error that is somebody's fault ends here as one message."""
+    take_over_streams()
+    redaction.learn(lambda: _secrets_given(argv))
+    with masked_streams():
+        return _run(argv)
+
+
+def _secrets_given(argv: Sequence[str]) -> Iterable[str]:
+    return (*secrets_of_command(argv), *inherited_secrets(os.environ))
+
+
+def _run(argv: Sequence[str]) -> int:
+    debug = "--debug" in _split_at_dashes(argv)[0]
+    try:
+        return code_with_output(_dispatch(argv))
+    except SystemExit as leaving:  # argparse, after the help
+        return code_with_output(int(leaving.code or ExitCode.OK))
+    except McptestError as error:
+        if debug:
+            _show_traceback()
+        _say(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("mcptest: interrupted\n")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left, as `head` does. Nothing more can be said to it.
+        _abandon_stdout()
+        return ExitCode.FAILED
+    except OSError as error:
+        if error.errno not in _NOTHING_MORE_FITS:
+            return _say_defect(error, debug=debug)
+        # A report that could not be written is said, and is no success.
+        _abandon_stdout()
+        say_lost(error)
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for a user
+        return _say_defect(error, debug=debug)
+
+
+def _say_defect(error: Exception, *, debug: bool) -> int:
+    if debug:
+        _show_traceback()
+    sys.stderr.write(
+        f"mcptest: internal error: {type(error).__name__}: {error}\n"
+        "  this is a defect of mcptest; run the same command with --debug for the details\n"
+    )
+    return ExitCode.FAILED
+
+
+def _show_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def _abandon_stdout() -> None:
+    """What is still buffered must not fail once more when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _dispatch(argv: Sequence[str]) -> int:
+    if not argv or argv[0] in {"-h", "--help", "help"}:
+        sys.stdout.write(_overview())
+        return ExitCode.OK if argv else ExitCode.USAGE
+    name = argv[0]
+    if name not in COMMANDS:
+        near = close_matches(name, (*COMMANDS, "--help", "--version"), n=1)
+        hint = f"did you mean {near[0]}?" if near else "mcptest --help lists the commands"
+        kind = "option" if name.startswith("-") else "command"
+        raise UsageError(f"unknown {kind}: {name}", hint=hint)
+    _import_msgspec_alone()
+    parser = parser_of(name)
+    own, command = _split_at_dashes(argv[1:])
+    arguments = parser.parse_args(own)
+    arguments.server_command = command
+    interrupt_on_signals()
+    cli = _import(name, "cli")
+    run_command = getattr(cli, "run", None) or getattr(_import(name, "run"), f"run_{name}")
+    return cast("int", run_command(arguments))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of one command, as its module configures it."""
+    parser = Parser(prog=f"mcptest {name}")
+    configure_command(name, parser)
+    return parser
+
+
+def configure_command(name: str, parser: argparse.ArgumentParser) -> None:
+    _import(name, "cli").configure(parser)
+
+
+def _import(command: str, part: str) -> ModuleType:
+    return importlib.import_module(f"mcptest.commands.{command}.{part}")
+
+
+def _import_msgspec_alone() -> None:
+    """Without typing_extensions, of which it needs nothing that our Python lacks.
+
+    msgspec takes it where it is installed, and it takes 15 modules with it: a twentieth of a whole
+    short run (docs/decisions/0027-plain-start.md).
+    """
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = cast("ModuleType", None)  # how to say: it can't be imported
+    try:
+        importlib.import_module("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """After a bare `--` the rest of the line is the server's command."""
+    words = list(argv)
+    if "--" not in words:
+        return words, []
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return (
+        "usage: mcptest COMMAND [OPTIONS]\n\n"
+        "Tells, with proof, whether an MCP server or client works and conforms.\n\n"
+        f"commands:\n{rows}\n\n{EPILOG}"
+    )
+
+
+def _say(error: McptestError) -> None:
+    sys.stderr.write(f"mcptest: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  {error.hint}\n")
+
+
+# -- What was meant where a word of the command line is mistyped ---------------------------------
+
+_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_UNKNOWN = re.compile(r"unrecognized arguments: (-[^\s=]+)")
+
+
+def nearest_word(complaint: str, options: Iterable[str]) -> str:
+    """The option or choice that is near to the one that argparse complains of, or nothing."""
+    if found := _UNKNOWN.search(complaint):
+        typed, known = found[1], list(options)
+    elif found := _CHOICE.search(complaint):
+        typed, known = found[1], re.findall(r"[\w.-]+", found[2])
+    else:
+        return ""
+    return next(iter(close_matches(typed, known, n=1, cutoff=0.7)), "")
+
+
+# -- The form of `--help`: options stand in their groups, narrow terminals get narrow text --------
+
+_COLUMN = re.compile(r"see also: | *\S+ {2,}| *")
+"""Where the text of a line in a list begins: behind its first column."""
+_COMMAND_LINES = ("  mcptest ", "      ")
+"""How an example and the rest of a long one begin: broken elsewhere they could not be pasted."""
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """What must be given, and that there are options: they have their place below."""
+    actions = parser._actions  # noqa: SLF001 - argparse has no other way to ask
+    needed = [one for one in actions if one.option_strings and one.required]
+    words = [parser.prog, *(f"{one.option_strings[-1]} {one.metavar}" for one in needed)]
+    words += ["[OPTIONS]", *(_positional(one) for one in actions if not one.option_strings)]
+    takes_a_server = any("--server" in one.option_strings and one.metavar == "S" for one in actions)
+    return " ".join([*words, *(["[-- COMMAND]"] if takes_a_server else [])]).replace("%", "%%")
+
+
+def _positional(action: argparse.Action) -> str:
+    if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - the same
+        return f"{action.metavar} ..."
+    choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
+    name = str(action.metavar or choices or action.dest)
+    return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}.get(str(action.nargs), name)
+
+
+def _wrap_text(text: str, width: int) -> str:
+    """The text as it is written; on a narrow terminal its paragraphs and lists are made to fit."""
+    blocks = text.strip("\n").split("\n\n")
+    return "\n\n".join(_wrap_block(block, width) for block in blocks)
+
+
+def _wrap_block(block: str, width: int) -> str:
+    lines = block.split("\n")
+    if max(map(len, lines)) <= width:
+        return block
+    if not any(line.startswith(" ") for line in lines):  # a paragraph
+        lines = [" ".join(lines)]
+    return "\n".join(_wrap_line(line, width) for line in lines)
+
+
+def _wrap_line(line: str, width: int) -> str:
+    if line.startswith(_COMMAND_LINES):
+        return line
+    column = _COLUMN.match(line)
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * len(column[0] if column else ""),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,1 @@
+"""`mcptest audit`: discover what a server offers, call what is safe, classify, score."""

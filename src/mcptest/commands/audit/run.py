@@ -1,0 +1,99 @@
+"""What `mcptest audit` does: call what is safe, classify, score, report."""
+
+from __future__ import annotations
+
+import argparse
+
+from mcptest.commands.live_display import live_progress
+from mcptest.commands.options import duration, limit_of
+from mcptest.commands.reporting import (
+    Saved,
+    captures_for_html,
+    code_of_report,
+    conclude,
+    saved_into,
+)
+from mcptest.commands.server_options import (
+    Explored,
+    check_tool_names,
+    exploring,
+    named_tools,
+    out_of_time,
+    repeat_command,
+)
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.probe.audit_run import Audit, AuditOrder
+from mcptest.probe.starter_suites import place_starters, starters_of_audit, written_server
+from mcptest.report.audit import (
+    AuditReport,
+)
+from mcptest.transport.interrupt import stopping_on_signals
+
+
+def run_audit(arguments: argparse.Namespace) -> int:
+    if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
+        raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
+    with captures_for_html(arguments):
+        return _audit_and_report(arguments)
+
+
+def _audit_and_report(arguments: argparse.Namespace) -> int:
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        stop.limit = limit_of(arguments)
+        try:
+            audit = _audit(arguments, explored)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+        was_cut = audit.interrupted and stop.is_out_of_time
+        explored.subject.close()  # only now it is known whether its capture is whole
+        report = audit.report(out_of_time(arguments) if was_cut else "")
+        saved = _write_starters(arguments, explored, report)
+    written = conclude(arguments, report)
+    hint = ": --include-writes calls tools that may write" if report.items else ""
+    code = code_of_report(report, f"nothing was tested{hint}")
+    return max(saved.tell(arguments), written, code)
+
+
+def _audit(arguments: argparse.Namespace, explored: Explored) -> Audit:
+    audit = Audit(explored.subject, _order(arguments, explored))
+    total = audit.meet()
+    if "tools/list" not in audit.offer.problems:
+        check_tool_names(arguments.tool, named_tools(audit.offer.tools))
+    with live_progress(arguments, total) as progress:
+        for item in audit.items():
+            progress.finish(item.name, item.name, failed=item.is_bad, reason=item.detail)
+    return audit
+
+
+def _order(arguments: argparse.Namespace, explored: Explored) -> AuditOrder:
+    options = ["--include-writes"] if arguments.include_writes else []
+    options += ["--docker", arguments.docker] if arguments.docker else []
+    mask = explored.subject.masker.text
+    return AuditOrder(
+        include_writes=arguments.include_writes or bool(arguments.docker),
+        tools=tuple(arguments.tool),
+        verify=not arguments.no_verify,
+        fixture=explored.fixture,
+        ground=explored.ground(),
+        min_score=arguments.min_score,
+        timeout=duration(arguments.timeout, "--timeout"),
+        repeat=mask(repeat_command(arguments, *options)),
+    )
+
+
+def _write_starters(
+    arguments: argparse.Namespace, explored: Explored, report: AuditReport
+) -> Saved:
+    if arguments.output is None:
+        return Saved()
+    server = written_server(
+        explored.target, spec_version=arguments.spec_version, docker=arguments.docker
+    )
+    folder = str(explored.fixture) if explored.fixture is not None else ""
+    ground = explored.ground(as_variable=True)
+    starters = starters_of_audit(report, ground=ground, fixture=folder)
+    return saved_into(
+        arguments.output,
+        lambda: place_starters(arguments.output, starters, server, overwrite=arguments.overwrite),
+        server.needs,
+    )

@@ -1,0 +1,1 @@
+"""`mcptest ci`: `run` in CI, with gates, a step summary and annotations."""

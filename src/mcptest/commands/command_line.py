@@ -1,0 +1,108 @@
+"""The command line that repeats something: for pasting into a shell, and without secrets.
+
+A secret is written as a variable, `--env API_KEY="$API_KEY"`: the line can be run by whoever has
+the variable, and read by anybody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mcptest.commands.options import headers_of, pairs
+from mcptest.core.secrets import (
+    is_credential_header,
+    secrets_of_command,
+    secrets_of_environment,
+    secrets_of_headers,
+    variable_of,
+    variable_of_header,
+)
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
+
+
+def repeat_line(words: Iterable[str], arguments: argparse.Namespace) -> str:
+    """The words as a line for a shell; secrets that `arguments` hold become variables."""
+    variables = _variables(arguments)
+    return " ".join(_quoted(word, variables) for word in words)
+
+
+def server_options(arguments: argparse.Namespace) -> Iterator[str]:
+    """The options that name the server, as they were given."""
+    given = vars(arguments)
+    if arguments.server_command:
+        yield from ("--server", as_one_word(arguments.server_command))
+    for option in ("server", "transport", "cwd", "mcp_config"):
+        value = given.get(option)
+        of_names = option == "mcp_config" and arguments.server_command  # a command is none
+        if value and not of_names:
+            yield from (f"--{option.replace('_', '-')}", str(value))
+    for name, value in headers_of(arguments).items():
+        yield from ("--header", f"{name}={value}")
+    for word in given["env"]:
+        yield from ("--env", word)
+    if given.get("clean_env"):
+        yield "--clean-env"
+
+
+def as_one_word(command: Sequence[str]) -> str:
+    """What stood behind `--`, for --server, where a name or a URL would be taken for one."""
+    line = shlex.join(command)
+    return f"'{line}'" if _NAME_OR_URL.fullmatch(line) else line
+
+
+def _variables(arguments: argparse.Namespace) -> dict[str, str]:
+    """Which variable stands for which secret: one that is set before others, a long one first."""
+    given = vars(arguments)
+    env = pairs(given.get("env") or (), "--env")
+    found = {
+        secret: name
+        for name, value in env.items()
+        for secret in secrets_of_environment({name: value})
+    }
+    for name, value in (headers_of(arguments) if "header" in given else {}).items():
+        if is_credential_header(name):
+            found |= dict.fromkeys(secrets_of_headers({name: value}), variable_of_header(name))
+    command = given.get("server_command") or _split(given.get("server") or "")
+    for secret, name in secrets_of_command(command).items():
+        found.setdefault(secret, variable_of(name))
+    known = _variables_of_the_caller(found)
+    named = {secret: known.get(secret, name) for secret, name in found.items()}
+    # a command in one word has its own quotes around a secret, and so in the middle of it
+    named |= {shlex.quote(secret)[1:-1]: name for secret, name in named.items() if "'" in secret}
+    return dict(sorted(named.items(), key=lambda pair: (pair[0] not in known, -len(pair[0]))))
+
+
+def _split(server: str) -> list[str]:
+    try:
+        return shlex.split(server)
+    except ValueError:
+        return []
+
+
+def _variables_of_the_caller(secrets: Mapping[str, str]) -> dict[str, str]:
+    """Variables that are set, and were most likely written in the command line."""
+    held = {value: name for name, value in os.environ.items() if _VARIABLE.fullmatch(name)}
+    return {
+        secret: name if os.environ.get(name) == secret else held[secret]
+        for secret, name in secrets.items()
+        if secret in held
+    }
+
+
+def _quoted(word: str, variables: Mapping[str, str]) -> str:
+    for secret, name in variables.items():
+        before, found, after = word.partition(secret)
+        if found and secret:
+            parts = (_part(before, variables), f'"${name}"', _part(after, variables))
+            return "".join(parts)
+    return shlex.quote(word)
+
+
+def _part(text: str, variables: Mapping[str, str]) -> str:
+    return _quoted(text, variables) if text else ""

@@ -1,0 +1,1 @@
+"""`mcptest completion`: completing command lines in a shell."""

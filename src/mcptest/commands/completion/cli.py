@@ -1,0 +1,184 @@
+"""`mcptest completion SHELL`: a script that lets a shell complete our command lines.
+
+The script is that of argcomplete. At each Tab it starts mcptest with the line in its environment,
+and `answer` says what may come next: from the parser of the command that stands on the line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+
+from argcomplete import autocomplete
+from argcomplete.completers import DirectoriesCompleter, FilesCompleter, SuppressCompleter
+from argcomplete.shell_integration import shellcode
+
+from mcptest.commands.app import COMMANDS, Parser, configure_command
+from mcptest.core.errors import ExitCode
+from mcptest.core.revision import Revision
+
+SHELLS = ("bash", "zsh", "fish")
+_CONFIGURATION = ".mcp.json"
+_LARGEST_CONFIGURATION = 1_000_000
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@/+-]*")
+"""Others would have to be quoted, and a name out of somebody's file must never become a command."""
+Completer = Callable[..., Iterable[str] | Mapping[str, str]]
+"""What argcomplete asks for values; in a mapping each has its meaning, which zsh and fish show."""
+
+_DESCRIPTION = """\
+Print a script that completes commands, options and their values in your
+shell: revisions and formats, the ids of rules, the names of servers in
+.mcp.json, files and folders. It asks mcptest itself each time, so it need not
+be made again after an upgrade.
+"""
+_EPILOG = """\
+examples:
+  mcptest completion bash
+  mcptest completion fish
+
+put it where your shell looks:
+  bash  ~/.local/share/bash-completion/completions/mcptest
+  zsh   ~/.zfunc/_mcptest, with fpath+=~/.zfunc before compinit
+  fish  ~/.config/fish/completions/mcptest.fish
+
+exit codes:
+  0    printed
+  2    there is no such shell
+
+see also: mcptest schema, docs/commands/completion.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.add_argument("shell", choices=SHELLS, help="which shell")
+    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    sys.stdout.write(shellcode(["mcptest"], shell=arguments.shell))
+    return ExitCode.OK
+
+
+def answer() -> None:
+    """Tell the shell that asks what may come next, and leave."""
+    words = os.environ.get("COMP_LINE", "").split()
+    autocomplete(parser_for(words), always_complete_options=False, validator=_has_prefix)
+
+
+def _has_prefix(value: str, typed: str) -> bool:
+    return value.lower().startswith(typed.lower())
+
+
+def parser_for(words: list[str]) -> argparse.ArgumentParser:
+    """A parser that knows all commands by name, and the one that is named in full."""
+    parser = Parser(prog="mcptest")
+    if "--" in words:  # then come the words of somebody else's command
+        _complete(parser.add_argument("words", nargs=argparse.REMAINDER), FilesCompleter())
+        return parser
+    parser.add_argument("--version", action="store_true", help="which one this is")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name in words[1:2]:
+            configure_command(name, command)
+            _add_completers(command)
+    return parser
+
+
+def _add_completers(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - the same
+            for below in action.choices.values():
+                _add_completers(below)
+        elif action.help == argparse.SUPPRESS:
+            _complete(action, SuppressCompleter())
+        elif action.choices is None and action.nargs != 0:
+            _complete(
+                action,
+                _BY_DEST.get(action.dest) or _BY_METAVAR.get(str(action.metavar), _no_values),
+            )
+
+
+def _complete(action: argparse.Action, completer: Completer) -> None:
+    action.completer = completer  # type: ignore[attr-defined]  # how argcomplete is told
+
+
+# -- values --------------------------------------------------------------------------------------
+
+
+def _no_values(**_: object) -> tuple[str, ...]:
+    return ()
+
+
+def _revisions(**_: object) -> list[str]:
+    return ["auto", *map(str, Revision)]
+
+
+def _lint_codes(**_: object) -> dict[str, str]:
+    from mcptest.rules.lint.linter import all_lint_rules
+
+    return {rule.code: rule.title for rule in all_lint_rules()}
+
+
+def _rules(**_: object) -> dict[str, str]:
+    from mcptest.report.rules import corpus_rules
+    from mcptest.rules.catalogue import all_rules
+    from mcptest.rules.composition import COMPOSITION_RULES
+
+    titles = {name: rule.title for name, rule in corpus_rules().items()}
+    titles |= {name: rule.title for name, rule in COMPOSITION_RULES.items()}
+    titles |= {rule.id: rule.title for rule in all_rules()}
+    return {**dict(sorted(titles.items())), **_lint_codes()}
+
+
+def _scenarios(**_: object) -> list[str]:
+    from mcptest.core.verdict import Side
+    from mcptest.probe.conformance.scenario_catalogue import scenario_table
+
+    return [*scenario_table(Side.CLIENT), *scenario_table(Side.SERVER)]
+
+
+def _drivers(**_: object) -> dict[str, str]:
+    from mcptest.probe.conformance.client.driver import drivers
+
+    return {one.name: one.library for one in drivers()}
+
+
+def _servers(parsed_args: argparse.Namespace, **_: object) -> dict[str, str]:
+    names = server_names(getattr(parsed_args, "mcp_config", None) or _CONFIGURATION)
+    return {
+        "demo": "the server that ships with mcptest",
+        **dict.fromkeys(names, "from the client configuration"),
+    }
+
+
+def server_names(path: str | os.PathLike[str]) -> list[str]:
+    """The names in a client configuration that can be typed as they are; none if it is broken."""
+    try:
+        with open(os.path.expanduser(path), "rb") as file:  # noqa: PTH111, PTH123 - as it was typed
+            document = json.loads(file.read(_LARGEST_CONFIGURATION))
+    except (OSError, ValueError, RecursionError):  # then there is nothing to offer, and no word
+        return []
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    return (
+        [name for name in servers if _PLAIN_NAME.fullmatch(name)]
+        if isinstance(servers, dict)
+        else []
+    )
+
+
+_BY_DEST: dict[str, Completer] = {"scenario": _scenarios, "driver": _drivers}
+_BY_METAVAR: dict[str, Completer] = {
+    **dict.fromkeys(("FILE", "PATH", "SUITE", "CAPTURE", "CONFIG", "CMD"), FilesCompleter()),
+    **dict.fromkeys(("REV", "FROM", "TO"), _revisions),
+    "DIR": DirectoriesCompleter(),
+    "ID": _rules,
+    "CODES": _lint_codes,
+    "S": _servers,
+}
+"""What a value is follows from its metavar, which stands in the help for people to read."""

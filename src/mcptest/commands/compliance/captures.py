@@ -1,0 +1,58 @@
+"""`mcptest compliance invariants`: captures judged by the rules over whole sessions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mcptest.commands.reporting import code_with_reports, say_lines, tell_unwritten
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.revision import parse_revision
+from mcptest.report.codec import as_json
+from mcptest.report.terminal import say_json
+from mcptest.report.verdicts import build_report, exit_code_for
+from mcptest.report.write import write_all
+from mcptest.rules.catalogue import all_rules, find_rule
+from mcptest.rules.composition import compose
+from mcptest.rules.declaration import Rule
+from mcptest.rules.judge import JudgedSession, judge
+from mcptest.transport.capture_file import open_capture
+
+
+def judge_captures(arguments: argparse.Namespace) -> int:
+    sessions = _judged(arguments)
+    hazards = compose(sessions, arguments.separate_transports)
+    code = exit_code_for(sessions, hazards, arguments.strict)
+    report = build_report(sessions, hazards, "compliance invariants", code)
+    if arguments.json or arguments.format == "json":
+        say_json(sys.stdout, as_json(report))
+    else:
+        say_lines(arguments, report)
+    if code is ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing to judge: the capture exercised none of the rules\n")
+    unwritten = write_all([(arguments.json_file, lambda: as_json(report))])
+    tell_unwritten(arguments, unwritten)
+    return code_with_reports(arguments, code, unwritten)
+
+
+def _judged(arguments: argparse.Namespace) -> list[JudgedSession]:
+    revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
+    rules = _chosen_rules(arguments.rule)
+    return [
+        judge(source, rules, revision)
+        for path in arguments.capture
+        for source in open_capture(path)
+    ]
+
+
+def _chosen_rules(names: list[str] | None) -> list[Rule]:
+    if not names:
+        return all_rules()
+    chosen = [find_rule(name) for name in names]
+    for rule in chosen:
+        if not isinstance(rule, Rule):
+            raise UsageError(
+                f"{rule.id} is about several sessions together and is always looked at",
+                hint="--rule takes rules that judge one session",
+            )
+    return [rule for rule in chosen if isinstance(rule, Rule)]

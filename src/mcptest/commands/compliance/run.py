@@ -1,0 +1,491 @@
+"""What `mcptest compliance run` does: what is judged, and what it is held against."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import datetime
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.command_line import repeat_line, server_options
+from mcptest.commands.compliance_reports import progress_of_judging, publish
+from mcptest.commands.options import (
+    duration,
+    headers_of,
+    limit_of,
+    pairs,
+    server_words,
+    startup_of,
+    wanted_revision,
+)
+from mcptest.commands.reporting import captures_for_html
+from mcptest.commands.server_options import ended_before_meeting, out_of_time
+from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
+from mcptest.core.judgement import (
+    SCORECARD_FORMAT,
+    GateResult,
+    Judgement,
+    PastRun,
+    Scorecard,
+)
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.probe.compliance.block import (
+    JudgedBlock,
+    Tell,
+    exit_code_for,
+    judge_block,
+    min_grade_gate,
+    narrowed,
+)
+from mcptest.probe.compliance.judging import CUT_SHORT, spoken_revisions
+from mcptest.probe.compliance.site import Order
+from mcptest.probe.lanes import SuiteServer, check_names, check_rules, server_of_suite
+from mcptest.probe.suites.settings import ServerChoice
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.scorecards import (
+    earlier_scorecard,
+    history_beside,
+    read_history,
+    refuse_other_file,
+    save_history,
+    save_scorecard,
+)
+from mcptest.rules.corpus.known_failures import (
+    KnownFailures,
+    hold_against,
+    known_failures_from,
+    load_known_failures,
+)
+from mcptest.rules.corpus.probes import known_fixtures
+from mcptest.session.connection import Stopped
+from mcptest.session.server_spec import target_of
+from mcptest.suite.compliance_block import ComplianceBlock
+from mcptest.suite.lane_blocks import Lanes
+from mcptest.suite.load import load_suites
+from mcptest.suite.reading import did_you_mean
+from mcptest.suite.reading import render as render_problem
+from mcptest.transport.files import replace_file
+from mcptest.transport.interrupt import Stop, stopping_on_signals
+
+_LETTER = re.compile(r"A\+|[A-D][+-]?|F")
+_INTERRUPTED = "interrupted: only what was judged by then is told here"
+
+
+def judge_live(arguments: argparse.Namespace) -> int:
+    check(arguments)
+    wants_page = arguments.html is not None or arguments.format == "html"
+    with captures_for_html(arguments, wanted=wants_page) as lent:
+        return _judge_and_report(arguments, captures_lent=lent)
+
+
+def _judge_and_report(arguments: argparse.Namespace, *, captures_lent: bool) -> int:
+    case = case_of(arguments, corpora_of(arguments))
+    standards = standards_of(arguments, case)
+    mask = redaction.text
+    # Until the reports are written: a signal must not cost them.
+    with stopping_on_signals() as stop:
+        stop.limit = limit_of(arguments)
+        try:
+            report, graded = _judge(arguments, case, standards, stop)
+        except McptestError as error:
+            raise error.masked(mask) from None
+        lost = [*standards.keep(report, graded)] if not _is_cut_short(report.judgements) else []
+        code = publish(arguments, report, lost, captures_lent=captures_lent)
+    if code == ExitCode.INTERRUPTED:
+        sys.stderr.write("mcptest: interrupted\n")
+    elif code == ExitCode.NOTHING_MATCHED:
+        sys.stderr.write("mcptest: nothing was judged: no rule was observed, and no gate asked\n")
+    return code
+
+
+def _judge(
+    arguments: argparse.Namespace, case: ComplianceCase, standards: Standards, stop: Stop
+) -> tuple[ComplianceReport, Judgement | None]:
+    began = time.monotonic()
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    with progress_of_judging(arguments) as tell:
+        found, notes = _judge_all(case, standards, stop, tell)
+    judgements = tuple(one for block in found for one in block.judgements)
+    cut_short = stop.is_set() or _is_cut_short(judgements)
+    if stop.is_out_of_time and not judgements and case.order is not None:
+        raise ended_before_meeting(arguments, stop)
+    graded = next((block.graded for block in found if block.graded is not None), None)
+    gates = tuple(gate for one in found for gate in one.gates)
+    if not cut_short:  # half a run is not held against anything
+        gates += tuple(standards.gates(judgements, graded))
+    code = exit_code_for(
+        judgements, gates, strict=arguments.strict, excused=standards.baseline is not None
+    )
+    if stop.is_set():
+        code, notes = ExitCode.INTERRUPTED, [*notes, _INTERRUPTED]
+    elif cut_short:
+        code, notes = ExitCode.FAILED, [*notes, out_of_time(arguments)]
+    report = ComplianceReport(
+        server=case.label,
+        judgements=judgements,
+        gates=gates,
+        tool=f"mcptest {__version__}",
+        started=started,
+        duration_ms=round((time.monotonic() - began) * 1000),
+        notes=(*case.notes, *notes, *(note for one in found for note in one.notes)),
+        exit_code=code,
+    )
+    return report, graded
+
+
+def _is_cut_short(judgements: Sequence[Judgement]) -> bool:
+    return any(CUT_SHORT in one.notes for one in judgements)
+
+
+def _judge_all(
+    case: ComplianceCase, standards: Standards, stop: Stop, tell: Tell
+) -> tuple[list[JudgedBlock], list[str]]:
+    """Once for every revision that was asked for. One that fails leaves what was found before."""
+    found: list[JudgedBlock] = []
+    notes: list[str] = []
+    unreachable: PeerError | None = None
+    with contextlib.suppress(Stopped):  # what was found before it is told
+        for order in case.orders(stop.is_over):
+            try:
+                found.append(
+                    judge_block(
+                        case.block,
+                        order,
+                        tell,
+                        corpora=case.corpora,
+                        before=standards.before,
+                        needs_grade=standards.needs_grade,
+                    )
+                )
+            except PeerError as error:
+                unreachable = unreachable or error
+                revision = order.revision if order is not None else None
+                whom = revision.label if revision is not None else "the server"
+                notes.append(f"{whom} was not judged: {error.message}")
+    if unreachable is not None and not any(one.judgements for one in found):
+        raise unreachable
+    return found, notes
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """UsageError for options that don't go together. Nothing was run."""
+    names_server = arguments.server is not None or bool(arguments.server_command)
+    if arguments.from_suite is None and not names_server:
+        raise UsageError(
+            "no server is named",
+            hint='add --server demo, --server "npx my-server", --server http://…/mcp, '
+            "--from-suite FILE, or the command after --",
+        )
+    if arguments.update_baseline and arguments.baseline is None:
+        raise UsageError("--update-baseline requires --baseline")
+    if arguments.min_grade is not None and not _LETTER.fullmatch(arguments.min_grade):
+        raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
+    if arguments.rule:
+        for option in ("min_grade", "save_scorecard"):
+            if getattr(arguments, option):
+                word = option.replace("_", "-")
+                raise UsageError(f"--{word} needs the whole corpus: leave out --rule")
+
+
+def corpora_of(arguments: argparse.Namespace) -> Path | None:
+    """The folder of the registry that was named."""
+    if arguments.registry is None:
+        return None
+    path = Path(arguments.registry)
+    folder = path if path.is_dir() else path.parent
+    if not (folder / "registry.yml").is_file():
+        raise UsageError(f"there is no registry {show(str(path), 200)}")
+    return folder
+
+
+def fixtures_of(arguments: argparse.Namespace) -> dict[str, str]:
+    given = pairs(arguments.fixture, "--fixture")
+    for name in given:
+        if name not in known_fixtures():
+            hint = did_you_mean(name, sorted(known_fixtures()))
+            raise UsageError(f"--fixture: unknown fixture {show(name, 60)}", hint=hint)
+    return given
+
+
+def repeat_command(arguments: argparse.Namespace, revision: str = "") -> str:
+    """This command line again, without secrets, to which ` --rule ID` can be appended."""
+    words = ["mcptest", "compliance", "run"]
+    if arguments.from_suite is not None:
+        words += ["--from-suite", str(arguments.from_suite)]
+    words += server_options(arguments)
+    if revision:
+        words += ["--spec-version", revision]
+    for option in ("allow_tool", "fixture"):
+        for value in getattr(arguments, option):
+            words += [f"--{option.replace('_', '-')}", value]
+    for option, usual in (("registry", None), ("timeout", "30s"), ("startup_timeout", None)):
+        value = getattr(arguments, option)
+        if value != usual:
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    return repeat_line(words, arguments)
+
+
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class ComplianceCase:
+    block: ComplianceBlock
+    label: str
+    """How the server is called, without secrets."""
+    order: Order | None = None
+    """None when nothing is asked of a server."""
+    every_revision: bool = False
+    corpora: Path | None = None
+    notes: tuple[str, ...] = ()
+    repeat: Callable[[str], str] = lambda revision: ""
+
+    def orders(self, should_stop: Callable[[], bool]) -> Iterator[Order | None]:
+        """One for each revision; the server is asked which it speaks, where all are wanted."""
+        if self.order is None:
+            yield None
+            return
+        order = msgspec.structs.replace(self.order, should_stop=should_stop)
+        if not self.every_revision:
+            yield order
+            return
+        for revision in spoken_revisions(order):
+            repeat = self.repeat(revision.value)
+            because = "one of those that the server speaks"
+            yield msgspec.structs.replace(order, revision=revision, because=because, repeat=repeat)
+
+
+def case_of(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
+    """UsageError for whatever can't be understood. Nothing is started here."""
+    if arguments.from_suite is not None:
+        return _from_suite(arguments, corpora)
+    every = arguments.spec_version == _ALL
+    revision = None if every else wanted_revision(arguments.spec_version)
+    check_rules(arguments.rule, revision, corpora)
+    server = SuiteServer(target_of(server_words(arguments)), revision)
+    return _case(arguments, corpora, ComplianceBlock(), server)
+
+
+def _case(
+    arguments: argparse.Namespace, corpora: Path | None, block: ComplianceBlock, server: SuiteServer
+) -> ComplianceCase:
+    target = server.target
+    masker = redaction.masker
+    asked = server.revision.value if server.revision is not None else ""
+    captures: Path | None = arguments.capture
+    if captures is not None:
+        try:
+            captures.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"can't keep captures in {captures}: {error.strerror}") from None
+
+    def repeat(revision: str) -> str:
+        return masker.text(repeat_command(arguments, revision))
+
+    order = Order(
+        target=target,
+        revision=server.revision,
+        rules=tuple(arguments.rule) if block.tests is None else (),
+        allow_tools=tuple(arguments.allow_tool),
+        fixtures={**block.fixtures, **fixtures_of(arguments)},
+        timeout=duration(arguments.timeout, "--timeout"),
+        startup=startup_of(arguments),
+        corpora=corpora,
+        captures=captures,
+        repeat=repeat("" if arguments.from_suite is not None else asked),
+    )
+    return ComplianceCase(
+        block=block,
+        label=arguments.server_label or show(masker.text(target.label), 120),
+        order=order if block.needs_server else None,
+        every_revision=arguments.spec_version == _ALL,
+        corpora=corpora,
+        repeat=repeat,
+    )
+
+
+def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
+    lanes = _lanes_in(arguments)
+    block = lanes.compliance
+    if block is None:
+        raise UsageError(
+            f"{arguments.from_suite} has no compliance block",
+            hint="--from-suite takes a suite with compliance:, --server judges without one",
+        )
+    check_names([lanes], corpora)
+    _check_wishes(arguments, block, corpora)
+    asked = bool(arguments.rule)
+    block = narrowed(block, arguments.rule)
+    if not block.needs_server:
+        file = show(str(arguments.from_suite), 200)
+        return ComplianceCase(block, arguments.server_label or file, corpora=corpora)
+    server = server_of_suite(lanes.server, _choice(arguments), "")
+    server = SuiteServer(server.target, block.spec_version or server.revision)
+    case = _case(arguments, corpora, block, server)
+    note = "only the tests that --rule names were run, and no gate"
+    return dataclasses.replace(case, notes=(*case.notes, note)) if asked else case
+
+
+def _lanes_in(arguments: argparse.Namespace) -> Lanes:
+    file = str(arguments.from_suite)
+    if Path(file).is_dir():
+        raise UsageError(f"--from-suite takes a file, and {file} is a folder")
+    given = arguments.server is not None or bool(arguments.server_command)
+    # What its tests need is not asked here, so a fixture counts as given.
+    loaded = load_suites([file], fixture=file, server_given=given)
+    for problem in loaded.warnings:
+        sys.stderr.write(render_problem(problem) + "\n")
+    return loaded.lanes[0] if loaded.lanes else Lanes(file)
+
+
+def _choice(arguments: argparse.Namespace) -> ServerChoice:
+    if arguments.server is not None and arguments.server_command:
+        raise UsageError("the server is named twice: by --server and after --")
+    version = arguments.spec_version
+    return ServerChoice(
+        server=arguments.server,
+        command=tuple(arguments.server_command),
+        env=tuple(pairs(arguments.env, "--env").items()),
+        headers=tuple(headers_of(arguments).items()),
+        cwd=arguments.cwd,
+        clean_env=arguments.clean_env,
+        spec_version="" if version in {"auto", _ALL} else version,
+    )
+
+
+def _check_wishes(
+    arguments: argparse.Namespace, block: ComplianceBlock, corpora: Path | None
+) -> None:
+    """What the command line asks must fit what the suite says."""
+    pinned, version = block.spec_version, arguments.spec_version
+    if pinned is not None and version != "auto":
+        wanted: Revision | None = None if version == _ALL else wanted_revision(version)
+        if wanted is not pinned:
+            raise UsageError(
+                f"the suite pins {pinned.label}, and --spec-version says {show(version, 40)}",
+                hint="change compliance.spec_version, or leave the option out",
+            )
+    if block.tests is None:
+        check_rules(arguments.rule, pinned, corpora)
+        return
+    names = [test.name for test in block.tests]
+    for name in arguments.rule:
+        if name not in names:
+            raise UsageError(
+                f"--rule: the suite has no test {show(name, 60)}", hint=did_you_mean(name, names)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineInUse:
+    path: Path
+    known: KnownFailures
+    history: tuple[PastRun, ...] = ()
+    is_written_anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Standards:
+    """Everything that was read before the server was started, so that a mistake costs nothing."""
+
+    before: Scorecard | None = None
+    baseline: BaselineInUse | None = None
+    min_grade: str = ""
+    scorecard: Path | None = None
+    server_label: str = ""
+
+    @property
+    def needs_grade(self) -> bool:
+        return self.scorecard is not None or bool(self.min_grade)
+
+    def gates(
+        self, judgements: Sequence[Judgement], graded: Judgement | None
+    ) -> Iterator[GateResult]:
+        several = len(judgements) > 1
+        for one in judgements:
+            if self.baseline is not None:
+                yield _with_revision(_baseline_gate(self.baseline, one), one, several=several)
+        for one in judgements if several or graded is None else [graded]:
+            if self.min_grade:
+                yield _with_revision(min_grade_gate(self.min_grade, one), one, several=several)
+
+    def keep(self, report: ComplianceReport, graded: Judgement | None) -> Iterator[str]:
+        """Write what later runs are held against; gives a sentence for what can't be written."""
+        if self.scorecard is not None and graded is not None:
+            path, label = self.scorecard, self.server_label or report.server
+            yield from _write_or_say_why("scorecard", lambda: save_scorecard(path, graded, label))
+        if self.baseline is not None and report.judgements:
+            used = self.baseline
+            yield from _write_or_say_why(
+                "baseline", lambda: _keep_baseline(used, report.judgements)
+            )
+
+
+def _write_or_say_why(what: str, write: Callable[[], None]) -> Iterator[str]:
+    try:
+        write()
+    except (UsageError, OSError) as error:
+        yield f"the {what} was not written: {error}"
+
+
+def _keep_baseline(used: BaselineInUse, judgements: Sequence[Judgement]) -> None:
+    if used.is_written_anew:
+        replace_file(used.path, known_failures_from(judgements, used.known).encode())
+    history = used.history
+    for judgement in judgements:
+        history = save_history(history_beside(used.path), used.known, judgement, history)
+
+
+def _baseline_gate(used: BaselineInUse, judgement: Judgement) -> GateResult:
+    if not used.is_written_anew:
+        return hold_against(used.known, judgement, used.history)
+    return GateResult("baseline", True, f"written anew: {used.path}")
+
+
+def _with_revision(gate: GateResult, judgement: Judgement, *, several: bool) -> GateResult:
+    return replace(gate, name=f"{gate.name} {judgement.revision.label}") if several else gate
+
+
+def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standards:
+    """UsageError when one of the files can't be used."""
+    delta = case.block.grade_delta
+    if case.every_revision and (delta is not None or arguments.save_scorecard is not None):
+        raise UsageError(
+            "--spec-version all gives several grades, and a scorecard holds one",
+            hint="name one revision",
+        )
+    if arguments.save_scorecard is not None:
+        if case.order is None:
+            raise UsageError("there is no grade to save: the suite asks nothing of a server")
+        refuse_other_file(arguments.save_scorecard, SCORECARD_FORMAT, "a scorecard")
+    return Standards(
+        before=earlier_scorecard(delta.against) if delta is not None else None,
+        baseline=_baseline(arguments, case),
+        min_grade=arguments.min_grade or "",
+        scorecard=arguments.save_scorecard,
+        server_label=arguments.server_label,
+    )
+
+
+def _baseline(arguments: argparse.Namespace, case: ComplianceCase) -> BaselineInUse | None:
+    path: Path | None = arguments.baseline
+    if path is None:
+        return None
+    anew = arguments.update_baseline
+    if anew and not path.exists():
+        return BaselineInUse(path, KnownFailures(), is_written_anew=True)
+    own = [test.name for test in case.block.tests or () if not test.runs_corpus_rule]
+    known = load_known_failures(path, corpora=case.corpora, also=own)
+    return BaselineInUse(path, known, read_history(history_beside(path)), anew)

@@ -1,0 +1,1 @@
+"""`mcptest coverage`: which items of a live server a suite asserts on."""

@@ -1,0 +1,215 @@
+"""What `mcptest coverage` does: hold a suite against what a live server offers.
+
+What counts is what a test asserts on. A call in a setup step prepares a test, and a test that is
+skipped notices nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+from mcptest import __version__
+from mcptest.commands.reporting import code_of_report, conclude
+from mcptest.commands.server_options import Explored, close_and_say_notes, exploring
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.safe_text import show
+from mcptest.probe.live_server import OfferedItems
+from mcptest.report.coverage import (
+    KINDS,
+    CoverageKinds,
+    CoverageReport,
+    CoveredItem,
+    CoveredKind,
+    KindCoverage,
+    Unknown,
+)
+from mcptest.suite.load import load_suites
+from mcptest.suite.model import (
+    CompletionBlock,
+    LoggingBlock,
+    NotificationsBlock,
+    PromptsBlock,
+    ResourcesBlock,
+    SamplingBlock,
+    Test,
+    ToolBlock,
+)
+from mcptest.transport.interrupt import stopping_on_signals
+
+
+def run_coverage(arguments: argparse.Namespace) -> int:
+    kinds = _kinds(arguments.of)
+    if arguments.threshold is not None and not 0 <= arguments.threshold <= 100:
+        raise UsageError(f"--threshold is a share in percent, not {arguments.threshold:g}")
+    paths = [*arguments.paths, *arguments.suite]
+    if not paths:
+        raise UsageError("no suite is named", hint="add --suite DIR")
+    # A fixture of the suite's own is not needed to read what its tests assert on.
+    loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        try:
+            report = _count_coverage(arguments, explored, loaded.suite.tests, kinds)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+        captured = close_and_say_notes(explored)
+    written = conclude(arguments, report)
+    code = code_of_report(report, "the server offers nothing that could be covered")
+    return max(captured, written, code)
+
+
+def _kinds(words: str) -> tuple[CoveredKind, ...]:
+    wanted = [word.strip() for word in words.split(",") if word.strip()]
+    unknown = [word for word in wanted if word not in _KIND_OF]
+    if unknown or not wanted:
+        named = unknown[0] if unknown else ""
+        raise UsageError(f"--of takes some of {', '.join(_KIND_OF)}, not {named!r}")
+    return tuple(_KIND_OF[word] for word in wanted)
+
+
+def _count_coverage(
+    arguments: argparse.Namespace,
+    explored: Explored,
+    tests: tuple[Test, ...],
+    kinds: tuple[CoveredKind, ...],
+) -> CoverageReport:
+    subject = explored.subject
+    offer = subject.offer()
+    info = subject.client.server.info
+    return coverage_of(
+        offer,
+        tests,
+        server=str(info.get("name") or subject.masker.text(subject.target.label)),
+        is_skipped=_is_skipped,
+        kinds=kinds,
+        threshold=arguments.threshold,
+    )
+
+
+def _is_skipped(test: Test) -> bool:
+    wanted = test.skip_unless_env
+    return test.skip or (bool(wanted) and not os.environ.get(wanted))
+
+
+_KIND_OF: dict[str, CoveredKind] = {
+    "tools": "tool",
+    "prompts": "prompt",
+    "resources": "resource",
+    "templates": "template",
+}
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
+_KINDS_OF_TOOL_BLOCKS = (ToolBlock, SamplingBlock, LoggingBlock, NotificationsBlock)
+_LONGEST_URI = 4_000
+_UNKNOWN_KEPT = 100
+
+
+def coverage_of(
+    offer: OfferedItems,
+    tests: Iterable[Test],
+    *,
+    server: str,
+    is_skipped: Callable[[Test], bool],
+    kinds: Collection[CoveredKind] = KINDS,
+    threshold: float | None = None,
+) -> CoverageReport:
+    """Count for each item the tests that assert on it."""
+    offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in KINDS}
+    templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
+    running: Counter[tuple[CoveredKind, str]] = Counter()
+    skipped: Counter[tuple[CoveredKind, str]] = Counter()
+    unknown: dict[tuple[CoveredKind, str], Unknown] = {}
+    count = 0
+    for test in tests:
+        count += 1
+        counted = skipped if is_skipped(test) else running
+        for kind, name in set(_subjects(test, offered["resource"], templates)):
+            if name in offered[kind]:
+                counted[kind, name] += 1
+            elif kind in kinds and len(unknown) < _UNKNOWN_KEPT:
+                unknown.setdefault((kind, name), Unknown(kind, name, str(test.place)))
+    found = {
+        f"{kind}s": KindCoverage(
+            items=tuple(
+                CoveredItem(name, running[kind, name], skipped[kind, name])
+                for name in offered[kind]
+            )
+        )
+        for kind in KINDS
+        if kind in kinds
+    }
+    return CoverageReport(
+        server=server,
+        kinds=CoverageKinds(**found),
+        unknown=tuple(unknown.values()),
+        tests=count,
+        threshold=threshold,
+        problems=tuple(f"{name}: {show(why, 200)}" for name, why in offer.problems.items()),
+        tool=f"mcptest {__version__}",
+    )
+
+
+def _names(offer: OfferedItems, kind: CoveredKind) -> Iterator[str]:
+    lists: dict[CoveredKind, tuple[tuple[Any, ...], str]] = {
+        "tool": (offer.tools, "name"),
+        "prompt": (offer.prompts, "name"),
+        "resource": (offer.resources, "uri"),
+        "template": (offer.templates, "uriTemplate"),
+    }
+    items, member = lists[kind]
+    for item in items:
+        name = item.get(member) if isinstance(item, dict) else None
+        if isinstance(name, str):
+            yield name
+
+
+def _subjects(
+    test: Test, resources: Collection[str], templates: list[tuple[str, list[str]]]
+) -> Iterator[tuple[CoveredKind, str]]:
+    """What one test asserts on."""
+    block = test.block
+    if isinstance(block, _KINDS_OF_TOOL_BLOCKS):
+        if block.tool:
+            yield "tool", block.tool
+    elif isinstance(block, PromptsBlock):
+        if block.get is not None:
+            yield "prompt", block.get.name
+    elif isinstance(block, ResourcesBlock):
+        for uri in {block.read, block.subscribe} - {None}:
+            yield _resource_of(str(uri), resources, templates)
+    elif isinstance(block, CompletionBlock):
+        name = block.ref.name
+        if block.ref.type == "ref/prompt":
+            yield "prompt", name
+        else:
+            known = any(name == template for template, _ in templates)
+            yield ("template", name) if known else _resource_of(name, resources, templates)
+
+
+def _resource_of(
+    uri: str, resources: Collection[str], templates: list[tuple[str, list[str]]]
+) -> tuple[CoveredKind, str]:
+    if uri not in resources and len(uri) <= _LONGEST_URI:
+        for template, parts in templates:
+            if _fits(uri, parts):
+                return "template", template
+    return "resource", uri
+
+
+def _fits(uri: str, parts: list[str]) -> bool:
+    """Whether the URI is the parts with something between each. Linear, whatever a server wrote."""
+    first, *middle, last = parts if len(parts) > 1 else (*parts, "")
+    if len(parts) == 1:
+        return uri == first
+    if not uri.startswith(first):
+        return False
+    place = len(first)
+    for part in middle:
+        found = uri.find(part, place + 1)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return uri.endswith(last) and len(uri) - len(last) > place

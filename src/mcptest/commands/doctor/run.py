@@ -1,0 +1,429 @@
+"""What `mcptest doctor` does: find the way between two revisions, probe, diagnose, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.doctor import handshake_probes, http_probes, stateless_probes
+from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
+from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
+from mcptest.commands.reporting import (
+    captures_for_html,
+    captures_since,
+    code_with_reports,
+    print_report,
+    tell_unwritten,
+)
+from mcptest.commands.server_options import ended_before_meeting, out_of_time
+from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
+from mcptest.core.judgement import Evidence
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision, parse_revision
+from mcptest.core.safe_text import show
+from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
+from mcptest.probe.compliance.site import Order, Site
+from mcptest.report import junit
+from mcptest.report.codec import as_json
+from mcptest.report.doctor import (
+    Diagnosis,
+    DoctorReport,
+    DoctorVerdict,
+    Judged,
+    MovedRule,
+    RulesOnTheWay,
+    ServerInfo,
+)
+from mcptest.report.html.building import page_of
+from mcptest.report.terminal import say, say_json
+from mcptest.report.write import write_all
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
+from mcptest.rules.migration import MigrationItem, items_between
+from mcptest.session.connection import Stopped
+from mcptest.session.server_spec import target_of
+from mcptest.transport.interrupt import Stop, stopping_on_signals
+from mcptest.transport.target import Target
+
+
+def run_doctor(arguments: argparse.Namespace) -> int:
+    newer = parse_revision(arguments.to)
+    # --spec-version names the revision to speak, which is where the server comes from.
+    spoken = arguments.older if arguments.older != "auto" else arguments.spec_version
+    older = wanted_revision(spoken)
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    # Until the reports are written: a signal must not cost them.
+    with captures_for_html(arguments), stopping_on_signals() as stop:
+        stop.limit = limit_of(arguments)
+        order = _order(arguments, stop)
+        try:
+            report = examine(order, newer, older, _progress_line(arguments))
+        except Stopped:  # nothing was seen yet that could be reported
+            raise ended_before_meeting(arguments, stop) from None
+        except McptestError as error:
+            raise error.masked(redaction.masker.cut_text) from None
+        finally:
+            _progress_line(arguments)("")
+        if stop.is_out_of_time and report.unreached:
+            report = _cut_short(report, out_of_time(arguments))
+        code = _code(report, stop)
+        _print(report, arguments)
+        unwritten = write_all(
+            [
+                (arguments.json_file, lambda: as_json(report)),
+                (arguments.markdown, lambda: report.as_markdown().encode()),
+                (arguments.junit, lambda: junit.render(report.as_run())),
+                (arguments.html, lambda: _as_html(report, arguments, begun)),
+            ]
+        )
+        tell_unwritten(arguments, unwritten)
+        return code_with_reports(arguments, code, unwritten)
+
+
+def _code(report: DoctorReport, stop: Stop) -> int:
+    if stop.is_set():
+        sys.stderr.write("mcptest: interrupted\n")
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if report.failed else ExitCode.OK
+
+
+def _cut_short(report: DoctorReport, why: str) -> DoctorReport:
+    total = len(report.items)
+    notes = [note for note in report.notes if note != INTERRUPTED]
+    notes.append(f"{why}: {report.unreached} of {total} items not reached")
+    return replace(report, notes=tuple(notes))
+
+
+def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
+    timeout = duration(arguments.timeout, "--timeout")
+    startup = startup_of(arguments)
+    return Order(
+        target=target_of(server_words(arguments)),
+        allow_tools=tuple(arguments.allow_tool),
+        timeout=timeout,
+        startup=startup,
+        captures=arguments.capture,
+        should_stop=stop.is_over,
+    )
+
+
+def _progress_line(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """What is being looked at, on one line of a terminal; nothing elsewhere."""
+    if arguments.quiet or not sys.stderr.isatty():
+        return lambda _: None
+    return lambda text: _overwrite_line(f"looking at: {text}" if text else "")
+
+
+def _overwrite_line(text: str) -> None:
+    sys.stderr.write(f"\r{text:<72}\r")
+    sys.stderr.flush()
+
+
+def _print(report: DoctorReport, arguments: argparse.Namespace) -> None:
+    if arguments.format == "json":
+        say_json(sys.stdout, as_json(report))
+    elif arguments.format == "markdown" and not arguments.json:
+        say(sys.stdout, report.as_markdown())
+    else:
+        print_report(arguments, report)
+
+
+def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> bytes:
+    """The page. What a doctor asks an older server is no fault of a client."""
+    captures = captures_since(begun, arguments.capture)
+    return page_of(report, captures, name="mcptest doctor", by_rules=False)
+
+
+_DECLARING: Final = (stateless_probes, http_probes, handshake_probes)
+_LAST = (
+    "batches",
+    "batches-received",
+    "notifications",
+    "error-codes",
+    "meta-keys",
+    "audio",
+    "result-type",
+    "cache-hints",
+    "utf-8",
+    "exit-on-eof",
+)
+"""Asked after the others: they may upset a server, or look back at everything that was seen."""
+
+
+_NOT_REACHED: Final = Judged(
+    DoctorVerdict.UNKNOWN, "it was not looked at: the examination was stopped"
+)
+INTERRUPTED: Final = "interrupted: only what was looked at by then is told here"
+
+
+class RevisionMove(msgspec.Struct, frozen=True):
+    """From where to where, and the session in which the server is met."""
+
+    older: Revision
+    newer: Revision
+    site: Site
+    conversation: Conversation
+    notes: tuple[str, ...] = ()
+
+
+def examine(
+    order: Order,
+    newer: Revision,
+    older: Revision | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> DoctorReport:
+    """What breaks on the way to `newer`. `older` None: from what the server speaks today.
+
+    Raises PeerError when the server can't be reached, UsageError when there is no such way.
+    """
+    if older is not None and older >= newer:
+        raise UsageError(
+            f"{older} is not older than {newer}", hint="--from names the revision it comes from"
+        )
+    begun = time.monotonic()
+    move = find_move(order, newer, older)
+    examination = Examination(move.site, move.conversation, newer)
+    try:
+        items = list(items_between(move.older, newer))
+        judged = _run_probes(items, examination, order.allow_tools, tell)
+    finally:
+        examination.close()
+    broken = [item for item in items if judged[item.id].verdict is DoctorVerdict.BREAKS]
+    unreached = sum(one is _NOT_REACHED for one in judged.values())
+    if broken and INTERRUPTED not in examination.notes:
+        again, left = _confirm_breaks(broken, judged, examination, order.allow_tools, tell)
+        judged |= again
+        unreached += left
+    if examination.has_wordless_end and INTERRUPTED not in examination.notes:
+        examination.site.require_second_process()
+    return _report(move, examination, items, judged, begun, unreached)
+
+
+def _run_probes(
+    items: Sequence[MigrationItem],
+    examination: Examination,
+    allow_tools: tuple[str, ...],
+    tell: Callable[[str], None],
+) -> dict[str, Judged]:
+    """Every item; where we are stopped, with what was found before it."""
+    judged = dict.fromkeys((item.id for item in items), _NOT_REACHED)
+    try:
+        if items:
+            tell("looking around")
+            examination.look_around(allow_tools)
+        last = {name: place for place, name in enumerate(_LAST, 1)}
+        for item in sorted(items, key=lambda one: last.get(one.id, 0)):
+            tell(item.title)
+            judged[item.id] = _judge(item, examination)
+    except Stopped:
+        examination.notes.append(INTERRUPTED)
+    return judged
+
+
+def _confirm_breaks(
+    broken: Sequence[MigrationItem],
+    judged: Mapping[str, Judged],
+    first: Examination,
+    allow_tools: tuple[str, ...],
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Judged], int]:
+    """What breaks is looked at again, in a session of a server that was started for this.
+
+    Also how many of them could not be, because we were stopped: nobody may take those for mended.
+    """
+    tell("looking again at what breaks")
+    site = first.site.twin()
+    try:
+        examination = Examination(site, site.open(declare=EVERYTHING), first.newer)
+    except (PeerError, Stopped) as error:
+        site.close()
+        first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
+        said = error.message if isinstance(error, PeerError) else "interrupted"
+        why = f"it could not be looked at again: {said}"
+        left = len(broken) if isinstance(error, Stopped) else 0
+        return {one.id: _not_confirmed(judged[one.id], why) for one in broken}, left
+    try:
+        again = _run_probes(broken, examination, allow_tools, lambda _: None)
+    finally:
+        examination.close()
+    first.notes += [one for one in examination.notes if one not in first.notes]
+    confirmed = {
+        item.id: judged[item.id]
+        if again[item.id].verdict is DoctorVerdict.BREAKS
+        else _not_confirmed(judged[item.id], again[item.id].detail, again[item.id].evidence)
+        for item in broken
+    }
+    return confirmed, sum(again[item.id] is _NOT_REACHED for item in broken)
+
+
+def _not_confirmed(first: Judged, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:
+    detail = f"broke once and not again: {first.detail}; then: {why}"
+    return Judged(DoctorVerdict.UNKNOWN, detail, (*first.evidence, *evidence))
+
+
+def _report(
+    move: RevisionMove,
+    examination: Examination,
+    items: Sequence[MigrationItem],
+    judged: Mapping[str, Judged],
+    begun: float,
+    unreached: int,
+) -> DoctorReport:
+    site, diff = move.site, _diff(move)
+    unlisted = {f"the list of {member}" for member in examination.unlisted}
+    info, mask = site.server_info, site.masker.text
+    return DoctorReport(
+        server=mask(site.order.target.label),
+        transport=site.transport,
+        older=move.older,
+        newer=move.newer,
+        spoken=move.newer if examination.speaks_newer else site.revision,
+        items=tuple(_diagnosis(item, judged[item.id], diff, mask) for item in items),
+        rules=_changed_rules(diff),
+        server_info=ServerInfo(
+            name=mask(show(str(info.get("name") or ""), 80)),
+            version=mask(show(str(info.get("version") or ""), 40)),
+        ),
+        tool=f"mcptest {__version__}",
+        revision_reason=mask(site.reason),
+        requests=examination.requests,
+        duration_ms=round((time.monotonic() - begun) * 1000),
+        unreached=unreached,
+        unanswered=tuple(sorted(examination.unanswered | unlisted)),
+        notes=tuple(mask(one) for one in (*move.notes, *examination.notes)),
+    )
+
+
+def _judge(item: MigrationItem, examination: Examination) -> Judged:
+    judged = PROBES[item.id](examination)
+    if item.rests_on in examination.unlisted and judged.verdict is not DoctorVerdict.BREAKS:
+        return Judged(DoctorVerdict.UNKNOWN, f"the list of {item.rests_on} could not be read")
+    return judged
+
+
+def find_move(order: Order, newer: Revision, older: Revision | None) -> RevisionMove:
+    """Meet the server in the newer revision if it speaks that, and else in an older one."""
+    site, conversation = _meet(order, None)
+    found = RevisionMove(older or site.revision, newer, site, conversation)
+    # HTTP+SSE is found by falling back to it once; nobody has to find it again.
+    order = msgspec.structs.replace(order, target=_over_transport(order.target, site.transport))
+    try:
+        return _choose_revision(order, found, older)
+    except BaseException:
+        site.close()
+        raise
+
+
+def _over_transport(target: Target, transport: str) -> Target:
+    way: Any = transport
+    return msgspec.structs.replace(target, way=way)
+
+
+def _choose_revision(order: Order, move: RevisionMove, older: Revision | None) -> RevisionMove:
+    """Which step it is, and in which revision the server is examined."""
+    newest, newer = move.site.revision, move.newer
+    if newest < newer and newest.wire_version != newer.wire_version:
+        return _in_older_revision(order, move, older)
+    if newest <= newer:
+        # The draft is spoken under the name of the revision before it: that is where it starts.
+        if older is not None or newest < newer:
+            return move
+        before, notes = _newest_older_revision(order, newer)
+        return msgspec.structs.replace(move, older=before, notes=notes)
+    if older is None:
+        raise UsageError(
+            f"the server speaks {newest}, which is newer than {newer}",
+            hint="name a newer revision with --to, or look at an older step with --from REV",
+        )
+    return _in_newer_revision(order, move)
+
+
+def _meet(order: Order, revision: Revision | None, because: str = "") -> tuple[Site, Conversation]:
+    named = "today" if revision is None else f"in-{revision}"
+    order = msgspec.structs.replace(order, revision=revision, because=because)
+    site = Site(kept_apart(order, named))
+    return site, site.meet()
+
+
+def _in_older_revision(order: Order, move: RevisionMove, older: Revision | None) -> RevisionMove:
+    """The server does not speak the newer revision: it is examined in an older one."""
+    if older is None or older == move.site.revision:
+        return move
+    try:
+        site, conversation = _meet(order, older, "asked for by --from")
+    except PeerError as error:
+        note = f"{error.message}; it was examined in {move.site.revision}"
+        return msgspec.structs.replace(move, notes=(note,))
+    move.site.close()
+    return msgspec.structs.replace(move, site=site, conversation=conversation)
+
+
+def _in_newer_revision(order: Order, move: RevisionMove) -> RevisionMove:
+    """A server that speaks still newer revisions can be looked at in this one, if it speaks it."""
+    try:
+        site, conversation = _meet(order, move.newer, "asked for by --to")
+    except PeerError as error:
+        hint = "name a revision that it speaks, or a newer one"
+        raise UsageError(error.message, hint=hint) from None
+    move.site.close()
+    return msgspec.structs.replace(move, site=site, conversation=conversation)
+
+
+def _newest_older_revision(order: Order, newer: Revision) -> tuple[Revision, tuple[str, ...]]:
+    """The newest older revision that the server speaks too, by asking."""
+    before = TIMELINE[max(0, newer.place - 1)]
+    offer = NEWEST_HANDSHAKE if newer.era is Era.STATELESS else before
+    for revision in reversed(TIMELINE[: offer.place + 1]):
+        asked = msgspec.structs.replace(order, revision=revision)
+        site = Site(kept_apart(asked, f"before-{revision}"))
+        try:
+            site.meet()
+        except PeerError as error:
+            if error.kind is not ErrorKind.VERSION_REFUSED:
+                break
+        else:
+            return revision, ()
+        finally:
+            site.close()
+    note = f"the server does not agree to {offer}: what changed after {before} was looked at"
+    return before, (note,)
+
+
+def _diff(move: RevisionMove) -> VersionDiff | None:
+    was, now = corpus_of(move.older), corpus_of(move.newer)
+    return None if was is None or now is None else diff_versions(was, now)
+
+
+def _changed_rules(diff: VersionDiff | None) -> RulesOnTheWay | None:
+    if diff is None:
+        return None
+    return RulesOnTheWay(diff.summary.changed, diff.summary.added, diff.summary.removed)
+
+
+def _diagnosis(
+    item: MigrationItem, judged: Judged, diff: VersionDiff | None, mask: Callable[[str], str]
+) -> Diagnosis:
+    moved = diff.entries if diff is not None else ()
+    rules = (MovedRule(one.rule_id, one.bucket) for one in moved if item.id in one.rule.migration)
+    wanting = judged.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or judged.advice
+    return Diagnosis(
+        id=item.id,
+        title=item.title,
+        since=item.since,
+        change=item.change,
+        verdict=judged.verdict,
+        detail=mask(judged.detail),
+        evidence=judged.evidence,
+        rules=tuple(rules),
+        fix=item.fix if wanting else "",
+        advice=mask(judged.advice),
+        unchecked=judged.unchecked,
+    )

@@ -1,0 +1,89 @@
+"""`mcptest explain ID`: one rule, or one code of the linter or of an audit, in full."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.safe_text import show
+from mcptest.report.audit import audit_code_page, find_audit_code
+from mcptest.report.codec import as_json
+from mcptest.report.lint_explained import find_lint_rule, lint_rule_as_json, lint_rule_page
+from mcptest.report.rules import find_any_rule, rule_page, rules_as_json
+from mcptest.report.terminal import Style, say, say_json
+from mcptest.rules.composition import CompositionRule
+from mcptest.rules.lint.finding import LintRule
+
+_CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
+
+
+_DESCRIPTION = """\
+One rule, or one code of the linter, in full: what must hold and why, the
+sentence of the specification it comes from, the revisions it holds in, what
+breaks it and how to mend that.
+"""
+_EPILOG = """\
+examples:
+  mcptest explain INV-003
+  mcptest explain PROTO-002 --json
+  mcptest explain E101
+
+exit codes:
+  0    told
+  2    there is no rule of that name
+
+see also: mcptest compliance rules, mcptest lint, docs/rules/README.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.add_argument(
+        "rule",
+        metavar="ID",
+        help="the id of a rule, like INV-003, or a code of lint or audit, like E101 or E201",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON on stdout, alone")
+    parser.add_argument("--no-color", action="store_true", help="plain text")
+    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    # The two kinds of names can't be confused: a rule's has a hyphen.
+    if _CODE.fullmatch(arguments.rule):
+        return _explain_code(arguments)
+    rule = find_any_rule(arguments.rule)
+    if arguments.json:
+        alone, together = ([], [rule]) if isinstance(rule, CompositionRule) else ([rule], [])
+        say_json(sys.stdout, rules_as_json(alone, together, None))
+        return ExitCode.OK
+    for line in rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
+        say(sys.stdout, line + "\n")
+    return ExitCode.OK
+
+
+def _explain_code(arguments: argparse.Namespace) -> int:
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    audited = find_audit_code(arguments.rule)
+    if audited is not None:
+        data, lines = as_json(audited), audit_code_page(audited, style)
+    else:
+        rule = _lint_rule(arguments.rule)
+        data, lines = lint_rule_as_json(rule), lint_rule_page(rule, style)
+    if arguments.json:
+        say_json(sys.stdout, data)
+        return ExitCode.OK
+    for line in lines:
+        say(sys.stdout, line + "\n")
+    return ExitCode.OK
+
+
+def _lint_rule(name: str) -> LintRule:
+    rule = find_lint_rule(name)
+    if rule is None:
+        raise UsageError(
+            f"unknown lint code: {show(name.strip(), 40)}", hint="mcptest lint --list has them all"
+        )
+    return rule

@@ -1,0 +1,148 @@
+"""One server to be judged, as it is told to whoever does it. It holds secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.core.errors import UsageError
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.session.server_spec import ServerWords, configured_target
+from mcptest.transport.files import read_input
+from mcptest.transport.target import Target
+
+
+class FleetServerOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a process on another machine needs to know."""
+
+    name: str
+    target: Target
+    revision: str = ""
+    """Empty: the newest that the server speaks."""
+    timeout: float = 30.0
+    """For each request of judging."""
+    audit_timeout: float = 15.0
+    """For each call of the audit."""
+    startup: float = 30.0
+    limit: float = 300.0
+    """For everything that is asked of this server."""
+    until: float = 0.0
+    """When that is over, on the monotonic clock of the machine that judges it."""
+    strict: bool = False
+    min_grade: str = ""
+    min_score: int | None = None
+    captures: str = ""
+    """A folder, if what goes over the wire is to be kept."""
+    repeat_compliance: str = ""
+    repeat_audit: str = ""
+
+    def __repr__(self) -> str:
+        """Without secrets: others may write our arguments into their logs."""
+        return f"ServerOrder({self.name!r})"
+
+
+# -- The servers of a client configuration -------------------------------------------------------
+
+# The one place that knows what an entry means: `--mcp-config` and a fleet must agree.
+
+_LARGEST = 16 * 1024 * 1024
+_TOLD = 20
+
+
+class ConfiguredServer(msgspec.Struct, frozen=True):
+    """One entry. Without a target it is not to be judged, since it is disabled."""
+
+    name: str
+    target: Target | None = None
+
+
+def servers_of(
+    path: Path, wanted: Sequence[str] = (), *, clean_env: bool = False
+) -> list[ConfiguredServer]:
+    """The servers in the order of the file; of those, the wanted. UsageError with the place."""
+    entries = _entries(path)
+    _check_names(path, wanted, entries)
+    chosen = {name: entry for name, entry in entries.items() if not wanted or name in wanted}
+    servers: list[ConfiguredServer] = []
+    wrong: list[str] = []
+    words = ServerWords(clean_env=clean_env)
+    for name, entry in chosen.items():
+        switches = entry if isinstance(entry, dict) else {}
+        is_off = switches.get("disabled") is True or switches.get("enabled") is False
+        if is_off and name not in wanted:
+            servers.append(ConfiguredServer(name))
+            continue
+        try:
+            servers.append(ConfiguredServer(name, _target(name, entry, path, words)))
+        except UsageError as error:
+            wrong.append(error.message)
+    if wrong:
+        more = f"\n  and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        raise UsageError(
+            "\n  ".join(wrong[:_TOLD]) + more,
+            hint="nothing was run; --server NAME judges just the servers that are named",
+        )
+    return servers
+
+
+def _target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
+    target = configured_target(name, entry, path, words)
+    try:
+        msgspec.json.encode(target)
+        name.encode()
+    except UnicodeEncodeError:
+        where = show(f"{path}: mcpServers.{name}", 200)
+        raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
+    return target
+
+
+def _check_names(path: Path, wanted: Sequence[str], entries: Mapping[str, Any]) -> None:
+    for name in wanted:
+        if name not in entries:
+            near = close_matches(name, entries, n=1)
+            hint = f"did you mean {show(near[0], 80)}? " if near else ""
+            names = ", ".join(show(one, 80) for one in list(entries)[:_TOLD]) or "none"
+            raise UsageError(
+                f"{path} has no server named {show(name, 80)!r}", hint=f"{hint}it names: {names}"
+            )
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    document = _read(path)
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    if isinstance(servers, dict):
+        return servers
+    is_of_vs_code = isinstance(document, dict) and isinstance(document.get("servers"), dict)
+    found = "it has servers, which is another client's form; " if is_of_vs_code else ""
+    raise UsageError(
+        f"{path} has no mcpServers map", hint=found + 'expected {"mcpServers": {"name": {…}}}'
+    )
+
+
+def _read(path: Path) -> Any:
+    data = read_input(path, "the configuration", largest=_LARGEST)
+    try:
+        return json.loads(data, object_pairs_hook=_refuse_duplicates)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise UsageError(f"{place}: not JSON: {show(error.msg, 200)}") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON: {show(str(error), 200)}") from None
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two members of one name a client takes either; the other would never be judged."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the member {name!r} is there twice")
+        found[name] = value
+    return found

@@ -1,0 +1,293 @@
+"""The process that judges one server: `python -m mcptest.commands.fleet.worker`.
+
+Its order comes on stdin, which then stays open: at its end whoever started us is gone, and so are
+we, with everything that we started. What is found goes to stdout, one line for each thing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.worker_pool import WorkerFinished, WorkerProgress, encoded
+from mcptest.core.errors import ExitCode, McptestError, PeerError
+from mcptest.core.judgement import Event, RuleJudged
+from mcptest.core.masking import Masker
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import parse_revision
+from mcptest.core.safe_text import show
+from mcptest.probe.audit_run import Audit, AuditOrder
+from mcptest.probe.compliance.block import exit_code_for, min_grade_gate
+from mcptest.probe.compliance.judging import judge_server
+from mcptest.probe.compliance.site import Order
+from mcptest.probe.live_server import OfferedItems, Subject
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.fleet import Found, Kept, OfferedNames
+from mcptest.session.connection import Stopped
+from mcptest.transport.interrupt import end_everything
+
+# -- The unit of work of a fleet -----------------------------------------------------------------
+
+Tell = Callable[[str], None]
+_MOST_NAMES = 10_000
+_LONGEST_NAME = 300
+
+
+def judge_one(order: FleetServerOrder, tell: Tell) -> Found:
+    """Whatever the server does is in what is found. What was found before the limit stands."""
+    begun = time.monotonic()
+    limit = _Limit(order.until or begun + order.limit)
+    found = Found(order.name)
+    masker = redaction.masker
+    try:
+        found = replace(found, compliance=_judged(order, tell, limit.is_over))
+        found = _audited(order, found, tell, limit.is_over)
+    except Stopped:
+        pass  # before anything was found; the limit is told below
+    except McptestError as error:
+        kept = Kept.UNREACHABLE if isinstance(error, PeerError) else Kept.LOST
+        said = error.masked(masker.cut_text)
+        found = replace(found, kept=kept, reason=said.message, hint=said.hint)
+    if limit.was_noticed:
+        found = replace(
+            found,
+            kept=Kept.OUT_OF_TIME,
+            reason=f"not judged to the end within {order.limit:g} s",
+            hint="--server-timeout gives it longer",
+        )
+    spent = round((time.monotonic() - begun) * 1000)
+    return _without_secrets(replace(found, duration_ms=spent), masker)
+
+
+class _Limit:
+    """The end of the time for one server."""
+
+    def __init__(self, until: float) -> None:
+        self._until = until
+        self.was_noticed = False
+        """Whether anyone was stopped by it: what is done before that is whole."""
+
+    def is_over(self) -> bool:
+        if time.monotonic() >= self._until:
+            self.was_noticed = True
+        return self.was_noticed
+
+
+# -- judged by the specification ---------------------------------------------------------------
+
+
+def _judged(order: FleetServerOrder, tell: Tell, is_over: Callable[[], bool]) -> ComplianceReport:
+    begun = time.monotonic()
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+    def told(event: Event) -> None:
+        if isinstance(event, RuleJudged):
+            tell(f"{event.done} of {event.total} rules")
+
+    judgement = judge_server(
+        Order(
+            target=order.target,
+            revision=parse_revision(order.revision) if order.revision else None,
+            timeout=order.timeout,
+            startup=order.startup,
+            captures=_folder(order, "compliance"),
+            repeat=order.repeat_compliance,
+            should_stop=is_over,
+        ),
+        told,
+    )
+    gates = () if not order.min_grade else (min_grade_gate(order.min_grade, judgement),)
+    return ComplianceReport(
+        server=order.name,
+        judgements=(judgement,),
+        gates=gates,
+        tool=f"mcptest {__version__}",
+        started=started,
+        duration_ms=round((time.monotonic() - begun) * 1000),
+        exit_code=exit_code_for((judgement,), gates, strict=order.strict),
+    )
+
+
+def _folder(order: FleetServerOrder, kind: str) -> Path | None:
+    if not order.captures:
+        return None
+    folder = Path(order.captures) / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+# -- audited -----------------------------------------------------------------------------------
+
+
+def _audited(
+    order: FleetServerOrder, found: Found, tell: Tell, is_over: Callable[[], bool]
+) -> Found:
+    """The audit beside the judgement. A server that can't be met again keeps its judgement."""
+    assert found.compliance is not None  # else there is nothing to stand beside
+    judged = found.compliance.judgements[0]
+    subject = Subject(
+        order.target,
+        revision=judged.revision,
+        because=judged.revision_reason,
+        timeout=order.audit_timeout,
+        startup=order.startup,
+        captures=_folder(order, "audit"),
+        should_stop=is_over,
+    )
+    audit = Audit(
+        subject,
+        AuditOrder(
+            timeout=order.audit_timeout, min_score=order.min_score, repeat=order.repeat_audit
+        ),
+    )
+    try:
+        with subject:
+            total = audit.meet()
+            for number, _ in enumerate(audit.items(), 1):
+                tell(f"{number} of {total} items called")
+    except PeerError as error:
+        said = error.masked(subject.masker.cut_text)
+        return replace(found, reason=f"not audited: {said.message}", hint=said.hint)
+    except Stopped:
+        return found
+    report = replace(audit.report(), server=order.name)
+    return replace(found, audit=report, offered=names_of(audit.offer))
+
+
+def names_of(offer: OfferedItems) -> OfferedNames:
+    """What is compared with other servers: the names, as many as can be kept."""
+    lists = {
+        "tools": _names_in(offer.tools, "name"),
+        "prompts": _names_in(offer.prompts, "name"),
+        "resources": _names_in(offer.resources, "uri"),
+    }
+    kept = {
+        kind: tuple(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
+        for kind, names in lists.items()
+    }
+    left_out = sum(map(len, lists.values())) - sum(map(len, kept.values()))
+    return OfferedNames(kept["tools"], kept["prompts"], kept["resources"], left_out)
+
+
+def _names_in(items: Iterable[Any], member: str) -> list[str]:
+    named = (item.get(member) for item in items if isinstance(item, dict))
+    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
+
+
+# -- what may be told --------------------------------------------------------------------------
+
+_OUR_WORDS = frozenset(
+    {"format", "health", "id", "kept", "kind", "outcome", "revision"}
+    | {"section", "severity", "transport", "letter", "grade", "tool", "started", "corpus"}
+)
+"""Members whose values are ours: a secret that is spelled like one of them does not change them."""
+
+
+def _without_secrets(found: Found, masker: Masker) -> Found:
+    """Also in what a server says of itself, in names and in descriptions."""
+    if masker.idle:
+        return found
+    masked = _masked(msgspec.to_builtins(found), masker)
+    return msgspec.convert({**masked, "name": found.name}, Found)
+
+
+def _masked(value: Any, masker: Masker) -> Any:
+    if isinstance(value, str):
+        return masker.text(value)
+    if isinstance(value, list | tuple):
+        return [_masked(one, masker) for one in value]
+    if isinstance(value, dict):
+        return {
+            key: one if key in _OUR_WORDS and isinstance(one, str) else _masked(one, masker)
+            for key, one in value.items()
+        }
+    return value
+
+
+# -- The process that judges one server ----------------------------------------------------------
+
+_BETWEEN_NEWS = 0.2
+
+
+def main() -> int:
+    out = os.dup(1)
+    os.dup2(2, 1)  # whatever else writes to stdout writes to stderr
+    line, rest = _read_line(0)
+    if not line:
+        return ExitCode.INTERRUPTED  # whoever started us changed their mind
+    order = msgspec.json.decode(line, type=FleetServerOrder)
+    signal.signal(signal.SIGTERM, lambda number, frame: _leave())
+    threading.Thread(target=_leave_when_alone, args=(rest,), daemon=True).start()
+    _write(out, encoded(WorkerFinished(_found(order, _telling(out)))))
+    return ExitCode.OK
+
+
+def _found(order: FleetServerOrder, tell: Tell) -> Found:
+    try:
+        return judge_one(order, tell)
+    except Exception as error:  # noqa: BLE001 - a defect of ours costs one server, and is said
+        said = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
+        return Found(order.name, kept=Kept.LOST, reason=redaction.masker.cut_text(said))
+
+
+def _read_line(descriptor: int) -> tuple[bytes, bytes]:
+    parts = []
+    while chunk := os.read(descriptor, 65536):
+        line, newline, rest = chunk.partition(b"\n")
+        parts.append(line)
+        if newline:
+            return b"".join(parts), rest
+    return b"", b""
+
+
+def _telling(out: int) -> Callable[[str], None]:
+    """News, but not more of it than anyone reads. Several lanes of judging may tell at once."""
+    turn = threading.Lock()
+    next_at = 0.0
+
+    def tell(text: str) -> None:
+        nonlocal next_at
+        with turn:
+            now = time.monotonic()
+            if now < next_at:
+                return
+            next_at = now + _BETWEEN_NEWS
+            _write(out, encoded(WorkerProgress(text)))
+
+    return tell
+
+
+def _write(out: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(out, view) :]
+    except BrokenPipeError:  # nobody wants to know any more
+        _leave()
+
+
+def _leave_when_alone(rest: bytes) -> None:
+    while os.read(0, 4096):
+        pass  # nothing is said after the order
+    _leave()
+
+
+def _leave() -> None:
+    end_everything()
+    os._exit(ExitCode.INTERRUPTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""A fuzz run over the tools of a server: the inputs follow from the seed, whatever runs when."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shlex
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.fuzz.calls import SLICE, ToolFuzzer
+from mcptest.commands.fuzz.inputs import given_input, inputs_for
+from mcptest.core.errors import PeerError
+from mcptest.core.message import ABSENT
+from mcptest.core.safe_text import show
+from mcptest.probe.live_server import Subject
+from mcptest.report.audit import ONLY_AS_TASK
+from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, SkippedTool
+from mcptest.session.connection import Stopped
+from mcptest.session.tool_safety import runs_only_as_task, why_not
+
+_LONGEST_COMMAND = 1_500
+_PARTING = 0.3
+_REFUSES_AS_INTERNAL = (
+    "malformed requests (arguments that are no object) are refused with the code for internal "
+    "errors, -32603, where -32602 is meant; that is no crash"
+)
+
+_Slot: TypeAlias = tuple[ToolFuzzer, range, int]
+"""Whose inputs, which of them, and the number of the tool."""
+
+
+class FuzzOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be fuzzed and how."""
+
+    runs: int = 50
+    seed: int = 0
+    tools: tuple[str, ...] = ()
+    include_writes: bool = False
+    timeout: float = 15.0
+    given: Any = ABSENT
+    """Only this input."""
+    repeat: str = ""
+    """The command that fuzzes this server again."""
+    worth_a_server: int = 1
+    """A further server is started for so many inputs each."""
+
+
+class Fuzz:
+    """One run. Call `meet`, then `run`, then ask for the report."""
+
+    def __init__(self, subjects: Sequence[Subject], order: FuzzOrder) -> None:
+        """`subjects`: the same server so many times; the inputs are shared out among them."""
+        self._subjects = subjects
+        self._order = order
+        self._done: dict[int, FuzzedTool] = {}
+        self._skipped: dict[int, SkippedTool] = {}
+        self._begun = time.monotonic()
+        self._started = datetime.datetime.now(datetime.UTC)
+        self._calls = 0
+        self._lock = threading.Lock()
+        self.interrupted = False
+        self.tools: tuple[Mapping[str, Any], ...] = ()
+        self._problem = ""
+        self._nameless = 0
+        self._notes: list[str] = []
+        self._todo: list[tuple[int, Mapping[str, Any]]] = []
+        self._current: tuple[ToolFuzzer, int] | None = None
+        """The tool whose inputs are handed out, and its number."""
+
+    def meet(self) -> int:
+        """Read the list of tools; how many there are to fuzz. Raises PeerError."""
+        subject = self._subjects[0]
+        client = subject.client
+        self._facts = client.server.info
+        self._met = client.met
+        offer = subject.offer(
+            without={"prompts/list", "resources/list", "resources/templates/list"}
+        )
+        self._problem = offer.problems.get("tools/list", "")
+        others = (pair for pair in offer.problems.items() if pair[0] != "tools/list")
+        mask = subject.masker.text
+        self._notes += (f"{method}: {mask(problem)}" for method, problem in others)
+        named = [
+            one for one in offer.tools if isinstance(one, dict) and isinstance(one.get("name"), str)
+        ]
+        self._nameless = len(offer.tools) - len(named)
+        self.tools = tuple(named)
+        return self._count_wanted()
+
+    def run(self, tell: Callable[[FuzzedTool], None] = lambda _: None) -> None:
+        """Fuzz them all. Being stopped ends it early, and the report says so."""
+        self._todo = list(enumerate(self._wanted()))[::-1]
+        tools, runs = self._count_wanted(), self._order.runs
+        servers = min(tools * -(-runs // SLICE), tools * runs // self._order.worth_a_server)
+        troubles: list[BaseException] = []
+
+        def work(subject: Subject) -> None:
+            try:
+                self._work(subject, tell)
+            except Stopped:
+                self.interrupted = True
+            except BaseException as error:  # noqa: BLE001 - it is raised again where it can be told
+                troubles.append(error)
+
+        others = [
+            threading.Thread(target=work, args=(subject,), daemon=True)
+            for subject in self._subjects[1:servers]
+        ]
+        for thread in others:
+            thread.start()
+        work(self._subjects[0])
+        for thread in others:
+            thread.join()
+        for subject in self._subjects:
+            subject.drop(_PARTING)  # nothing is left to say that would be worth waiting for
+        if troubles:
+            raise troubles[0]
+
+    def _work(self, subject: Subject, tell: Callable[[FuzzedTool], None]) -> None:
+        """Take one slice of inputs after the other, until there are none."""
+        if subject is not self._subjects[0] and not self._meets(subject):
+            return
+        while (slot := self._next_slot()) is not None:
+            fuzzer, numbers, number = slot
+            sliced = fuzzer.sliced(subject, numbers)
+            with self._lock:
+                self.interrupted |= sliced.stopped
+                is_last = fuzzer.take(sliced)
+            if is_last:
+                fuzzed = self._with_commands(fuzzer, subject)
+                with self._lock:
+                    self._done[number] = fuzzed
+                    tell(fuzzed)
+
+    def _meets(self, subject: Subject) -> bool:
+        """A server that can't be there twice is no reason to fail."""
+        try:
+            return bool(subject.client)
+        except PeerError as error:
+            with self._lock:
+                reason = subject.masker.text(error.message.partition("\n")[0])
+                self._notes.append(f"a further server for --jobs did not start: {reason}")
+            return False
+
+    def _next_slot(self) -> _Slot | None:
+        """Inputs that nobody has sent yet. Tools that are not called are noted on the way."""
+        with self._lock:
+            while not self.interrupted:
+                if self._current is not None:
+                    numbers = self._current[0].hand_out()
+                    if numbers is not None:
+                        return self._current[0], numbers, self._current[1]
+                if not self._todo:
+                    return None
+                number, tool = self._todo.pop()
+                reason = self._why_skipped(tool)
+                self._current = None if reason else (self._fuzzer(tool), number)
+                if reason:
+                    self._skipped[number] = SkippedTool(name=tool["name"], reason=reason)
+            return None
+
+    def _wanted(self) -> list[Mapping[str, Any]]:
+        names = self._order.tools
+        return [tool for tool in self.tools if not names or tool["name"] in names]
+
+    def _count_wanted(self) -> int:
+        return sum(not self._why_skipped(tool) for tool in self._wanted())
+
+    def _why_skipped(self, tool: Mapping[str, Any]) -> str:
+        if runs_only_as_task(tool):
+            return ONLY_AS_TASK
+        return "" if self._order.include_writes else why_not(tool)
+
+    def _fuzzer(self, tool: Mapping[str, Any]) -> ToolFuzzer:
+        order, runs = self._order, self._order.runs
+        if order.given is not ABSENT:
+            runs, inputs = 1, given_input(tool, order.given)
+        else:
+            inputs = inputs_for(tool, runs, order.seed, writes=bool(why_not(tool)))
+        return ToolFuzzer(tool["name"], inputs, runs, order.timeout)
+
+    def _with_commands(self, fuzzer: ToolFuzzer, subject: Subject) -> FuzzedTool:
+        """The report on a tool, with the command that shows each failure again."""
+        fuzzed = fuzzer.report(subject)
+        with self._lock:
+            self._calls += fuzzer.calls
+            self.interrupted |= fuzzer.stopped
+        failures = tuple(replace(one, repeat=self._repeat(one, subject)) for one in fuzzed.failures)
+        return replace(fuzzed, failures=failures)
+
+    def _repeat(self, failure: FuzzFailure, subject: Subject) -> str:
+        """Just this input again; by its seed where it is too long for a command line."""
+        if not self._order.repeat:
+            return ""
+        start = f"{self._order.repeat} --tool {shlex.quote(failure.tool)}"
+        if failure.again and failure.minimal is not UNSET:
+            text = shlex.quote(json.dumps(failure.minimal))
+            if len(text) <= _LONGEST_COMMAND:
+                return subject.masker.text(f"{start} --input {text}")
+        return f"{start} --seed {self._order.seed} --runs {self._order.runs}"
+
+    def report(self, out_of_time: str = "") -> FuzzReport:
+        """`out_of_time`: that this is why it was stopped, in words."""
+        first, met = self._subjects[0], self._met
+        tools = [self._done[number] for number in sorted(self._done)]
+        wanted = self._count_wanted()
+        unreached = wanted - sum(bool(tool.runs) for tool in tools) if out_of_time else 0
+        notes = [note for subject in self._subjects for note in subject.notes]
+        notes += self._notes
+        if out_of_time:
+            notes.append(f"{out_of_time}: {unreached} of {wanted} tools not reached")
+        if self._nameless:
+            notes.append(f"{self._nameless} tools have no name and could not be called")
+        if any(tool.refuses_as_internal for tool in self._done.values()):
+            notes.append(_REFUSES_AS_INTERNAL)
+        return FuzzReport(
+            server=first.masker.text(first.target.label),
+            server_name=show(str(self._facts.get("name") or ""), 120),
+            server_version=show(str(self._facts.get("version") or ""), 60),
+            transport=met.transport,
+            revision=met.revision.value,
+            revision_reason=first.masker.text(met.reason),
+            seed=self._order.seed,
+            runs_per_tool=self._order.runs,
+            tools=tuple(tools),
+            skipped=tuple(self._skipped[number] for number in sorted(self._skipped)),
+            unreached=unreached,
+            problem=first.masker.text(self._problem),
+            notes=tuple(notes),
+            restarts=sum(subject.restarts for subject in self._subjects),
+            started=self._started.isoformat(timespec="seconds"),
+            duration_ms=round((time.monotonic() - self._begun) * 1000),
+            calls=self._calls,
+            interrupted=self.interrupted and not out_of_time,
+            tool=f"mcptest {__version__}",
+        )

@@ -1,0 +1,156 @@
+"""What `mcptest fuzz` does: fuzz each tool, save what fails, report."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import secrets
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mcptest.commands.fuzz.cli import TIMEOUT
+from mcptest.commands.live_display import live_progress
+from mcptest.commands.options import duration, limit_of, startup_of, wanted_jobs, wanted_revision
+from mcptest.commands.reporting import Saved, code_of_report, conclude, saved_into
+from mcptest.commands.server_options import (
+    Explored,
+    check_tool_names,
+    exploring,
+    named_tools,
+    out_of_time,
+    repeat_command,
+)
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.message import ABSENT
+from mcptest.probe.live_server import Subject
+from mcptest.probe.suites.settings import cores
+from mcptest.report.fuzz import (
+    FuzzedTool,
+    FuzzReport,
+)
+from mcptest.transport.interrupt import Stop, stopping_on_signals
+
+if TYPE_CHECKING:
+    from mcptest.commands.fuzz.fuzzer import FuzzOrder
+
+_MOST_JOBS = 16
+_LARGEST_SEED = 2**31
+_WORTH_A_SERVER = 1_000
+"""For fewer inputs each, `--jobs auto` starts no further server."""
+
+
+def run_fuzz(arguments: argparse.Namespace) -> int:
+    _check(arguments)
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        stop.limit = limit_of(arguments)
+        try:
+            report = _fuzzed(arguments, explored, stop)
+        except McptestError as error:
+            raise error.masked(explored.subject.masker.cut_text) from None
+        saved = _save(arguments, explored, report)
+    written = conclude(arguments, report, in_step_summary=True)
+    hint = ": --include-writes fuzzes tools that may write" if report.skipped else ""
+    code = code_of_report(report, f"nothing was fuzzed{hint}")
+    return max(saved.tell(arguments), written, code)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.runs < 1:
+        raise UsageError(f"--runs is at least 1, not {arguments.runs}")
+    if arguments.input is not None and len(arguments.tool) != 1:
+        raise UsageError("--input is for one tool", hint="name it with --tool NAME")
+    _jobs(arguments)
+    if arguments.seed is None:
+        arguments.seed = secrets.randbelow(_LARGEST_SEED)
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    """One alone where servers are in each other's way: tools that write, and a shared fixture."""
+    wanted = wanted_jobs(arguments.jobs)
+    if arguments.include_writes or arguments.docker:
+        return 1
+    if wanted is None:  # a capture is one session then, as far as nothing crashes
+        wanted = 1 if arguments.capture else cores()
+    return min(wanted, _MOST_JOBS)
+
+
+def _order(arguments: argparse.Namespace, explored: Explored) -> FuzzOrder:
+    from mcptest.commands.fuzz.fuzzer import FuzzOrder
+
+    options = ["--include-writes"] if arguments.include_writes else []
+    options += ["--docker", arguments.docker] if arguments.docker else []
+    options += ["--timeout", arguments.timeout] if arguments.timeout != TIMEOUT else []
+    mask = explored.subject.masker.text
+    try:
+        given = json.loads("null" if arguments.input is None else arguments.input)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--input is not JSON: {error}") from None
+    return FuzzOrder(
+        runs=arguments.runs,
+        seed=arguments.seed,
+        tools=tuple(arguments.tool),
+        include_writes=arguments.include_writes or bool(arguments.docker),
+        timeout=duration(arguments.timeout, "--timeout"),
+        given=ABSENT if arguments.input is None else given,
+        repeat=mask(repeat_command(arguments, *options)),
+        worth_a_server=_WORTH_A_SERVER if arguments.jobs == "auto" else 1,
+    )
+
+
+def _fuzzed(arguments: argparse.Namespace, explored: Explored, stop: Stop) -> FuzzReport:
+    with _servers(arguments, explored.subject, stop) as subjects:
+        explored.subject.launch()  # it gets going while we import what it takes
+        from mcptest.commands.fuzz.fuzzer import Fuzz
+
+        order = _order(arguments, explored)
+        fuzz = Fuzz(subjects, order)
+        total = fuzz.meet()
+        check_tool_names(arguments.tool, named_tools(fuzz.tools))
+        with live_progress(arguments, total) as progress:
+
+            def tell(tool: FuzzedTool) -> None:
+                first = next(iter(tool.failures), None)
+                reason = f"{first.label}: {first.verdict.value}" if first else ""
+                progress.finish(tool.name, tool.name, failed=first is not None, reason=reason)
+
+            fuzz.run(tell)
+    was_cut = fuzz.interrupted and stop.is_out_of_time
+    return fuzz.report(out_of_time(arguments) if was_cut else "")
+
+
+@contextlib.contextmanager
+def _servers(arguments: argparse.Namespace, first: Subject, stop: Stop) -> Iterator[list[Subject]]:
+    """The server as often as there are jobs. Behind a URL there is one: a crash is seen by all."""
+    jobs = _jobs(arguments) if first.target.way == "stdio" else 1
+
+    with contextlib.ExitStack() as stack:
+        others = [
+            stack.enter_context(
+                Subject(
+                    first.target,
+                    revision=wanted_revision(arguments.spec_version),
+                    timeout=first.timeout,
+                    startup=startup_of(arguments),
+                    captures=arguments.capture / f"job-{number}" if arguments.capture else None,
+                    should_stop=stop.is_over,
+                )
+            )
+            for number in range(2, jobs + 1)
+        ]
+        yield [first, *others]
+
+
+def _save(arguments: argparse.Namespace, explored: Explored, report: FuzzReport) -> Saved:
+    if arguments.output is None or not report.failures:
+        return Saved()
+    from mcptest.probe.counterexamples import save_failures
+    from mcptest.probe.starter_suites import written_server
+
+    server = written_server(
+        explored.target, spec_version=arguments.spec_version, docker=arguments.docker
+    )
+    folder, found = arguments.output, report.failures
+    return saved_into(
+        folder, lambda: save_failures(folder, found, server, overwrite=arguments.overwrite)
+    )

@@ -1,0 +1,1 @@
+"""`mcptest generate`: a starter test for each tool, prompt and resource."""

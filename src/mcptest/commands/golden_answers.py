@@ -1,0 +1,91 @@
+"""Golden answers of a suite: for `snapshot`, and for `init`, which keeps the first ones."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mcptest.commands.suite_command import carry_out, chosen_tests, run_options, settings_of
+from mcptest.commands.suite_options import add_options_of_run
+from mcptest.core.errors import ExitCode
+from mcptest.core.limits import Deadline
+from mcptest.probe.snapshot_folder import saved_answers
+from mcptest.probe.snapshots import SnapshotOrder, Snapshots, with_answers
+from mcptest.probe.suites.settings import Numbered
+from mcptest.report.snapshot import first_answers_in_words
+from mcptest.suite.golden import SnapshotOutcome, SnapshotReport
+from mcptest.suite.load import LoadedSuite
+from mcptest.suite.model import Test
+from mcptest.transport.interrupt import stopping_on_signals
+
+_LONGEST_WAIT = 60.0
+"""For another run that is at work on the same golden files."""
+
+
+def compare_answers(
+    arguments: argparse.Namespace,
+    loaded: LoadedSuite,
+    tests: Sequence[Test],
+    left_out: Sequence[Test],
+    order: SnapshotOrder,
+) -> SnapshotReport:
+    """Run the tests with their golden files open, as `order` says."""
+    named = [*arguments.paths, *arguments.suite, *arguments.config]
+    snapshots = Snapshots(loaded.suite.tests, order, saved_answers(named), named)
+    options = run_options(arguments)
+    settings = settings_of(arguments, loaded)
+    repeat = settings.repeat
+    settings = replace(
+        settings,
+        second_opinion=snapshots.judge,
+        repeat=lambda item: _as_snapshot(repeat, item),
+    )
+    narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
+    whole = not (narrowed or arguments.fail_fast or loaded.problems)
+    with (
+        snapshots.opened(tests, Deadline.after(_LONGEST_WAIT)),
+        stopping_on_signals() as stop,
+    ):
+        done = carry_out(arguments, tests, settings, options, stop)
+        return snapshots.report(done, left_out, whole=whole)
+
+
+def _as_snapshot(repeat: Callable[[Numbered], str], item: Numbered) -> str:
+    """`run` has the options of a single test right; only the command is another one."""
+    return repeat(item).replace("mcptest run", "mcptest snapshot", 1)
+
+
+def keep_first_answers(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
+    """For `init`: golden files for a suite that was just written, so that it passes at once.
+
+    Each test is run again: what differs between its answers is not compared from then on.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    add_options_of_run(parser)
+    arguments = parser.parse_args([f"--suite={folder}", *options])
+    arguments.server_command = list(command)
+    loaded, chosen = chosen_tests(arguments)
+    tests, _ = with_answers(chosen)
+    first = compare_answers(arguments, loaded, tests, (), SnapshotOrder(update=True))
+    arguments.isolation = "shared"  # enough to see which answers are worth a closer look
+    again = compare_answers(arguments, loaded, tests, (), SnapshotOrder())
+    arguments.isolation = None
+    suspects = _tests_of(again, tests, SnapshotOutcome.CHANGED)
+    settled = compare_answers(arguments, loaded, suspects, (), SnapshotOrder(settle=True))
+    reports = (first, again, settled)
+    if any(one.run.interrupted for one in reports):
+        return ExitCode.INTERRUPTED
+    sys.stdout.writelines(f"{line}\n" for line in first_answers_in_words(first, settled))
+    return ExitCode.FAILED if any(one.unwritten for one in reports) else ExitCode.OK
+
+
+def _tests_of(
+    report: SnapshotReport, tests: Sequence[Test], outcome: SnapshotOutcome
+) -> list[Test]:
+    pairs = zip(report.run.results, report.kept, strict=True)
+    places = {(result.file, result.line) for result, kept in pairs if kept.outcome is outcome}
+    return [test for test in tests if (test.place.file, test.place.line) in places]

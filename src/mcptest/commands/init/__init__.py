@@ -1,0 +1,1 @@
+"""`mcptest init`: a first suite; with a server, one that passes at once."""

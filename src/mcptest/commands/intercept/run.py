@@ -1,0 +1,416 @@
+"""What `mcptest intercept` does: pass a session on, check its calls, report."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.options import duration, server_words
+from mcptest.commands.reporting import code_with_reports, say_unwritten
+from mcptest.core.capture import AnyRecord, Frame, Trouble
+from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
+from mcptest.core.masking import Masker
+from mcptest.core.redaction import redaction
+from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult
+from mcptest.core.safe_text import show
+from mcptest.probe.lanes import run_invariants_lane
+from mcptest.probe.proxied_session import Passage, Passed, pass_through
+from mcptest.probe.suites.settings import skip_reason
+from mcptest.probe.tour import masker_for
+from mcptest.report import run_results
+from mcptest.report.html.building import page_of
+from mcptest.report.terminal import Style, columns, say
+from mcptest.report.write import rendered, write_all
+from mcptest.session.server_spec import target_of
+from mcptest.suite.expectations import check_trajectory
+from mcptest.suite.lane_blocks import InvariantsBlock
+from mcptest.suite.load import load_suites
+from mcptest.suite.model import Test, TraceEntry, TrajectoryBlock
+from mcptest.transport.base import Sink
+from mcptest.transport.recorder import Recorder
+from mcptest.transport.target import Target
+from mcptest.transport.temporary import temporary_folder
+
+
+def run_intercept(arguments: argparse.Namespace) -> int:
+    target = target_of(server_words(arguments))
+    wanted = Interception(
+        tests=trajectories_in(arguments.trajectory),
+        passage=Passage.asked_for(
+            arguments.listen, arguments.port_file, _patience(arguments.timeout)
+        ),
+        capture=arguments.capture,
+        invariants=not arguments.no_invariants,
+        strict=arguments.strict,
+    )
+    try:
+        intercepted = intercept(target, wanted)
+    except McptestError as error:
+        raise error.masked(redaction.text) from None
+    _print(intercepted, arguments)
+    unwritten = _write_files(intercepted, arguments)
+    say_unwritten(unwritten)
+    return code_with_reports(arguments, intercepted.code, unwritten)
+
+
+def _patience(text: str) -> float | None:
+    return None if text in {"0", "0s"} else duration(text, "--timeout")
+
+
+def _print(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
+    """On stderr: stdout belongs to the agent."""
+    if arguments.quiet and not intercepted.report.failed:
+        return
+    style = Style.of(sys.stderr, no_color=arguments.no_color)
+    calls = () if arguments.quiet else intercepted.calls
+    lines = intercepted_lines(
+        calls, intercepted.report, style, verbose=arguments.verbose, width=columns()
+    )
+    for line in lines:
+        say(sys.stderr, line + "\n")
+
+
+def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> list[str]:
+    """A sentence for each that could not be written."""
+    report = intercepted.report
+    return write_all(
+        [
+            (arguments.json_file, lambda: rendered("json", report)),
+            (arguments.junit, lambda: rendered("junit", report)),
+            (arguments.markdown, lambda: rendered("markdown", report)),
+            (arguments.html, lambda: _as_html(intercepted, arguments.capture)),
+        ]
+    )
+
+
+def _as_html(intercepted: Intercepted, capture: Path | None) -> bytes:
+    kept = [str(capture)] if capture is not None and capture.is_file() else []
+    return page_of(intercepted.report, kept, name="mcptest intercept")
+
+
+# -- The tool calls of a session that somebody else drives, noted as they go by ------------------
+
+MOST_CALLS = 100_000
+MOST_BYTES = 64 * 1024 * 1024
+"""Of arguments, all calls together."""
+_TOO_LARGE = frozenset(
+    kind.value
+    for kind in (ErrorKind.LINE_TOO_LONG, ErrorKind.EVENT_TOO_LARGE, ErrorKind.BODY_TOO_LARGE)
+)
+
+
+class _Asked(msgspec.Struct):
+    """What has to be known of a message to see whether it is a call; the rest is skipped."""
+
+    method: Any = None
+    params: msgspec.Raw = msgspec.Raw()
+
+
+_decode_one = msgspec.json.Decoder(_Asked).decode
+_decode_batch = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class Trace:
+    """Watches sessions on their way to the capture, before anything in them is masked."""
+
+    def __init__(self) -> None:
+        self.calls: list[TraceEntry] = []
+        self.left_out = 0
+        """Calls that were not kept: a trace without them proves nothing."""
+        self.unread = ""
+        """Why something that went by could not be looked at, where that was so."""
+        self.messages = 0
+        self._bytes = 0
+
+    def watch(self, sink: Sink) -> Sink:
+        def noting(record: AnyRecord) -> None:
+            if type(record) is Frame:
+                self.messages += 1
+                if record.sender == "client":
+                    self._note(record.raw)
+            elif type(record) is Trouble and record.error in _TOO_LARGE:
+                self.unread = self.unread or record.detail
+            sink(record)
+
+        return noting
+
+    def _note(self, raw: bytes) -> None:
+        for call, size in calls_in(raw):
+            self._bytes += size
+            if len(self.calls) < MOST_CALLS and self._bytes <= MOST_BYTES:
+                self.calls.append(call)
+            else:
+                self.left_out += 1
+
+
+def calls_in(raw: bytes) -> Iterator[tuple[TraceEntry, int]]:
+    """The tool calls in a message or batch, each with the size of its arguments.
+
+    A call without an id counts as well: whoever sent it meant to call the tool.
+    """
+    try:
+        parts = _decode_batch(raw) if raw.lstrip()[:1] == b"[" else [raw]
+    except (ValueError, RecursionError):
+        return  # no JSON: nobody can have been called by it
+    for part in parts:
+        try:
+            asked = _decode_one(part)
+            if asked.method != "tools/call":
+                continue
+            params = msgspec.json.decode(asked.params)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(params, dict) and isinstance(params.get("name"), str):
+            arguments = params.get("arguments")
+            entry = TraceEntry(params["name"], arguments if isinstance(arguments, dict) else {})
+            yield entry, len(bytes(asked.params))
+
+
+# -- Sitting between an agent and a server, then judging what the agent did and how both ---------
+
+SESSION = "session"
+_SHOWN = 300
+_CALLS_TOLD = 20
+_JUDGING = 1.0
+"""Seconds for judging a session that took all the time there is."""
+
+
+class Interception(msgspec.Struct, frozen=True):
+    """What to check about a session, and how to sit in it."""
+
+    tests: tuple[Test, ...]
+    passage: Passage
+    capture: Path | None = None
+    invariants: bool = True
+    strict: bool = False
+
+
+class Intercepted(msgspec.Struct, frozen=True):
+    """The session is over, and judged."""
+
+    report: RunReport
+    calls: tuple[str, ...]
+    """Each call as it may be shown; the first ones of many."""
+    code: int
+
+
+def trajectories_in(paths: Sequence[str]) -> tuple[Test, ...]:
+    """The trajectories of the files; anything else in them is not for a session like this."""
+    loaded = load_suites(paths, server_given=True, trace_given=True)
+    tests = loaded.suite.tests
+    if not any(isinstance(test.block, TrajectoryBlock) for test in tests):
+        where = ", ".join(show(path, 120) for path in paths)
+        raise UsageError(
+            f"there is no trajectory in {where}", hint="see docs/commands/intercept.md"
+        )
+    return tests
+
+
+def intercept(target: Target, wanted: Interception) -> Intercepted:
+    """Pass everything on until the session is over, then judge it. Raises PeerError."""
+    trace = Trace()
+    began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    with _place_of_capture(wanted.capture) as path:
+        with Recorder(path, masker=masker_for(target)) as recorder:
+            passed = pass_through(target, recorder, wanted.passage, trace.watch)
+        masker = masker_for(target)
+        results = [
+            *_session_results(passed, wanted, recorder, trace),
+            *_trajectory_results(wanted, trace, masker),
+        ]
+        # An agent that does not wait for us to judge a long session gets what is known by then.
+        interrupted = False
+        try:
+            results += _invariant_results(wanted, recorder, _time_to_judge(wanted, began))
+        except KeyboardInterrupt:
+            interrupted = True
+    report = RunReport(
+        results=tuple(results),
+        tool=f"mcptest {__version__}",
+        started=started.isoformat(timespec="seconds"),
+        duration_ms=round((time.monotonic() - began) * 1000),
+        interrupted=interrupted,
+        notes=tuple(_notes(passed, trace, wanted, recorder)),
+    )
+    shown = tuple(_shown(call, masker) for call in trace.calls[:_CALLS_TOLD])
+    return Intercepted(report, shown, _code(report, passed, trace))
+
+
+def _time_to_judge(wanted: Interception, began: float) -> float | None:
+    """What the session left of the limit, and a moment in any case."""
+    patience = wanted.passage.patience
+    return None if patience is None else max(_JUDGING, began + patience - time.monotonic())
+
+
+def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
+    """A check that failed decides; then the server's own end is ours."""
+    if report.failed:
+        return ExitCode.FAILED
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    if not trace.messages and passed.code == ExitCode.OK:
+        return ExitCode.NOTHING_MATCHED
+    return passed.code
+
+
+@contextlib.contextmanager
+def _place_of_capture(wanted: Path | None) -> Iterator[Path]:
+    if wanted is not None:
+        yield wanted
+        return
+    with temporary_folder() as folder:
+        yield folder / "session.jsonl"
+
+
+# -- what is judged ------------------------------------------------------------------------
+
+
+def _session_results(
+    passed: Passed, wanted: Interception, recorder: Recorder, trace: Trace
+) -> Iterator[TestResult]:
+    """What makes every other verdict doubtful."""
+    if passed.timed_out:
+        detail = f"timed out: the session was not over after {wanted.passage.patience:g} s"
+        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="timeout")
+    if recorder.error is not None:
+        detail = f"the capture is not complete: {recorder.error.strerror}"
+        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="start")
+    elif recorder.dropped:
+        detail = f"the capture is full: {recorder.dropped} records did not fit"
+        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="start")
+    if trace.unread:
+        detail = f"not all of it was judged: {trace.unread}"
+        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="check")
+
+
+def _trajectory_results(wanted: Interception, trace: Trace, masker: Masker) -> Iterator[TestResult]:
+    for test in wanted.tests:
+        reason = skip_reason(test)
+        if reason is None and not isinstance(test.block, TrajectoryBlock):
+            reason = "not a trajectory: mcptest run runs it"
+        if reason is not None:
+            yield _result(test, Status.SKIP, reason)
+        elif not trace.messages:
+            yield _result(test, Status.SKIP, "not observed: no message went by")
+        elif trace.left_out:
+            kept = len(trace.calls)
+            reason = f"not judged: {trace.left_out} calls came after the {kept} that are kept"
+            yield _result(test, Status.FAIL, reason)
+        else:
+            yield _judged(test, trace.calls, masker, wanted.capture)
+
+
+def _judged(
+    test: Test, calls: Sequence[TraceEntry], masker: Masker, capture: Path | None
+) -> TestResult:
+    assert isinstance(test.block, TrajectoryBlock)
+    evaluation = check_trajectory(test.block.checks, calls, all_failures=True)
+    if evaluation.passed:
+        return _result(test, Status.PASS)
+    failures = tuple(
+        FailedCheck(
+            check=failure.check,
+            message=show(masker.cut_text(failure.message), _SHOWN * 4),
+            expected=_words(failure.expected, masker),
+            actual=_words(failure.actual, masker),
+        )
+        for failure in evaluation.failures
+    )
+    detail = "\n".join(failure.message for failure in failures)
+    proof = Proof(capture=str(capture) if capture is not None else "")
+    return _result(test, Status.FAIL, detail, failures, proof)
+
+
+def _result(
+    test: Test,
+    status: Status,
+    detail: str = "",
+    failures: tuple[FailedCheck, ...] = (),
+    proof: Proof | None = None,
+) -> TestResult:
+    return TestResult(
+        name=test.name,
+        status=status,
+        detail=detail,
+        file=test.place.file,
+        line=test.place.line,
+        kind="check" if status is Status.FAIL else "",
+        failures=failures,
+        proof=proof,
+        tags=test.tags,
+    )
+
+
+def _invariant_results(
+    wanted: Interception, recorder: Recorder, limit: float | None
+) -> Iterator[TestResult]:
+    if not wanted.invariants or not recorder.kept:
+        return
+    block = InvariantsBlock(strict=wanted.strict)
+    place = recorder.written_to
+    kept = wanted.capture is not None
+    yield from run_invariants_lane(block, [place], kept=kept, limit=limit)
+
+
+# -- what is told --------------------------------------------------------------------------
+
+
+def _notes(passed: Passed, trace: Trace, wanted: Interception, recorder: Recorder) -> Iterator[str]:
+    calls = len(trace.calls) + trace.left_out
+    yield f"{trace.messages} messages, {calls} tool call{'' if calls == 1 else 's'}"
+    yield passed.told
+    if wanted.capture is not None and recorder.kept:
+        yield f"the capture is {recorder.written_to}"
+    if not trace.messages:
+        yield "nothing was said in the session: there was nothing to judge"
+
+
+def _shown(call: TraceEntry, masker: Masker) -> str:
+    arguments = json.dumps(call.args, ensure_ascii=False, default=repr)
+    return show(masker.cut_text(f"{call.tool} {arguments[: _SHOWN * 10]}"), _SHOWN)
+
+
+def _words(value: object, masker: Masker) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+    return show(masker.cut_text(text[: _SHOWN * 10]), _SHOWN)
+
+
+_INVARIANT = "invariants "
+
+
+def intercepted_lines(
+    calls: Sequence[str], report: RunReport, style: Style, *, verbose: bool, width: int
+) -> Iterator[str]:
+    """Of the invariants only those that are broken, unless `verbose`: there are many that hold."""
+    for number, call in enumerate(calls, 1):
+        yield style.paint(f"  [{number}] {call}", "dim")
+    held = [one for one in report.results if _is_quiet(one)]
+    if not verbose and held:
+        others = tuple(one for one in report.results if not _is_quiet(one))
+        report = replace(report, results=others, notes=(*report.notes, *_in_words(held)))
+    yield run_results.render(report, style, verbose=verbose, width=width).rstrip("\n")
+
+
+def _is_quiet(result: TestResult) -> bool:
+    return result.name.startswith(_INVARIANT) and result.status is not Status.FAIL
+
+
+def _in_words(held: Sequence[TestResult]) -> Iterator[str]:
+    passed = sum(one.status is Status.PASS for one in held)
+    advice = [one for one in held if one.detail.startswith("not followed")]
+    yield f"{passed} session invariants hold"
+    for one in advice:
+        yield f"{one.name.removeprefix(_INVARIANT)}: {one.detail}"

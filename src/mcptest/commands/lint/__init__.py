@@ -1,0 +1,1 @@
+"""`mcptest lint`: can a model use what this server offers?"""

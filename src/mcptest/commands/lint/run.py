@@ -1,0 +1,339 @@
+"""What `mcptest lint` does: read the lists of a server or a file, call what it may, report."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.lint.cli import THRESHOLDS
+from mcptest.commands.reporting import captures_for_html, code_of_report, conclude, forms_of
+from mcptest.commands.server_options import Explored, exploring, repeat_command
+from mcptest.core.capture import Frame
+from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.message import ABSENT, Kind
+from mcptest.core.redaction import redaction
+from mcptest.core.safe_text import show
+from mcptest.probe.live_server import OfferedItems, RequestOutcome, Subject
+from mcptest.report.lint import (
+    LintReport,
+    rule_lines,
+)
+from mcptest.report.problems import problems_of
+from mcptest.report.progress import StatusLine
+from mcptest.report.terminal import Style, say
+from mcptest.rules.lint.finding import OWN_PROFILE, LintFinding, LintLimits, LintRule
+from mcptest.rules.lint.linter import TRIALS, Called, chosen_rules, lint, lint_called, unknown_codes
+from mcptest.rules.lint.surface import Surface, surface_of
+from mcptest.schema.plausible import input_for
+from mcptest.session.connection import Stopped
+from mcptest.session.tool_safety import is_safe
+from mcptest.transport.files import LARGEST_INPUT, read_input, unreadable
+from mcptest.transport.interrupt import stopping_on_signals
+from mcptest.wire.envelope import decode
+from mcptest.wire.json_text import read_json
+
+if TYPE_CHECKING:
+    from mcptest.wire.capture_forms import SessionSource
+
+
+def run_lint(arguments: argparse.Namespace) -> int:
+    rules = _rules(arguments)
+    limits = _limits(arguments)
+    if arguments.list:
+        for line in rule_lines(rules, Style.of(sys.stdout, no_color=arguments.no_color)):
+            say(sys.stdout, line + "\n")
+        return ExitCode.OK
+    with captures_for_html(arguments):
+        return _lint_and_report(arguments, rules, limits)
+
+
+def _lint_and_report(
+    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
+) -> int:
+    begun = time.monotonic()
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    report = _from_file(arguments, rules, limits) if arguments.tools else None
+    report = report or _from_server(arguments, rules, limits)
+    report = replace(
+        report,
+        strict=arguments.strict,
+        profile=arguments.profile,
+        threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
+        tool=f"mcptest {__version__}",
+        started=started,
+        duration_ms=round((time.monotonic() - begun) * 1000),
+    )
+    file, run = str(arguments.tools or ""), report.as_run()
+    forms = forms_of(
+        report,
+        problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
+        repeat=lambda: _repeat(arguments),
+    )
+    words = {"fix": arguments.fix, "verbose": arguments.verbose}
+    notes = arguments.verbose or bool(arguments.select)
+    written = conclude(
+        arguments,
+        report,
+        forms=forms,
+        lines=lambda style: report.lines(style, notes=notes, **words),
+    )
+    nothing = "nothing to lint: no tools, prompts or resources"
+    return max(written, code_of_report(report, nothing))
+
+
+def _rules(arguments: argparse.Namespace) -> list[LintRule]:
+    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
+    for code in unknown_codes([*select, *ignore]):
+        raise UsageError(f"no lint code is or begins with {code!r}", hint="see mcptest lint --list")
+    rules = chosen_rules(select, ignore, arguments.profile)
+    if not rules:
+        raise UsageError("--select and --ignore leave no code to lint by")
+    return rules
+
+
+def _codes(words: Sequence[str]) -> list[str]:
+    return [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
+
+
+def _limits(arguments: argparse.Namespace) -> LintLimits:
+    given = {name: getattr(arguments, name) for name in (*THRESHOLDS, "similarity")}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name, value in chosen.items():
+        if value < 0:
+            raise UsageError(f"--{name.replace('_', '-')} is not negative: {value}")
+    if arguments.similarity is not None and not 0 < arguments.similarity <= 1:
+        raise UsageError("--similarity is a share between 0 and 1")
+    if arguments.threshold is not None and arguments.threshold < 0:
+        raise UsageError("--threshold is not negative")
+    return LintLimits(**chosen)
+
+
+def _from_file(
+    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
+) -> LintReport:
+    if arguments.server or arguments.server_command:
+        raise UsageError("--tools reads a file: give it or a server, not both")
+    if arguments.call_tools or arguments.detect_nondeterminism:
+        raise UsageError("a file can't be called: --call-tools needs --server")
+    listed = listed_in(arguments.tools)
+    surface = surface_of(*(listed.lists.get(name, ()) for name in LISTS))
+    return LintReport(
+        server_name=listed.server,
+        server_version=listed.version,
+        **_counts(surface),
+        findings=tuple(lint(surface, rules, limits)),
+        notes=listed.notes,
+        tokens=surface.size // 4,
+    )
+
+
+def _from_server(
+    arguments: argparse.Namespace, rules: Sequence[LintRule], limits: LintLimits
+) -> LintReport:
+    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+        subject = explored.subject
+        try:
+            offer = subject.offer()
+            info, met = subject.client.server.info, subject.client.met
+            called, notes = _findings_of_calls(arguments, explored, offer, rules, limits)
+        except Stopped:
+            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
+        except McptestError as error:
+            raise error.masked(subject.masker.cut_text) from None
+        subject.close()  # only now it is known whether its capture is whole
+        mask = subject.masker.text
+        peer = mask(explored.target.label)
+        troubles = subject.notes
+    surface = surface_of(*map(list, (offer.tools, offer.prompts, offer.resources, offer.templates)))
+    return LintReport(
+        server=peer,
+        server_name=str(info.get("name", "")),
+        server_version=str(info.get("version", "")),
+        transport=met.transport,
+        revision=met.revision.value,
+        revision_reason=mask(met.reason),
+        **_counts(surface),
+        findings=(*lint(surface, rules, limits), *called),
+        problems={method: mask(reason) for method, reason in offer.problems.items()},
+        notes=(*notes, *troubles),
+        tokens=surface.size // 4,
+        interrupted=stop.is_set(),
+    )
+
+
+def _findings_of_calls(
+    arguments: argparse.Namespace,
+    explored: Explored,
+    offer: OfferedItems,
+    rules: Sequence[LintRule],
+    limits: LintLimits,
+) -> tuple[list[LintFinding], list[str]]:
+    """Findings of the codes that need answers; tools that may write are never called."""
+    needed = {"E301": arguments.call_tools, "W107": arguments.detect_nondeterminism}
+    chosen = [rule for rule in rules if needed.get(rule.code)]
+    if not chosen:
+        return [], []
+    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
+
+    def on_call(name: str) -> None:
+        if not arguments.quiet:
+            line.draw("calling", name)
+
+    often = any(rule.code == "W107" for rule in chosen)
+    try:
+        answers = called_tools(explored.subject, offer, often=often, on_call=on_call)
+        found = list(lint_called(answers, chosen, limits))
+    finally:
+        line.clear()
+    skipped = sum(isinstance(tool, dict) and not is_safe(tool) for tool in offer.tools)
+    note = f"{skipped} tools were not called: they do not say that they only read"
+    return found, [note] if skipped else []
+
+
+def _counts(surface: Surface) -> dict[str, Any]:
+    return {
+        "tools": len(surface.tools),
+        "prompts": len(surface.prompts),
+        "resources": len(surface.resources),
+        "templates": len(surface.templates),
+    }
+
+
+def _repeat(arguments: argparse.Namespace) -> str:
+    strict = ["--strict"] if arguments.strict else []
+    strict += ["--profile", arguments.profile] if arguments.profile != OWN_PROFILE else []
+    if arguments.tools:
+        return shlex.join(["mcptest", "lint", "--tools", str(arguments.tools), *strict])
+    return redaction.text(repeat_command(arguments, *strict))
+
+
+def called_tools(
+    subject: Subject, offer: OfferedItems, *, often: bool, on_call: Callable[[str], None]
+) -> Iterator[Called]:
+    """Call every tool that says that it only reads, once or several times, with the same input."""
+    for tool in offer.tools:
+        name = tool.get("name") if isinstance(tool, dict) else None
+        if not isinstance(name, str) or not is_safe(tool):
+            continue
+        on_call(name)
+        arguments = input_for(tool).arguments
+        answers = []
+        for _ in range(TRIALS if often else 1):
+            try:
+                outcome = subject.call(name, arguments)
+            except Stopped:
+                return  # what was seen so far is still worth a report
+            if outcome.reply is None:
+                break  # what it breaks is for `audit` to say
+            answers.append(_text_of(outcome))
+        yield Called(name, answers)
+
+
+def _text_of(outcome: RequestOutcome) -> str:
+    reply = outcome.reply
+    content: Any = reply.result.get("content") if reply is not None and reply.ok else None
+    if not isinstance(content, list):
+        return str(outcome.detail)
+    texts = (block.get("text") for block in content if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+# -- What was listed once, from a file -----------------------------------------------------------
+
+LISTS = ("tools", "prompts", "resources", "resourceTemplates")
+_HINT = (
+    "it takes the answer to tools/list, an array of tools, or a capture "
+    "(mcptest record --server S --out FILE)"
+)
+
+
+class ListsInFile(msgspec.Struct):
+    """What a file holds, list by list."""
+
+    server: str = ""
+    version: str = ""
+    lists: dict[str, list[Any]] = {}
+    notes: tuple[str, ...] = ()
+
+    def add(self, fields: Mapping[str, Any], *, anew: bool = True) -> None:
+        """Take the lists of one answer: from the first page on, or one more page."""
+        for name in LISTS:
+            items = fields.get(name)
+            if isinstance(items, list):
+                self.lists[name] = [*([] if anew else self.lists.get(name, [])), *items]
+        info = fields.get("serverInfo")
+        if isinstance(info, dict):
+            self.server = str(info.get("name") or self.server)
+            self.version = str(info.get("version") or self.version)
+
+
+def listed_in(path: Path) -> ListsInFile:
+    """Raises UsageError when the file can't be read, or nothing is listed in it."""
+    listed = ListsInFile(server=path.name)
+    value = _whole_value(path)
+    if isinstance(value, list) and not any(_is_session(one) for one in value):
+        listed.add({"tools": value})
+    elif isinstance(value, dict) and not _is_session(value):
+        inner = value.get("result")
+        listed.add(inner if isinstance(inner, dict) else value)
+    if not listed.lists:
+        _add_capture(path, listed)
+    if not listed.lists:
+        raise UsageError(f"{show(str(path))}: no list of tools, prompts or resources", hint=_HINT)
+    return listed
+
+
+def _is_session(value: Any) -> bool:
+    return isinstance(value, dict) and ("exchanges" in value or "kind" in value)
+
+
+def _whole_value(path: Path) -> Any:
+    """The file as one JSON value; ABSENT when it is something else, such as lines of a capture."""
+    try:
+        if path.stat().st_size > LARGEST_INPUT:
+            return ABSENT  # a capture is streamed
+    except OSError as error:
+        raise unreadable(path, "", error) from None
+    data = read_input(path)
+    value, _ = read_json(data.removeprefix(b"\xef\xbb\xbf"))
+    return value
+
+
+def _add_capture(path: Path, listed: ListsInFile) -> None:
+    """The first session that lists something; what the others list is said to be left out."""
+    from mcptest.transport.capture_file import open_capture
+
+    left_out = 0
+    try:
+        for source in open_capture(str(path)):
+            if listed.lists:
+                left_out += 1
+            else:
+                listed.server = source.label or listed.server
+                _add_session(source, listed)
+    except UsageError as error:
+        raise UsageError(error.message, hint=_HINT) from None
+    if left_out:
+        listed.notes = (f"{left_out} more sessions of the capture were not looked at",)
+
+
+def _add_session(source: SessionSource, listed: ListsInFile) -> None:
+    pages: dict[str, bool] = {}
+    for _, record in source.records:
+        if type(record) is not Frame:
+            continue
+        message = decode(record.raw)
+        if message.kind is Kind.REQUEST and record.sender == "client":
+            pages[repr(message.id)] = "cursor" in message.params
+        elif record.sender == "server" and isinstance(message.result, dict):
+            listed.add(message.result, anew=not pages.get(repr(message.id), False))

@@ -1,0 +1,1 @@
+"""`mcptest matrix`: one suite over several servers, as a table."""

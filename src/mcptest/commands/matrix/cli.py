@@ -1,0 +1,125 @@
+"""`mcptest matrix`: one suite over several servers."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from mcptest.commands import suite_options
+from mcptest.commands.matrix import view
+from mcptest.commands.options import add_common_options
+from mcptest.commands.suite_command import Languages, choice_of, run_suites
+from mcptest.commands.suite_reports import RunEnding
+from mcptest.core.errors import UsageError
+from mcptest.core.results import RunReport
+from mcptest.core.safe_text import show
+from mcptest.probe.suites.server_start import chosen_target
+from mcptest.probe.suites.settings import ServerChoice
+from mcptest.report.terminal import Style
+
+_SPECIFICATION = re.compile(r"\s*([^:\s\"']+)\s*:\s*(.*?)\s*", re.DOTALL)
+_WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
+
+
+_DESCRIPTION = """\
+Run one suite over several servers and show a table with a column for each:
+the same tool in two languages, an old and a new version, two transports.
+
+Each server is NAME:SERVER, where SERVER is whatever --server of `mcptest run`
+takes. {{fixture}} in it is replaced. A comma within quotes does not end an
+entry, and a SERVER that is quoted as a whole loses the quotes: 'node:node
+server.js,go:"./server -x 1,2"'. The option may also be repeated, once for
+each server.
+"""
+_EPILOG = """\
+examples:
+  mcptest matrix evals/ --languages 'js:node server.js,python:python server.py'
+  mcptest matrix --suite evals/ --languages old:http://127.0.0.1:8001/mcp \\
+      --languages new:demo --markdown matrix.md
+
+exit codes:
+  0    every cell passed
+  1    a cell failed
+  2    could not start
+  4    no test was selected, or all of them were skipped
+  130  interrupted
+
+see also: mcptest run, mcptest fleet, docs/suite-format.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.add_argument_group("the servers").add_argument(
+        "--languages",
+        action="append",
+        default=[],
+        metavar="NAME:SERVER,…",
+        help="one column for each; may repeat",
+    )
+    suite_options.add_suite_options(parser)
+    suite_options.add_run_options(parser)
+    suite_options.add_report_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(server=None, fix=False)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.server_command:
+        raise UsageError("a matrix has several servers", hint="name them with --languages")
+    languages = servers_of(arguments)
+    names = [name for name, _ in languages]
+
+    def as_text(report: RunReport, style: Style, width: int) -> str:
+        return view.render(report, names, style, verbose=arguments.verbose, width=width)
+
+    return run_suites(arguments, languages=languages, ending=RunEnding(as_text=as_text))
+
+
+def servers_of(arguments: argparse.Namespace) -> Languages:
+    """The columns, in the order in which they were named. UsageError says what is wrong."""
+    found: dict[str, ServerChoice] = {}
+    for text in arguments.languages:
+        for name, server in parse_languages(text):
+            if name in found:
+                raise UsageError(f"--languages names {show(name, 60)} twice")
+            choice = choice_of(arguments, server)
+            chosen_target(choice)
+            found[name] = choice
+    if not found:
+        raise UsageError("--languages is required", hint="--languages node:CMD,python:CMD")
+    return tuple(found.items())
+
+
+def parse_languages(text: str) -> Iterator[tuple[str, str]]:
+    """`a:cmd,b:cmd` as pairs."""
+    for entry in _split_at_commas(text):
+        match = _SPECIFICATION.fullmatch(entry)
+        if match is None or not match[2]:
+            raise UsageError(
+                f"invalid language spec {show(entry, 80)!r} (expected NAME:SERVER)",
+                hint="a comma that belongs to a command stands in quotes",
+            )
+        quoted = _WHOLLY_QUOTED.fullmatch(match[2])
+        yield match[1], (quoted[1] or quoted[2] or "") if quoted else match[2]
+
+
+def _split_at_commas(text: str) -> Iterator[str]:
+    """At those outside of quotes, as a shell would see them."""
+    entry, quote = "", ""
+    letters = iter(text)
+    for letter in letters:
+        if letter == "\\" and quote != "'":
+            entry += letter + next(letters, "")
+            continue
+        if letter == "," and not quote:
+            yield entry
+            entry = ""
+            continue
+        if letter in "\"'" and quote in ("", letter):
+            quote = "" if quote else letter
+        entry += letter
+    if quote:
+        raise UsageError(f"--languages: a quote is not closed in {show(text, 120)!r}")
+    yield entry

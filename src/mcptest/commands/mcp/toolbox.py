@@ -1,0 +1,218 @@
+"""What each tool does. The arguments fit its schema already; what they name is still hostile."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from mcptest.commands.mcp import knowledge, tool_commands
+from mcptest.commands.mcp.command_process import CommandProcesses, WorkFolder
+from mcptest.commands.mcp.roots import Allowed, Roots
+from mcptest.commands.mcp.tool_commands import DEFAULT_LIMIT, Running, ToolCommand, tool_result
+from mcptest.core.errors import ExitCode
+from mcptest.servers.demo.exchange import ToolFailure
+from mcptest.servers.demo.tool_list import Call
+
+Obj: TypeAlias = dict[str, Any]
+
+_SUITE = "suite.yaml"
+_USUAL_TIMEOUT = 30
+"""Seconds for each request, where a command is told nothing."""
+
+
+class Toolbox:
+    """The bodies of the tools; a method has the name of its tool."""
+
+    def __init__(self, allowed: Allowed, children: CommandProcesses) -> None:
+        self._allowed = allowed
+        self._roots = Roots(allowed.roots)
+        self._children = children
+
+    # what mcptest knows
+
+    def explain_rule(self, arguments: Obj, call: Call) -> Obj:
+        page = knowledge.explained(arguments["id"])
+        return tool_result(call, page, {"id": arguments["id"].strip().upper(), "page": page})
+
+    def list_rules(self, arguments: Obj, call: Call) -> Obj:
+        revision, side = arguments.get("revision_id"), arguments.get("side")
+        found = knowledge.listed_rules(revision, side, arguments.get("contains", ""))
+        start = int(arguments.get("offset", 0))
+        shown = found[start : start + knowledge.MAX_LISTED]
+        lines = [f"{one['id']:<12} {one['severity']:<6} {one['title']}" for one in shown]
+        left = max(0, len(found) - start - len(shown))
+        lines.append(f"{len(found)} rules" + (f", {left} more: pass a larger offset" * bool(left)))
+        return tool_result(call, "\n".join(lines), {"rules": shown, "total": len(found)})
+
+    # what is on disk
+
+    def list_tests(self, arguments: Obj, call: Call) -> Running:
+        return self._over_suite(arguments, call, invalid_is_a_verdict=False)
+
+    def validate_suite(self, arguments: Obj, call: Call) -> Running:
+        if ("path" in arguments) == ("text" in arguments):
+            raise ToolFailure("pass either path or text: where the suite is, or the suite itself")
+        return self._over_suite(arguments, call, invalid_is_a_verdict=True)
+
+    def _over_suite(self, arguments: Obj, call: Call, *, invalid_is_a_verdict: bool) -> Running:
+        with _Place(self._roots) as place:
+            if "text" in arguments:
+                path = place.put(_SUITE, arguments["text"])
+            else:
+                path = place.bring(arguments["path"])
+            words = [path, *self._fixture(arguments, place)]
+            order = ToolCommand(
+                ("run", "--list", "--server=demo", *words),
+                ("run", "--list", arguments.get("path", _SUITE), *_as_given(arguments)),
+                keeps_report=False,
+                invalid_is_a_verdict=invalid_is_a_verdict,
+            )
+            return (yield from tool_commands.run_command(order, call, place, self._children))
+
+    def judge_capture(self, arguments: Obj, call: Call) -> Running:
+        options = _revision(arguments) + ["--strict"] * (arguments.get("mode") == "strict")
+        words = ("compliance", "invariants")
+        return self._over_file(words, "--capture=", options, arguments, call)
+
+    def lint_tools(self, arguments: Obj, call: Call) -> Running:
+        return self._over_file(("lint", "--format=agent"), "--tools=", [], arguments, call)
+
+    def read_report(self, arguments: Obj, call: Call) -> Running:
+        return self._over_file(("report",), "", [], arguments, call)
+
+    def _over_file(
+        self, command: tuple[str, ...], option: str, more: list[str], arguments: Obj, call: Call
+    ) -> Running:
+        with _Place(self._roots) as place:
+            path = place.bring(arguments["path"])
+            order = ToolCommand(
+                (*command, option + path, *more),
+                (*command, option + arguments["path"], *more),
+                limit=_limit(arguments),
+                lacks_agent_form=command[0] != "lint",
+            )
+            return (yield from tool_commands.run_command(order, call, place, self._children))
+
+    # what needs a server
+
+    def run_suite(self, arguments: Obj, call: Call) -> Running:
+        with _Place(self._roots) as place:
+            path = place.bring(arguments["path"])
+            fixture = self._fixture(arguments, place)
+            folder = fixture[0].partition("=")[2] if fixture else ""
+            yield from self._guarded(path, folder, call, place)
+            select = [f"-k={arguments['select']}"] if "select" in arguments else []
+            server = self._allowed.server(arguments["server_name"])
+            order = ToolCommand(
+                (
+                    *("run", "--format=agent", *place.name_server(server), path),
+                    *(*fixture, *select, *_patience(arguments)),
+                ),
+                (
+                    "run",
+                    f"--server={server.name}",
+                    arguments["path"],
+                    *select,
+                    *_as_given(arguments),
+                ),
+                server,
+                _limit(arguments),
+            )
+            return (yield from tool_commands.run_command(order, call, place, self._children))
+
+    def _guarded(self, path: str, fixture: str, call: Call, place: WorkFolder) -> Running:
+        guard = ToolCommand(
+            (path, fixture), keeps_report=False, module="mcptest.commands.mcp.suite_guard"
+        )
+        found = yield from tool_commands.await_command(guard, call, place, self._children)
+        if found.code != ExitCode.OK:
+            reasons = found.out or found.err or f"it could not be looked at ({found.code})"
+            raise ToolFailure(
+                f"this suite is not run for an agent:\n{reasons}\n"
+                "Remove that, or ask a person to run it with mcptest run."
+            )
+        return {}
+
+    def compliance_run(self, arguments: Obj, call: Call) -> Running:
+        options = _revision(arguments) + ["--strict"] * (arguments.get("mode") == "strict")
+        rules = [f"--rule={rule}" for rule in arguments.get("rules", ())]
+        return self._over_server(
+            ("compliance", "run"), ["--format=agent"], [*options, *rules], arguments, call
+        )
+
+    def lint_server(self, arguments: Obj, call: Call) -> Running:
+        return self._over_server(("lint",), ["--format=agent"], [], arguments, call)
+
+    def audit_server(self, arguments: Obj, call: Call) -> Running:
+        tools = [f"--tool={name}" for name in arguments.get("tools", ())]
+        return self._over_server(("audit",), ["--format=agent"], tools, arguments, call)
+
+    def doctor(self, arguments: Obj, call: Call) -> Running:
+        return self._over_server(("doctor",), [], [f"--to={arguments['to']}"], arguments, call)
+
+    def _over_server(
+        self, command: tuple[str, ...], form: list[str], more: list[str], arguments: Obj, call: Call
+    ) -> Running:
+        server = self._allowed.server(arguments["server_name"])
+        with _Place(self._roots) as place:
+            order = ToolCommand(
+                (*command, *place.name_server(server), *form, *more, *_patience(arguments)),
+                (*command, f"--server={server.name}", *more),
+                server,
+                _limit(arguments),
+                lacks_agent_form=command[0] == "doctor",
+            )
+            return (yield from tool_commands.run_command(order, call, place, self._children))
+
+    # what writes
+
+    def write_suite(self, arguments: Obj, call: Call) -> Running:
+        path = arguments["path"]
+        if not path.endswith((".yaml", ".yml")):
+            raise ToolFailure("a suite is a file that ends with .yaml or .yml")
+        with _Place(self._roots) as place:
+            words = ("run", "--list", "--server=demo", place.put(_SUITE, arguments["text"]))
+            order = ToolCommand((*words, "--fixture=."), keeps_report=False)
+            checked = yield from tool_commands.await_command(order, call, place, self._children)
+        if checked.code != ExitCode.OK:
+            raise ToolFailure(f"nothing was written:\n{checked.err or checked.out}")
+        written = self._roots.write(
+            path, arguments["text"].encode(), replace=arguments.get("replace", False)
+        )
+        return tool_result(call, f"Wrote {written}.", {"path": written})
+
+    def _fixture(self, arguments: Obj, place: WorkFolder) -> list[str]:
+        if "fixture_dir" not in arguments:
+            return []
+        return [f"--fixture={place.bring(arguments['fixture_dir'])}"]
+
+
+class _Place:
+    """A workplace for a block. While its command still ends, the folder waits for that."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._place = WorkFolder(roots)
+
+    def __enter__(self) -> WorkFolder:
+        return self._place
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._place.in_use:
+            self._place.close()
+
+
+def _revision(arguments: Obj) -> list[str]:
+    return [f"--spec-version={arguments['revision_id']}"] if "revision_id" in arguments else []
+
+
+def _as_given(arguments: Obj) -> list[str]:
+    return [f"--fixture={arguments['fixture_dir']}"] if "fixture_dir" in arguments else []
+
+
+def _patience(arguments: Obj) -> list[str]:
+    """So that a server which does not answer is told as that before the call is over."""
+    third = _limit(arguments) // 3  # a server may have to be ended after it
+    return [f"--timeout={third}s"] if 0 < third < _USUAL_TIMEOUT else []
+
+
+def _limit(arguments: Obj) -> int:
+    return int(arguments.get("limit", DEFAULT_LIMIT))

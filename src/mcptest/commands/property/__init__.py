@@ -1,0 +1,1 @@
+"""`mcptest property`: generated messages and conversations, judged and shrunk."""

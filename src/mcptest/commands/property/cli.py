@@ -1,0 +1,89 @@
+"""`mcptest property`: generated messages, arguments and conversations, judged by the rules."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+
+from mcptest.commands.options import add_common_options, add_server_options
+from mcptest.commands.reporting import add_report_options
+from mcptest.core.errors import UsageError
+
+TIMEOUT = "5s"
+
+
+_DESCRIPTION = """\
+Property tests of the protocol itself: valid and invalid messages and whole
+conversations are generated, played on the server and judged by the rules.
+What breaks a property is made small, kept in .mcptest/examples and tried
+first next time; --output DIR writes it as a test as well.
+
+The same seed gives the same examples. Tools that do not say that they only
+read are not called; --allow-tool NAME allows one, '*' all of them. It needs
+the extra: pip install "mcptest[property]".
+"""
+_EPILOG = """\
+examples:
+  mcptest property --server "npx -y my-server"
+  mcptest property --server demo --property conversations --examples 1000
+  mcptest property --server demo --replay conversations-1f0c5a2b9d
+  mcptest property --list
+
+exit codes:
+  0    every property holds
+  1    a counterexample to a MUST; with --strict also to a SHOULD
+  2    bad options
+  3    the server could not be reached or started
+  4    there was nothing to try
+  130  interrupted
+
+see also: mcptest fuzz, mcptest compliance run, docs/commands/property.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    add_server_options(parser, timeout=TIMEOUT)
+    add = parser.add_argument_group("what is tested").add_argument
+    add("--property", action="append", default=[], metavar="NAME", help="only this; may repeat")
+    add("--allow-tool", action="append", default=[], metavar="NAME", help="call this tool, too")
+    add("--replay", metavar="EXAMPLE", help="only this counterexample: its name, or a file")
+    add("--list", action="store_true", help="list the properties, and test nothing")
+    add = parser.add_argument_group("how it runs").add_argument
+    add("--examples", type=int, default=100, metavar="N", help="for each property (100)")
+    add("--seed", type=int, metavar="N", help="the same seed gives the same examples (random)")
+    add(
+        "--jobs",
+        default="auto",
+        metavar="N",
+        help="properties at a time (auto: as many as pay off)",
+    )
+    add("--max-time", default="2m", metavar="T", help="for all of it together (2m)")
+    add("--fail-fast", action="store_true", help="one counterexample to each property is enough")
+    add("--database", type=Path, metavar="DIR", help="where they are kept (.mcptest/examples)")
+    add("--no-database", action="store_true", help="keep none, and replay none")
+    add = parser.add_argument_group("what is good enough").add_argument
+    add("--strict", action="store_true", help="a broken SHOULD fails as well")
+    add = parser.add_argument_group("files that are written").add_argument
+    add("--output", type=Path, metavar="DIR", help="write each as capture, suite and pytest file")
+    add("--overwrite", action="store_true", help="replace written files that exist")
+    add_report_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(command_name="property")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _need_hypothesis()
+    from mcptest.commands.property.run import run_property
+
+    return run_property(arguments)
+
+
+def _need_hypothesis() -> None:
+    """It is an extra: a third of our size, which no other command needs."""
+    if find_spec("hypothesis") is None:
+        raise UsageError(
+            "property tests need Hypothesis, which is not installed",
+            hint="pip install 'mcptest[property]'",
+        )

@@ -1,0 +1,1 @@
+"""`mcptest report`: stored runs and captures, rendered again; shards are merged."""

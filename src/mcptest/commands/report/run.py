@@ -1,0 +1,119 @@
+"""Stored runs and captures as one run: merged, judged, printed and written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mcptest.commands.options import FORMS
+from mcptest.commands.report.cli import REPORT_FORMS
+from mcptest.commands.reporting import say_unwritten
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.limits import MEBIBYTE
+from mcptest.core.results import RunReport
+from mcptest.core.safe_text import show
+from mcptest.report.codec import as_json
+from mcptest.report.html.building import pictured
+from mcptest.report.run_results import render, summary
+from mcptest.report.stored import Stored, code_of_all, merged, missing_shards, read_parts
+from mcptest.report.terminal import Style, columns, say_json
+from mcptest.report.write import rendered, write_all
+from mcptest.transport.files import read_input
+
+LARGEST_REPORT = 256 * MEBIBYTE
+
+
+def run_report(arguments: argparse.Namespace) -> int:
+    if not arguments.files and not arguments.capture:
+        raise UsageError("no stored run is named", hint="mcptest report FILE… --html report.html")
+    if arguments.shards is not None and arguments.shards != len(arguments.files):
+        raise UsageError(
+            f"--shards {arguments.shards}, but the number of files is {len(arguments.files)}",
+            hint="a shard that is missing would be taken for one that passed",
+        )
+    stored = [one for file in arguments.files for one in _read(file)]
+    stored += _missing(stored)
+    pictures = pictured(_captures(arguments.capture))
+    judged = pictures.judged()
+    if not stored and judged is not None:
+        stored = [judged]
+    code = code_of_all(stored)
+    whole = _as_one_run(stored)
+    _print(arguments, whole, len(arguments.files))
+    unwritten = _write(arguments, whole, lambda: pictures.page(stored, code))
+    say_unwritten(unwritten)
+    return code or (ExitCode.FAILED if unwritten else ExitCode.OK)  # the files are all it is for
+
+
+def _read(file: str) -> list[Stored]:
+    data = read_input(file, "the report", largest=LARGEST_REPORT)
+    try:
+        return read_parts(data, file)
+    except ValueError as error:
+        raise UsageError(f"can't read the report {show(file, 400)}: {error}") from None
+
+
+def _missing(stored: Sequence[Stored]) -> list[Stored]:
+    """The shards that got lost, as results that failed."""
+    lost = missing_shards([(x.file, x.report) for x in stored if isinstance(x.report, RunReport)])
+    if lost is None:
+        return []
+    for sentence in (*(one.detail for one in lost.results), *lost.notes):
+        sys.stderr.write(f"mcptest: {sentence}\n")
+    return [Stored.of(lost, "shards")]
+
+
+def _captures(paths: Sequence[Path]) -> list[str]:
+    """Files as they are named; of a folder every capture in it."""
+    found: list[str] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(str(path))
+            continue
+        inside = sorted(str(one) for one in path.rglob("*.jsonl") if one.is_file())
+        if not inside:
+            raise UsageError(f"no capture (*.jsonl) is in the folder {show(str(path), 300)}")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _as_one_run(stored: Sequence[Stored]) -> RunReport:
+    """Everything as results of tests, for the reports that know nothing else.
+
+    Servers that were held against the same rules are told apart.
+    """
+    subjects = {show(getattr(one.report, "server", ""), 60) for one in stored} - {""}
+    several = len(subjects) > 1
+    return merged([_with_its_server(one) if several else one.report.as_run() for one in stored])
+
+
+def _with_its_server(stored: Stored) -> RunReport:
+    run, server = stored.report.as_run(), show(getattr(stored.report, "server", ""), 60)
+    named = (replace(one, language=one.language or server) for one in run.results)
+    return replace(run, results=tuple(named)) if server else run
+
+
+def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:
+    if arguments.json:
+        say_json(sys.stdout, as_json(whole))
+        return
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    if arguments.quiet or not whole.results:
+        sys.stdout.write(f"{summary(whole, style)}\n")
+    else:
+        sys.stdout.write(render(whole, style, verbose=arguments.verbose, width=columns()))
+    if files > 1:
+        sys.stdout.write(f"merged from {files} files\n")
+
+
+def _write(arguments: argparse.Namespace, whole: RunReport, page: Callable[[], bytes]) -> list[str]:
+    forms = [
+        (getattr(arguments, name), partial(rendered, name, whole))
+        for name in (*REPORT_FORMS, *FORMS)
+    ]
+    return write_all([(arguments.html, page), *forms])

@@ -1,0 +1,300 @@
+"""The forms of a report that commands share: a page, for code scanning, harnesses and agents."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.commands.options import (
+    FORMS,
+    add_file_options,
+    add_format_option,
+    add_strict_option,
+    as_path,
+    is_for_a_program,
+)
+from mcptest.core.errors import ExitCode, McptestError
+from mcptest.core.results import RunReport, Shard
+from mcptest.core.safe_text import show
+from mcptest.report.codec import as_json
+from mcptest.report.head import Report
+from mcptest.report.problems import Problems, problems_of_run
+from mcptest.report.starter_files import PlacedFile, placed_lines
+from mcptest.report.terminal import Style, columns, say, say_json
+from mcptest.report.write import append_to_step_summary, write_all
+
+
+class Forms(msgspec.Struct, frozen=True, kw_only=True):
+    """A report in the forms that all commands have. Each is made when it is wanted."""
+
+    run: Callable[[], RunReport]
+    excusing: Callable[[], tuple[RunReport, Mapping[str, str]]]
+    """The same with the results that are expected to fail, by their name, with the reason."""
+    problems: Callable[[], Problems]
+    headline: str = ""
+    repeat: Callable[[], str] = str
+    """The command to repeat a failure that names none."""
+    notes: Sequence[str] = ()
+    """What has come to be known since, such as the files that could not be written."""
+
+    def form(self, name: str, code: int = ExitCode.OK) -> bytes:
+        """`code` is the exit code, for the verdict."""
+        from mcptest.report import agent, junit, sarif, tap  # most runs want none of them
+
+        if name == "junit":
+            return junit.render(self.run())
+        if name in ("sarif", "code_quality"):
+            render = sarif.render if name == "sarif" else sarif.render_code_quality
+            return render(self.problems())
+        run, excused = self.excusing()
+        run = msgspec.structs.replace(run, notes=(*run.notes, *self.notes))
+        if name == "tap":
+            return tap.render(run, excused)
+        repeat = self.repeat()
+        return agent.render(run, code, excused=excused, headline=self.headline, repeat=repeat)
+
+    def files(self, arguments: argparse.Namespace) -> list[tuple[Path, Callable[[], bytes]]]:
+        """Those that were asked for, with what writes them."""
+        return [
+            (path, partial(self.form, name))
+            for name in ("junit", *FORMS)
+            if (path := getattr(arguments, name, None)) is not None
+        ]
+
+
+def forms_of(
+    report: Report,
+    *,
+    problems: Callable[[], Problems] | None = None,
+    repeat: Callable[[], str] = str,
+) -> Forms:
+    return Forms(
+        run=report.as_run,
+        excusing=report.run_and_excuses,
+        problems=problems or report.as_problems,
+        headline=report.headline(),
+        repeat=repeat,
+    )
+
+
+def say_form(arguments: argparse.Namespace, forms: Forms, code: int) -> None:
+    """The form that `--format` names, on stdout."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(forms.form(arguments.format, code))
+    sys.stdout.flush()
+
+
+def say_run(arguments: argparse.Namespace, run: RunReport, failed: bool) -> None:
+    forms = Forms(run=run.as_run, excusing=lambda: (run, {}), problems=lambda: problems_of_run(run))
+    say_form(arguments, forms, code_of(run, failed=failed))
+
+
+def code_of(run: RunReport, *, failed: bool) -> int:
+    """What the results alone come to."""
+    if run.interrupted:
+        return ExitCode.INTERRUPTED
+    if failed:
+        return ExitCode.FAILED
+    return ExitCode.OK if run.passed or run.failed else ExitCode.NOTHING_MATCHED
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+
+def add_html_option(add: Callable[..., Any]) -> None:
+    add("--html", type=as_path, metavar="FILE", help="one page with everything, also from the wire")
+
+
+@contextlib.contextmanager
+def captures_for_html(
+    arguments: argparse.Namespace, *, wanted: bool | None = None
+) -> Iterator[bool]:
+    """A page shows the wire. Where captures are not kept, they live until it is written.
+
+    Gives whether they are lent: then no other report names them.
+    """
+    wanted = arguments.html is not None if wanted is None else wanted
+    if not wanted or arguments.capture is not None:
+        yield False
+        return
+    from mcptest.transport.temporary import temporary_folder
+
+    with temporary_folder() as folder:
+        arguments.capture = folder
+        yield True
+
+
+def captures_since(started: str, *folders: Path | None) -> Sequence[str]:
+    """The captures in some folders that were written since then; others may lie there too."""
+    begun = datetime.fromisoformat(started).timestamp() if started else 0.0
+    return [
+        str(path)
+        for folder in dict.fromkeys(folders)
+        if folder is not None and folder.is_dir()
+        for path in sorted(folder.rglob("*.jsonl"))
+        if path.is_file() and path.stat().st_mtime >= begun
+    ]
+
+
+def in_shard(arguments: argparse.Namespace, run: RunReport) -> RunReport:
+    """With the part of the tests that it is, so that one that gets lost is missed."""
+    if not arguments.shard:
+        return run
+    from mcptest.probe.suites.settings import parse_shard
+
+    return msgspec.structs.replace(run, shard=Shard(*parse_shard(arguments.shard)))
+
+
+# -- Reports that can't be written ---------------------------------------------------------------
+
+
+def tell_unwritten(arguments: argparse.Namespace, unwritten: Sequence[str]) -> None:
+    """On stderr, and below the text that a person reads on stdout."""
+    say_unwritten(unwritten)
+    if not unwritten or is_for_a_program(arguments):
+        return
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    for sentence in unwritten:
+        say(sys.stdout, f"{style.warning} {show(sentence, 500)}\n")
+
+
+def say_unwritten(unwritten: Sequence[str]) -> None:
+    """On stderr only: where stdout is somebody else's, or says it already."""
+    sys.stderr.writelines(f"mcptest: {sentence}\n" for sentence in unwritten)
+
+
+def code_with_reports(arguments: argparse.Namespace, code: int, unwritten: Sequence[str]) -> int:
+    """The exit code, when it is known which reports are missing. What is worse stays."""
+    if code == ExitCode.OK and unwritten and arguments.strict_reports:
+        return ExitCode.FAILED
+    return code
+
+
+# -- How a command ends ---------------------------------------------------------------------------
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("reports").add_argument
+    add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
+    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
+    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
+    add("--markdown", type=Path, metavar="FILE", help="a Markdown report as well")
+    add_html_option(add)
+    add_file_options(add)
+    add_format_option(add)
+    add_strict_option(add)
+    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+
+
+def conclude(
+    arguments: argparse.Namespace,
+    report: Report,
+    *,
+    forms: Forms | None = None,
+    lines: Callable[[Style], Iterable[str]] | None = None,
+    in_step_summary: bool = False,
+) -> int:
+    """Print the report and write the files; gives what became of the files, as an exit code.
+
+    `lines` is the text where options of the command change it. `in_step_summary` adds the markdown
+    to the summary that GitHub Actions shows of a step.
+    """
+    forms = forms or forms_of(report)
+    is_a_form = is_for_a_program(arguments) and not arguments.json
+    if not is_a_form:
+        print_report(arguments, report, lines)
+    wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
+        (arguments.json_file, lambda: as_json(report)),
+        (getattr(arguments, "coverage_json", None), lambda: as_json(report)),
+        (arguments.markdown, lambda: report.as_markdown().encode()),
+        (arguments.html, lambda: _as_html(arguments, report)),
+        *forms.files(arguments),
+    ]
+    unwritten = write_all(wanted)
+    if in_step_summary:
+        unwritten += append_to_step_summary(report.as_markdown())
+    tell_unwritten(arguments, unwritten)
+    written = code_with_reports(arguments, ExitCode.OK, unwritten)
+    if is_a_form:  # after the files: the verdict knows what became of them
+        failed = report.code is ExitCode.OK and written
+        noted = msgspec.structs.replace(forms, notes=unwritten)
+        say_form(arguments, noted, written if failed else report.code)
+    return written
+
+
+def print_report(
+    arguments: argparse.Namespace,
+    report: Report,
+    lines: Callable[[Style], Iterable[str]] | None = None,
+) -> None:
+    if arguments.json:
+        say_json(sys.stdout, as_json(report))
+    elif arguments.quiet and not report.failed:
+        say(sys.stdout, report.in_words() + "\n")
+    else:
+        say_lines(arguments, report, lines)
+
+
+def say_lines(
+    arguments: argparse.Namespace,
+    report: Report,
+    lines: Callable[[Style], Iterable[str]] | None = None,
+) -> None:
+    """The text for a person, on stdout."""
+    style = Style.of(sys.stdout, no_color=arguments.no_color)
+    quiet = getattr(arguments, "quiet", False)  # which the rules over captures do not have
+    words = {"verbose": arguments.verbose, "quiet": quiet, "width": columns(100)}
+    for line in lines(style) if lines else report.lines(style, **words):
+        say(sys.stdout, line + "\n")
+
+
+def _as_html(arguments: argparse.Namespace, report: Report) -> bytes:
+    from mcptest.report.html.building import page_of
+
+    folders = (getattr(arguments, "capture", None), getattr(arguments, "output", None))
+    captures = captures_since(report.as_run().started, *folders)
+    # What was sent on purpose is not to be held against a client.
+    gentle = arguments.command_name not in ("fuzz", "property", "fleet")
+    name = f"mcptest {arguments.command_name}"
+    return page_of(report, captures, name=name, by_rules=gentle)
+
+
+def code_of_report(report: Report, nothing: str) -> int:
+    """Its exit code. `nothing` is said where there was nothing to look at."""
+    if report.code is ExitCode.NOTHING_MATCHED:
+        sys.stderr.write(f"mcptest: {nothing}\n")
+    return report.code
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """What became of the tests that a command writes beside its report."""
+
+    lines: tuple[str, ...] = ()
+    trouble: str = ""
+
+    def tell(self, arguments: argparse.Namespace) -> int:
+        """Say it, after the report."""
+        if not is_for_a_program(arguments):
+            sys.stdout.writelines(f"{line}\n" for line in self.lines)
+        if not self.trouble:
+            return ExitCode.OK
+        sys.stderr.write(f"mcptest: tests not written: {self.trouble}\n")
+        return ExitCode.FAILED
+
+
+def saved_into(
+    folder: Path, write: Callable[[], Iterable[PlacedFile]], needs: Sequence[str] = ()
+) -> Saved:
+    """Write tests into a folder. That it can't be done costs nobody the report."""
+    try:
+        return Saved(tuple(placed_lines(write(), str(folder), needs)))
+    except McptestError as error:
+        return Saved(trouble=error.message)

@@ -1,0 +1,1 @@
+"""`mcptest run`: tests in YAML against real servers."""

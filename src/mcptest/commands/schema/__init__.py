@@ -1,0 +1,1 @@
+"""`mcptest schema`: the JSON Schema of a file format."""

@@ -1,0 +1,102 @@
+"""`mcptest schema NAME`: the JSON Schema of a file format; without a name, which there are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.safe_text import show
+from mcptest.report.json_schemas import FORMATS, schema_of, titled
+from mcptest.transport.files import replace_file
+
+_EXAMPLE = "a counterexample that `mcptest property` keeps"
+
+
+_DESCRIPTION = """\
+Print the JSON Schema (2020-12) of a file format; without a name, which there
+are. Schemas of what people write (suite, known-failures, expected-failures)
+are for editors that complete and check while one types; the others say what a
+report holds. Members are only added within a version of a format.
+"""
+_EPILOG = """\
+examples:
+  mcptest schema
+  mcptest schema suite --output evals/.mcptest.schema.json
+  mcptest schema run
+
+exit codes:
+  0    printed or written
+  2    no such format, or it could not be written
+
+see also: mcptest init, mcptest completion, docs/editors.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.add_argument(
+        "name",
+        nargs="?",
+        choices=tuple(_titles()),
+        metavar="NAME",
+        help="which file format; without it they are listed",
+    )
+    parser.add_argument(
+        "--output",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="write it to these files instead; one that holds it already is left alone",
+    )
+    parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.name is None:
+        if arguments.output:
+            raise UsageError(
+                "which schema is to be written?", hint="mcptest schema suite --output …"
+            )
+        titles = _titles()
+        width = max(map(len, titles))
+        sys.stdout.writelines(f"{name:<{width}}  {title}\n" for name, title in titles.items())
+        return ExitCode.OK
+    text = json.dumps(schema_named(arguments.name), indent=2) + "\n"
+    if not arguments.output:
+        sys.stdout.write(text)
+    for file in arguments.output:
+        _write(file, text.encode())
+    return ExitCode.OK
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        if not file.is_file() or file.read_bytes() != data:
+            replace_file(file, data)
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise UsageError(f"can't write {show(str(file), 300)}: {said}") from None
+
+
+def schema_named(name: str) -> dict[str, Any]:
+    """Of any format, also of those that belong to runs."""
+    if name != "example":
+        return schema_of(name)
+    from mcptest.probe.counterexamples import FORMAT, SavedExample
+
+    schema = msgspec.json.schema(SavedExample)
+    whole = schema["$defs"]["SavedExample"]
+    whole["properties"]["format"] = {"const": FORMAT}
+    whole["required"] = ["format", *whole["required"]]
+    return titled(_EXAMPLE, schema)
+
+
+def _titles() -> dict[str, str]:
+    return {**{name: title for name, (title, _) in FORMATS.items()}, "example": _EXAMPLE}

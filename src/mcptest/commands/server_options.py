@@ -1,0 +1,174 @@
+"""What the commands that explore a server share: how it is named and met."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.commands.command_line import repeat_line, server_options
+from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
+from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
+from mcptest.core.spelling import close_matches
+from mcptest.session.connection import Stopped
+from mcptest.session.server_spec import target_of
+from mcptest.transport.target import Target
+
+if TYPE_CHECKING:
+    from mcptest.probe.live_server import Subject
+    from mcptest.schema.plausible import FixturePaths
+    from mcptest.session.answers import Answers
+    from mcptest.transport.interrupt import Stop
+VARIABLE = "{{fixture}}"
+_COMPARED = 1_000
+"""More names are not looked through for one that may have been meant."""
+
+
+class Explored(msgspec.Struct, frozen=True):
+    """A server on its ground."""
+
+    target: Target
+    """As the command line names it: `{{fixture}}` still stands in it."""
+    subject: Subject
+    fixture: Path | None = None
+    """The copy that the server works on."""
+
+    def ground(self, *, as_variable: bool = False) -> FixturePaths | None:
+        """Where a made-up path may lead: in the copy, or as a suite names it."""
+        from mcptest.schema.plausible import FixturePaths
+
+        if self.fixture is None:
+            return None
+        file = next((one for one in sorted(self.fixture.rglob("*")) if one.is_file()), None)
+        folder = VARIABLE if as_variable else str(self.fixture)
+        if file is None:
+            return FixturePaths(folder)
+        return FixturePaths(folder, f"{folder}/{file.relative_to(self.fixture).as_posix()}")
+
+
+def out_of_time(arguments: argparse.Namespace) -> str:
+    """Why a command ended, in words."""
+    return f"stopped after {arguments.max_time} of --max-time"
+
+
+def ended_before_meeting(arguments: argparse.Namespace, stop: Stop) -> BaseException:
+    """What to raise where we were stopped and there is nothing to report."""
+    if not stop.is_out_of_time:
+        return KeyboardInterrupt()
+    message = f"{out_of_time(arguments)}: the server was not met by then"
+    return PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer")
+
+
+def add_fixture_option(add: Callable[..., Any]) -> None:
+    add(
+        "--fixture",
+        metavar="DIR",
+        help="a folder of which the server gets a copy; {{fixture}} in --server is its path",
+    )
+
+
+@contextlib.contextmanager
+def exploring(
+    arguments: argparse.Namespace, stop: Stop, answers: Answers | None = None
+) -> Iterator[Explored]:
+    """The server that was named, on a copy of the fixture. Everything is taken down at the end."""
+    from mcptest.probe.live_server import Subject
+    from mcptest.probe.suites.server_start import checked_fixture, isolate_fixture
+
+    source = checked_fixture(arguments.fixture)
+    named = target_of(server_words(arguments))
+    timeout = duration(arguments.timeout, "--timeout")
+    startup = startup_of(arguments)
+    copy = isolate_fixture(source) if source is not None else None
+    try:
+        target = _with_fixture(named, str(copy.path) if copy is not None else "")
+        target = in_docker(target, getattr(arguments, "docker", ""), copy.path if copy else None)
+        subject = Subject(
+            target,
+            revision=wanted_revision(arguments.spec_version),
+            timeout=timeout,
+            startup=startup,
+            answers=answers,
+            captures=getattr(arguments, "capture", None),
+            should_stop=stop.is_over,
+        )
+        with subject:
+            yield Explored(named, subject, copy.path if copy is not None else None)
+    except Stopped:
+        raise ended_before_meeting(arguments, stop) from None
+    finally:
+        if copy is not None:
+            copy.remove()
+
+
+def _with_fixture(target: Target, fixture: str) -> Target:
+    if not fixture:
+        if any(VARIABLE in word for word in (*target.command, target.url)):
+            raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
+        return target
+    command = tuple(word.replace(VARIABLE, fixture) for word in target.command)
+    return replace(target, command=command)
+
+
+def in_docker(target: Target, image: str, fixture: Path | None) -> Target:
+    """The same server in a container of its own."""
+    if not image:
+        return target
+    if target.way != "stdio":
+        raise UsageError("--docker is for a server that is started here, not for a URL")
+    from mcptest.probe.suites.server_start import target_for
+    from mcptest.probe.suites.settings import ServerChoice
+    from mcptest.suite.model import ServerSpec
+
+    spec = ServerSpec(
+        command=target.command[0],
+        args=target.command[1:],
+        env=target.env,
+        cwd=target.cwd,
+        clean_env=target.clean_env,
+    )
+    wrapped = target_for(spec, ServerChoice(docker=image), str(fixture) if fixture else "")
+    return replace(wrapped, referenced=target.referenced)
+
+
+def repeat_command(arguments: argparse.Namespace, *options: str) -> str:
+    """This command line again, without secrets."""
+    words = ["mcptest", arguments.command_name, *options, *server_options(arguments)]
+    if getattr(arguments, "fixture", None):
+        words += ["--fixture", str(arguments.fixture)]
+    if arguments.spec_version != "auto":
+        words += ["--spec-version", arguments.spec_version]
+    return repeat_line(words, arguments)
+
+
+def check_tool_names(wanted: Sequence[str], offered: Sequence[str]) -> None:
+    """Every `--tool` has to be there. Raises UsageError with the name that may have been meant."""
+    known = set(offered)
+    for name in wanted:
+        if name not in known:
+            near = close_matches(name, offered[:_COMPARED], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {len(offered)} others"
+            raise UsageError(f"the server has no tool named {name!r}", hint=hint)
+
+
+def named_tools(tools: Iterable[Any]) -> list[str]:
+    """The names of those that have one."""
+    names = (one.get("name") for one in tools if isinstance(one, dict))
+    return [name for name in names if isinstance(name, str)]
+
+
+def close_and_say_notes(explored: Explored) -> int:
+    """End the session and say what was odd about it: for commands whose report has no notes.
+
+    Only a capture that is not whole is a failure.
+    """
+    explored.subject.close()
+    for note in explored.subject.notes:
+        sys.stderr.write(f"mcptest: {note}\n")
+    return ExitCode.FAILED if explored.subject.capture_troubles else ExitCode.OK

@@ -1,0 +1,1 @@
+"""`mcptest snapshot`: the answers of a suite's tests as golden files."""

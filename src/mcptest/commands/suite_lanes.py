@@ -1,0 +1,151 @@
+"""A run of suites with the lanes that its files declare: one report, one exit code."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.commands.command_line import as_one_word, repeat_line
+from mcptest.commands.compliance_reports import progress_of_judging
+from mcptest.core.judgement import Scorecard
+from mcptest.core.results import RunReport, TestResult
+from mcptest.probe.lanes import (
+    LaneSettings,
+    run_compliance_lane,
+    run_invariants_lane,
+    run_properties_lane,
+)
+from mcptest.probe.suites.settings import RunOptions, Settings
+from mcptest.report.scorecards import earlier_scorecard
+from mcptest.suite.lane_blocks import Lanes
+from mcptest.suite.model import Test
+from mcptest.transport.interrupt import Stop
+from mcptest.transport.temporary import temporary_folder
+
+CarryOut = Callable[[Settings], RunReport]
+
+
+def with_lanes(
+    arguments: argparse.Namespace,
+    lanes: Sequence[Lanes],
+    tests: Sequence[Test],
+    settings: Settings,
+    options: RunOptions,
+    stop: Stop,
+    carry_out: CarryOut,
+) -> RunReport:
+    """Run the tests by `carry_out`, then every lane, and put all results into one report."""
+    before = {
+        one.file: earlier_scorecard(one.compliance.grade_delta.against)
+        for one in lanes
+        if one.compliance is not None and one.compliance.grade_delta is not None
+    }
+    began = time.monotonic()
+    with _captures(lanes, settings) as (settings, kept):
+        folder = settings.choice.captures
+        already = _written(folder)
+        report = carry_out(settings)
+        new = [path for path, at in _written(folder).items() if already.get(path) != at]
+        results, notes = list(report.results), list(report.notes)
+        if not kept:
+            results = [_without_capture(result) for result in results]
+        if options.fail_fast and report.failed:
+            notes.append("stopped after the first failure: the lanes were not run")
+            lanes = ()
+        files = _files_of(tests, options)
+        for one in lanes:
+            captures = [path for path in new if files.get(_number(path)) == one.file]
+            results += _results(arguments, one, captures, kept, settings, before, stop)
+    return replace(
+        report,
+        results=tuple(results),
+        notes=tuple(notes),
+        tool=report.tool or f"mcptest {__version__}",
+        trials=options.trials,
+        interrupted=stop.is_set(),
+        duration_ms=round((time.monotonic() - began) * 1000),
+    )
+
+
+def _results(
+    arguments: argparse.Namespace,
+    lanes: Lanes,
+    captures: Sequence[Path],
+    kept: bool,
+    settings: Settings,
+    before: Mapping[str, Scorecard | None],
+    stop: Stop,
+) -> list[TestResult]:
+    results: list[TestResult] = []
+    how = LaneSettings(
+        timeout=settings.timeout,
+        fixture=settings.fixture,
+        choice=settings.choice if kept else replace(settings.choice, captures=None),
+        scorecards=before,
+        repeat=lambda file: _repeat(arguments, file),
+        should_stop=stop.is_set,
+    )
+    if lanes.invariants is not None and not stop.is_set():
+        limit = settings.timeout
+        results += run_invariants_lane(lanes.invariants, captures, kept=kept, limit=limit)
+    if lanes.compliance is not None and not stop.is_set():
+        with progress_of_judging(arguments) as tell:
+            results += run_compliance_lane(lanes, how, tell)
+    if lanes.properties is not None and not stop.is_set():
+        results += run_properties_lane(lanes, how)
+    return results
+
+
+def _repeat(arguments: argparse.Namespace, file: str) -> str:
+    words = ["mcptest", "compliance", "run", "--from-suite", file]
+    if arguments.server:
+        words += ["--server", arguments.server]
+    elif arguments.server_command:
+        words += ["--server", as_one_word(arguments.server_command)]
+    return repeat_line(words, arguments)
+
+
+@contextmanager
+def _captures(lanes: Sequence[Lanes], settings: Settings) -> Iterator[tuple[Settings, bool]]:
+    """Sessions are kept for a lane that judges them; for no longer, unless they were asked for."""
+    if settings.choice.captures is not None or not any(one.invariants for one in lanes):
+        yield settings, True
+        return
+    with temporary_folder() as folder:
+        choice = replace(settings.choice, captures=folder)
+        yield replace(settings, choice=choice), False
+
+
+def _written(folder: Path | None) -> dict[Path, int]:
+    if folder is None:
+        return {}
+    return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.jsonl"))}
+
+
+def _number(path: Path) -> int:
+    number = path.name.partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
+def _files_of(tests: Sequence[Test], options: RunOptions) -> dict[int, str]:
+    """The file of each test by the number that its capture has."""
+    times = options.trials * max(1, len(options.languages))
+    return {
+        place * times + repeated + 1: test.place.file
+        for place, test in enumerate(tests)
+        for repeated in range(times)
+    }
+
+
+def _without_capture(result: TestResult) -> TestResult:
+    """A file that is gone is not named."""
+    if result.proof is None or not result.proof.capture:
+        return result
+    proof = replace(result.proof, capture="")
+    return replace(result, proof=proof)

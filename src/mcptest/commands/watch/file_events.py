@@ -1,0 +1,436 @@
+"""Being told of changes below the places that are watched, or looking for them where nobody tells.
+
+Both ways give the paths that changed, as absolute texts. A change that leaves everything as it was
+may be told as well: whoever reads the files finds out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+import msgspec
+
+from mcptest.suite.load import SKIPPED_FOLDERS, SUFFIXES
+
+# -- What is watched -----------------------------------------------------------------------------
+
+MOST_FOLDERS = 20_000
+MOST_FILES = 200_000
+_OF_SUITES = (*SUFFIXES, ".jsonl")
+_BUILT = frozenset({"__pycache__", "node_modules"})
+_SCRATCH_ENDINGS = ("~", ".swp", ".swx", ".tmp", ".pyc", "___jb_tmp___", "___jb_old___")
+
+Signature = tuple[int, int, int, int]
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A file, or a folder with all below it that matters."""
+
+    path: str
+    """Absolute and without links: one folder has one name, whichever way it was named."""
+    skips: frozenset[str] = frozenset()
+    """Names of folders that are not entered."""
+    hidden: bool = True
+    """Whether hidden names matter."""
+    endings: tuple[str, ...] = ()
+    """Of the files that matter; empty for all."""
+
+    def sees(self, path: str, *, is_folder: bool = False) -> bool:
+        """Whether a change of this path, which is below, is one that matters."""
+        if path == self.path:
+            return True
+        if not is_below(path, self.path):
+            return False
+        *folders, name = path[len(self.path) :].strip("/").split("/")
+        if is_folder:
+            folders.append(name)
+        return all(map(self.enters, folders)) and (is_folder or self.reads(name))
+
+    def enters(self, name: str) -> bool:
+        return name not in self.skips and (self.hidden or not name.startswith("."))
+
+    def reads(self, name: str) -> bool:
+        if is_scratch(name) or not (self.hidden or not name.startswith(".")):
+            return False
+        return not self.endings or name.lower().endswith(self.endings)
+
+
+def suite_place(path: str) -> Watched:
+    """A suite, with what belongs to it by the rules of `suite.discover`, and logs beside it."""
+    return Watched(os.path.realpath(path), SKIPPED_FOLDERS, hidden=False, endings=_OF_SUITES)
+
+
+def fixture_place(path: str) -> Watched:
+    """All of it is copied for a test, so all of it matters."""
+    return Watched(os.path.realpath(path))
+
+
+def source_place(path: str) -> Watched:
+    """What a server is made of, without what is made from it."""
+    return Watched(os.path.realpath(path), _BUILT, hidden=False)
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def is_scratch(name: str) -> bool:
+    """What editors and compilers leave beside a file: the file itself follows, or did not change.
+
+    `4913` is how vim finds out whether a folder can be written to.
+    """
+    return (
+        name.endswith(_SCRATCH_ENDINGS)
+        or name.startswith((".#", ".~"))
+        or name == "4913"
+        or (name.startswith("#") and name.endswith("#"))
+    )
+
+
+def folders_of(place: Watched) -> Iterator[str]:
+    """The folder and those below it, each before what it holds; links are not followed."""
+    if os.path.isdir(place.path):  # noqa: PTH112 - paths are texts here
+        yield from islice(_folders(place), MOST_FOLDERS)
+
+
+def _folders(place: Watched) -> Iterator[str]:
+    waiting = [place.path]
+    while waiting:
+        folder = waiting.pop()
+        yield folder
+        waiting += [entry.path for entry in _entries(folder) if _is_entered(entry, place)]
+
+
+def files_of(place: Watched, folder: str) -> Iterator[os.DirEntry[str]]:
+    """The files of one folder that matter."""
+    for entry in _entries(folder):
+        if not entry.is_dir(follow_symlinks=False) and place.reads(entry.name):
+            yield entry
+
+
+def signatures(place: Watched) -> dict[str, Signature]:
+    """Every file that matters, with what changes when it is saved."""
+    if not os.path.isdir(place.path):  # noqa: PTH112 - as above
+        found = signature_of(place.path)
+        return {} if found is None else {place.path: found}
+    known: dict[str, Signature] = {}
+    for folder in folders_of(place):
+        for entry in islice(files_of(place, folder), MOST_FILES - len(known)):
+            found = signature_of(entry.path)
+            if found is not None:
+                known[entry.path] = found
+    return known
+
+
+def signature_of(path: str) -> Signature | None:
+    """What changes when a file is saved; None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing when it just went away or may not be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _is_entered(entry: os.DirEntry[str], place: Watched) -> bool:
+    if not place.enters(entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    # A virtual environment is not what a server is made of, and larger than all of it.
+    is_environment = place.skips == _BUILT and os.path.exists(f"{entry.path}/pyvenv.cfg")  # noqa: PTH110 - as above
+    return not is_environment
+
+
+# -- File events of the Linux kernel, read without a thread and without a package ----------------
+
+_CLOSE_WRITE = 0x8
+_MOVED_FROM = 0x40
+_MOVED_TO = 0x80
+_CREATE = 0x100
+_DELETE = 0x200
+_DELETE_SELF = 0x400
+_MOVE_SELF = 0x800
+_Q_OVERFLOW = 0x4000
+_IGNORED = 0x8000
+_ONLYDIR = 0x1000000
+_ISDIR = 0x40000000
+_WANTED = (
+    _CLOSE_WRITE
+    | _MOVED_FROM
+    | _MOVED_TO
+    | _CREATE
+    | _DELETE
+    | _DELETE_SELF
+    | _MOVE_SELF
+    | _ONLYDIR
+)
+_HEAD = struct.Struct("iIII")
+_READ_AT_ONCE = 64 * 1024
+_READS = 64
+"""How often one look reads on: whoever writes without end must not keep us from all else."""
+
+
+class FolderEvent(msgspec.Struct, frozen=True):
+    """One event: of the folder with this number, or of what has this name in it."""
+
+    folder: int
+    name: str
+    is_folder: bool = False
+    """The thing itself is a folder, or it is the watched folder that is gone."""
+    is_lost: bool = False
+    """There were more events than the kernel keeps: anything may have changed."""
+
+
+class Inotify:
+    """The events of any number of folders on one descriptor. OSError where there are none."""
+
+    def __init__(self) -> None:
+        import ctypes  # costs 10 ms, and only `watch` needs it
+
+        self._errno = ctypes.get_errno
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            start, self._add, self._remove = (
+                libc.inotify_init1,
+                libc.inotify_add_watch,
+                libc.inotify_rm_watch,
+            )
+        except AttributeError:
+            raise OSError("this system has no inotify") from None
+        self._descriptor: int = start(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            self._refuse("inotify")
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def add(self, folder: str) -> int:
+        """Watch a folder: its number, the same one whenever it is added again."""
+        number: int = self._add(self._descriptor, os.fsencode(folder), _WANTED)
+        if number < 0:
+            self._refuse(folder)
+        return number
+
+    def remove(self, number: int) -> None:
+        """Watch it no more. One that is gone is forgotten by the kernel already."""
+        self._remove(self._descriptor, number)
+
+    def read(self) -> list[FolderEvent]:
+        """What has happened since the last look; does not wait."""
+        found: list[FolderEvent] = []
+        for _ in range(_READS):
+            try:
+                data = os.read(self._descriptor, _READ_AT_ONCE)
+            except BlockingIOError:
+                break
+            found += _events_in(data)
+        return found
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _refuse(self, what: str) -> None:
+        number = self._errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+def _events_in(data: bytes) -> list[FolderEvent]:
+    found: list[FolderEvent] = []
+    at = 0
+    while at + _HEAD.size <= len(data):
+        number, mask, _, length = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        name = os.fsdecode(data[at : at + length].rstrip(b"\0"))
+        at += length
+        itself = bool(mask & (_DELETE_SELF | _MOVE_SELF | _IGNORED))
+        lost = bool(mask & _Q_OVERFLOW)
+        found.append(FolderEvent(number, name, itself or bool(mask & _ISDIR), lost))
+    return found
+
+
+# -- Being told of changes below the places that are watched, or looking for them where nobody ---
+
+INTERVAL = 1.0
+_SHARE = 20
+"""Looking takes at most one part in so many of the time, however many files there are."""
+
+
+class Changes(Protocol):
+    """Where changes come from."""
+
+    interval: float | None
+    """How often `read` has to be called; None when the descriptor says when."""
+    notes: list[str]
+    """What a person should know about it, once."""
+
+    def fileno(self) -> int | None: ...
+
+    def read(self) -> set[str]:
+        """The paths that changed since the last time. Does not wait."""
+
+    def close(self) -> None: ...
+
+
+def changes_below(places: Sequence[Watched], interval: float | None = None) -> Changes:
+    """Told by the system where it can, unless an interval is asked for."""
+    if interval is not None:
+        return PolledChanges(places, interval)
+    try:
+        return NotifiedChanges(places)
+    except OSError as error:
+        looked = PolledChanges(places, INTERVAL)
+        looked.notes.append(f"no file events ({error.strerror or error}): looking every second")
+        return looked
+
+
+class NotifiedChanges:
+    """Events of the kernel. Folders that come, go and come again are followed."""
+
+    interval: float | None = None
+
+    def __init__(self, places: Sequence[Watched]) -> None:
+        self.notes: list[str] = []
+        self._places = tuple(places)
+        self._folders: dict[int, str] = {}
+        self._events = Inotify()
+        try:
+            self._follow()
+        except OSError:
+            self._events.close()
+            raise
+
+    def fileno(self) -> int | None:
+        return self._events.fileno()
+
+    def read(self) -> set[str]:
+        changed: set[str] = set()
+        moved = False
+        for seen in self._events.read():
+            if seen.folder not in self._folders and not seen.is_lost:
+                continue  # the last word about a folder that is watched no more
+            if seen.is_lost:
+                changed.update(place.path for place in self._places)
+                moved = True
+                continue
+            path = self._path(seen)
+            changed.update(self._paths_behind(path, seen.is_folder))
+            # A place that is watched has come, gone, or been exchanged: itself, or a folder above.
+            moved = (
+                moved
+                or seen.is_folder
+                or any(place.path == path or is_below(place.path, path) for place in self._places)
+            )
+        if moved:
+            changed.update(self._follow_on())
+        return changed
+
+    def close(self) -> None:
+        self._events.close()
+
+    def _path(self, seen: FolderEvent) -> str:
+        folder = self._folders[seen.folder]
+        return f"{folder.rstrip('/')}/{seen.name}" if seen.name else folder
+
+    def _paths_behind(self, path: str, is_folder: bool) -> Iterator[str]:
+        for place in self._places:
+            if is_below(place.path, path):
+                yield place.path
+            elif place.sees(path, is_folder=is_folder) and not _is_empty(path, place):
+                yield path
+
+    def _follow_on(self) -> set[str]:
+        """Watch the folders that there are now; the files of new ones came before we looked."""
+        known = set(self._folders.values())
+        try:
+            self._follow()
+        except OSError as error:
+            self.notes.append(f"not all folders are watched: {error.strerror}")
+        new = set(self._folders.values()) - known
+        return {
+            entry.path
+            for place in self._places
+            for folder in new
+            if folder == place.path or place.sees(folder, is_folder=True)
+            for entry in files_of(place, folder)
+        }
+
+    def _follow(self) -> None:
+        current: dict[int, str] = {}
+        for folder in self._wanted():
+            # One that is gone by now is told of by the folder above it.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                current[self._events.add(folder)] = folder
+        for number in self._folders.keys() - current.keys():
+            self._events.remove(number)
+        self._folders = current
+
+    def _wanted(self) -> Iterator[str]:
+        for place in self._places:
+            # The parent tells when the place itself is exchanged; and if it is not there, the
+            # nearest folder that is tells when it comes.
+            yield _nearest_folder(os.path.dirname(place.path))  # noqa: PTH120 - paths are texts here
+            for count, folder in enumerate(folders_of(place), 1):
+                yield folder
+                note = f"only the first {MOST_FOLDERS} folders of {place.path} are watched"
+                if count == MOST_FOLDERS and note not in self.notes:
+                    self.notes.append(note)
+
+
+class PolledChanges:
+    """All files looked at again and again: for network drives, and systems without events."""
+
+    def __init__(self, places: Sequence[Watched], interval: float) -> None:
+        self.notes: list[str] = []
+        self._places = tuple(places)
+        self._least = interval
+        self.interval: float | None = interval
+        self._known = self._look()
+
+    def fileno(self) -> int | None:
+        return None
+
+    def read(self) -> set[str]:
+        before, now = self._known, self._look()
+        self._known = now
+        return {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _look(self) -> dict[str, Signature]:
+        began = time.monotonic()
+        found: dict[str, Signature] = {}
+        for place in self._places:
+            found.update(signatures(place))
+        self.interval = max(self._least, _SHARE * (time.monotonic() - began))
+        return found
+
+
+def _nearest_folder(path: str) -> str:
+    while not os.path.isdir(path):  # noqa: PTH112 - paths are texts here
+        path = os.path.dirname(path)  # noqa: PTH120 - as above
+    return path
+
+
+def _is_empty(path: str, place: Watched) -> bool:
+    """A folder in which nothing matters yet: what comes into it is told of by itself."""
+    if path == place.path or not os.path.isdir(path):  # noqa: PTH112 - as above
+        return False
+    below = Watched(path, place.skips, place.hidden, place.endings)
+    return not any(True for folder in folders_of(below) for _ in files_of(below, folder))

@@ -1,0 +1,428 @@
+"""The screen of `watch`: what flipped stays, all else happens on one line at the bottom.
+
+Nothing is cleared and nothing scrolls by unless an outcome changed. Where there is no terminal,
+plain lines tell the same, one for each run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import re
+import signal
+import termios
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
+from typing import Any, TextIO
+
+import msgspec
+
+from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
+from mcptest.report import terminal
+from mcptest.report.evidence import BRIEF, Bounds, detail_lines, first_line, proof_lines
+from mcptest.report.run_results import summary
+from mcptest.report.terminal import Style, say
+from mcptest.report.terminal import columns as terminal_width
+from mcptest.suite.reading import SuiteProblem
+from mcptest.suite.reading import render as render_problem
+
+# -- What a session of watching knows ------------------------------------------------------------
+
+
+class Flip(msgspec.Struct, frozen=True):
+    """A test whose outcome is another than the last time, or that fails for another reason."""
+
+    now: TestResult
+    before: TestResult | None = None
+    """None for a test that has not been run before."""
+
+    @property
+    def is_worse(self) -> bool:
+        return self.now.status is Status.FAIL
+
+
+class WatchTotals(msgspec.Struct, frozen=True):
+    """All tests that there are now, by what became of them when they were last run."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    not_run: int = 0
+    problems: int = 0
+    """What is wrong with the suites themselves."""
+
+    @property
+    def is_nothing(self) -> bool:
+        return not (self.passed or self.failed or self.skipped or self.not_run or self.problems)
+
+    @property
+    def is_good(self) -> bool:
+        """Nothing that was asked for failed or is missing."""
+        return not (self.is_nothing or self.failed or self.not_run or self.problems)
+
+
+# -- An outcome that flipped, for a person -------------------------------------------------------
+
+PROOFS_SHOWN = 5
+"""So many failures come with their proof; the next ones with their reason."""
+LINES_SHOWN = 20
+_DIFF_LINES = 16
+_DIFFED = 8_000
+_NAME = 300
+_MARGIN = "    "
+_LABEL = 10
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """How much of a failure is told."""
+
+    bounds: Bounds = BRIEF
+    all_failures: bool = False
+
+
+def flip_lines(
+    flips: Sequence[Flip], style: Style, width: int, detail: Detail | None = None
+) -> Iterator[str]:
+    """The failures first. A screenful at most, whatever happened."""
+    detail = detail or Detail()
+    worse = [flip for flip in flips if flip.is_worse]
+    others = [flip for flip in flips if not flip.is_worse]
+    for flip in worse[:PROOFS_SHOWN]:
+        yield _title(flip, style)
+        yield from _proof(flip, style, width, detail)
+    for flip in worse[PROOFS_SHOWN:LINES_SHOWN]:
+        yield f"{_title(flip, style)}: {first_line(flip.now.detail, 120)}"
+    yield from _more(len(worse) - LINES_SHOWN, "failures")
+    for flip in others[:LINES_SHOWN]:
+        yield _title(flip, style)
+    yield from _more(len(others) - LINES_SHOWN, "that no longer fail or are skipped now")
+
+
+def _more(number: int, what: str) -> Iterator[str]:
+    if number > 0:
+        yield f"{_MARGIN}and {number} more {what}: a run shows them all (mcptest run)"
+
+
+def _title(flip: Flip, style: Style) -> str:
+    """`✗ adds numbers: PASS -> FAIL`"""
+    name = show(flip.now.name, _NAME)
+    if style.colour:
+        name = style.paint(name, "bold")
+    now, before = flip.now.status, flip.before
+    if before is None:
+        became = now.value
+    elif before.status is now:
+        became = f"still {now.value}, for another reason"
+    else:
+        became = f"{before.status.value} -> {now.value}"
+    symbols = {Status.SKIP: style.dash, Status.FAIL: style.cross, Status.PASS: style.tick}
+    return f"{symbols[now]} {name}: {became}"
+
+
+def _proof(flip: Flip, style: Style, width: int, detail: Detail) -> Iterator[str]:
+    bounds = detail.bounds
+    for line in detail_lines(flip.now, bounds, all_failures=detail.all_failures):
+        yield _MARGIN + style.paint(_cut(line, style, width), "red")
+    difference = list(_response_difference(flip))
+    previous = ""
+    for label, text in proof_lines(flip.now, bounds):
+        if label == "response" and difference:
+            yield f"{_labelled('response', style)}- when it passed, + now"
+            yield from _painted(difference, style, width)
+            continue
+        shown = label if label != previous else ""
+        previous = label
+        whole = label == "repeat"  # it is for copying
+        yield _labelled(shown, style) + (text if whole else _cut(text, style, width - _LABEL))
+
+
+def _labelled(label: str, style: Style) -> str:
+    text = f"{label}:" if label else ""
+    return _MARGIN + style.paint(f"{text:<{_LABEL}}", "dim")
+
+
+def _cut(line: str, style: Style, width: int) -> str:
+    """A terminal gets lines that fit, a file gets them whole."""
+    return terminal.cut(line, max(20, width - len(_MARGIN) - 1)) if style.colour else line
+
+
+def _response_difference(flip: Flip) -> Iterator[str]:
+    before, now = _response(flip.before), _response(flip.now)
+    if not before or not now or before == now:
+        return
+    found = difflib.unified_diff(_in_lines(before), _in_lines(now), lineterm="", n=0)
+    lines = [line for line in found if not line.startswith(("---", "+++", "@@"))]
+    yield from lines[:_DIFF_LINES]
+    if len(lines) > _DIFF_LINES:
+        yield f" ({len(lines) - _DIFF_LINES} more lines differ)"
+
+
+def _response(result: TestResult | None) -> str:
+    if result is None or result.proof is None:
+        return ""
+    return result.proof.response[:_DIFFED]
+
+
+def _in_lines(text: str) -> list[str]:
+    """JSON with a member on each line, so that a difference is small. It may have been cut."""
+    try:
+        lines = json.dumps(json.loads(text), indent=0, ensure_ascii=False).split("\n")
+    except (ValueError, RecursionError):
+        lines = re.split(r"(?<=[,{\[])", text)
+    return [line.strip().removesuffix(",") for line in lines]
+
+
+def _painted(lines: Sequence[str], style: Style, width: int) -> Iterator[str]:
+    for line in lines:
+        sign, rest = line[:1], show(line[1:], BRIEF.characters)
+        colour = {"-": ("red",), "+": ("green",)}.get(sign, ("dim",))
+        yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, width - 2), *colour)
+
+
+# -- The screen of `watch` -----------------------------------------------------------------------
+
+PROBLEMS_SHOWN = 5
+KEYS = "a all, r failed, q quit"
+_LEAST_ROOM = 12
+
+Segment = tuple[str, tuple[str, ...]]
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+class WatchScreen:
+    """Tells a person, or a file, what happens; with `quiet` only what goes wrong.
+
+    One thread calls it.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        style: Style,
+        *,
+        keys: bool = False,
+        quiet: bool = False,
+        detail: Detail | None = None,
+        clock: Callable[[], str] = _clock,
+        width: Callable[[], int] = terminal_width,
+    ) -> None:
+        self._stream = stream
+        self._style = style
+        self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._keys = keys
+        self._quiet = quiet
+        self._detail = detail
+        self._clock = clock
+        self._width = width
+        self._shown: str | None = None
+        self._why = ""
+        self._last = ""
+        self._done = 0
+        self._total = 0
+
+    def starts(self, places: Sequence[str]) -> None:
+        named = ", ".join(show(place, 200) for place in places)
+        self._lines([self._style.paint(f"watching {named}", "dim")])
+
+    def waiting(self, standing: WatchTotals) -> None:
+        counted = _counted(standing)
+        keys: list[Segment] = [(KEYS, ("dim",))] if self._keys else []
+        # The keys stay to be seen: it is what happened last that has to fit in between.
+        taken = sum(terminal.cells(text) + 3 for text, _ in (*counted, *keys))
+        room = self._width() - 1 - taken
+        last: list[Segment] = []
+        if self._last and room > _LEAST_ROOM:
+            last.append((terminal.cut(self._last, room), ("dim",)))
+        self._draw([*counted, *last, *keys])
+
+    def begins(self, why: str, number: int) -> None:
+        self._why, self._done, self._total = why, 0, number
+        self._draw([(f"[0/{number}]", ("dim",)), (show(why, 200) or "starting", ())])
+
+    def result(self, result: TestResult) -> None:
+        self._done += 1
+        total = max(self._total, self._done)
+        self._draw([(f"[{self._done}/{total}]", ("dim",)), (show(result.name, 300), ())])
+
+    def stopping(self) -> None:
+        self._draw([("stopping the run", ("dim",))])
+
+    def ended(self, report: RunReport, flips: Sequence[Flip], standing: WatchTotals) -> None:
+        at = self._clock()
+        why = show(self._why, 200)
+        took = "cut off" if report.interrupted else terminal.duration(report.duration_ms)
+        count = len(report.results)
+        counted = f"{count} {'result' if report.trials > 1 else 'test'}{'s' if count != 1 else ''}"
+        self._last = f"{at} {why}{', ' if why else ''}{counted} in {took}"
+        if self._quiet:
+            flips = [flip for flip in flips if flip.is_worse]
+        if flips or not (self._live or self._quiet or report.interrupted):
+            self._erase()
+            self._lines(self._run_lines(at, why, report, flips))
+        self.waiting(standing)
+
+    def problems(self, problems: Sequence[SuiteProblem]) -> None:
+        """Each with its place and a caret; when there are none any more, that is said too."""
+        if not problems:
+            self._lines([f"{self._style.tick} the suites can be read again"])
+            return
+        lines = []
+        for problem in problems[:PROBLEMS_SHOWN]:
+            first, *rest = render_problem(problem).split("\n")
+            lines += [f"{self._style.cross} {first}", *(f"  {line}" for line in rest)]
+        if len(problems) > PROBLEMS_SHOWN:
+            lines.append(f"  and {len(problems) - PROBLEMS_SHOWN} more problems")
+        self._lines(lines)
+
+    def note(self, text: str) -> None:
+        self._lines([f"{self._style.paint('note:', 'yellow')} {show(text, 500)}"])
+
+    def closes(self, standing: WatchTotals) -> None:
+        """The last word, in place of the line at the bottom."""
+        self._erase()
+        self._lines([self._style.dot.join(f" {text} " for text, _ in _counted(standing)).strip()])
+
+    def _run_lines(
+        self, at: str, why: str, report: RunReport, flips: Sequence[Flip]
+    ) -> Iterable[str]:
+        counted = summary(report, self._style)
+        reason = f"{why}: " if why else ""
+        yield f"{self._style.paint(at, 'dim')} {reason}{counted}"
+        yield from flip_lines(flips, self._style, self._width(), self._detail)
+        yield from (f"{self._style.paint('note:', 'yellow')} {show(n, 500)}" for n in report.notes)
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        """Lines that stay, above the one at the bottom."""
+        again, self._shown = self._shown, None
+        start = "\r\x1b[K" if again is not None else ""
+        self._write(start + "".join(f"{line}\n" for line in lines) + (again or ""))
+        self._shown = again
+
+    def _erase(self) -> None:
+        if self._shown is not None:
+            self._write("\r\x1b[K")
+            self._shown = None
+
+    def _draw(self, segments: Sequence[Segment]) -> None:
+        """Over what stood there: what is left of it is erased afterwards, so nothing flickers."""
+        if not self._live:
+            return
+        line = self._one_line(segments)
+        if line != self._shown:
+            self._write(f"\r{line}\x1b[K")
+            self._shown = line
+
+    def _one_line(self, segments: Sequence[Segment]) -> str:
+        room = max(10, self._width() - 1)
+        separator = f" {self._style.dot} "
+        parts: list[str] = []
+        for text, styles in segments:
+            room -= len(separator) if parts else 0
+            if room < 1:
+                break
+            fitted = terminal.cut(text, room)
+            room -= terminal.cells(fitted)
+            parts.append(self._style.paint(fitted, *styles))
+        return separator.join(parts)
+
+    def _write(self, text: str) -> None:
+        say(self._stream, text)
+        self._stream.flush()
+
+
+def _counted(standing: WatchTotals) -> list[Segment]:
+    if standing.is_nothing:
+        return [("no test yet", ("yellow",))]
+    counts = (
+        (standing.failed, "failed", "red"),
+        (standing.passed, "passed", "green"),
+        (standing.skipped, "skipped", "yellow"),
+        (standing.not_run, "not run", "yellow"),
+    )
+    found: list[Segment] = [
+        (f"{count} {word}", (colour,)) for count, word, colour in counts if count
+    ]
+    if standing.problems:
+        plural = "s" if standing.problems > 1 else ""
+        found.insert(0, (f"{standing.problems} problem{plural} in the suites", ("red",)))
+    return found
+
+
+# -- Single keys, of a terminal that is given back as it was however the program ends ------------
+
+_READ_AT_ONCE = 64
+
+
+class Keys:
+    """Keys without Enter and without echo, from `take` to `give_back`. Ctrl-C stays a signal."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._before: list[Any] | None = None
+        self._at_continue: Any = None
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def take(self) -> None:
+        self._before = termios.tcgetattr(self._descriptor)
+        self._listen_to_single_keys()
+        # A shell that stopped us (Ctrl-Z) has set the terminal to its own liking meanwhile.
+        self._at_continue = signal.signal(signal.SIGCONT, self._again)
+
+    def give_back(self) -> None:
+        """May be called twice, and from a signal handler."""
+        before, self._before = self._before, None
+        if before is None:
+            return
+        # In the background it is not ours any more: the shell has set it to its own liking.
+        if _is_ours(self._descriptor):
+            with contextlib.suppress(termios.error):  # it was closed
+                termios.tcsetattr(self._descriptor, termios.TCSADRAIN, before)
+        with contextlib.suppress(ValueError):  # not in the main thread: nothing was set there
+            signal.signal(signal.SIGCONT, self._at_continue)
+
+    def read(self) -> str | None:
+        """What was typed; None when the terminal is gone."""
+        try:
+            data = os.read(self._descriptor, _READ_AT_ONCE)
+        except BlockingIOError:
+            return ""
+        except OSError:
+            return None
+        return data.decode("ascii", "replace") if data else None
+
+    def _again(self, number: int, frame: FrameType | None) -> None:
+        if self._before is not None and _is_ours(self._descriptor):
+            self._listen_to_single_keys()
+
+    def _listen_to_single_keys(self) -> None:
+        mode = termios.tcgetattr(self._descriptor)
+        mode[3] &= ~(termios.ICANON | termios.ECHO)
+        mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, mode)
+
+
+def keys_of(stream: TextIO | None) -> Keys | None:
+    """The keys of the terminal that a stream is; None when it is none, or not ours to change."""
+    try:
+        descriptor = stream.fileno() if stream is not None and stream.isatty() else None
+    except (ValueError, OSError):  # closed
+        return None
+    return Keys(descriptor) if descriptor is not None and _is_ours(descriptor) else None
+
+
+def _is_ours(descriptor: int) -> bool:
+    """In the background, changing the terminal would stop us."""
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False

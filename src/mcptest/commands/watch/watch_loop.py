@@ -1,0 +1,698 @@
+"""Watching: wait for a change or a key, run what it affects, tell what flipped, wait again.
+
+Everything that happens is heard in one place, one thing after the other: changes of files, keys,
+results of the run that goes on beside. Nothing is printed here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import selectors
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from mcptest.commands.watch.file_events import Changes, Signature, Watched, is_below, signature_of
+from mcptest.commands.watch.view import Flip, Keys, WatchTotals
+from mcptest.core.errors import McptestError
+from mcptest.core.results import Proof, RunReport, Status, TestResult
+from mcptest.probe.suites.settings import Selection, ServerChoice, identity, select
+from mcptest.suite.load import LoadedSuite, discover, load_suites
+from mcptest.suite.model import Suite, Test, TrajectoryBlock
+from mcptest.suite.reading import SuiteError, SuiteProblem
+from mcptest.transport.interrupt import Stop
+
+# -- What a change means -------------------------------------------------------------------------
+
+_FIXTURE = re.compile(r"\{\{\s*fixture\s*\}\}")
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What is to be run, and the words for why."""
+
+    tests: frozenset[str] = frozenset()
+    """Identities, as `selection.identity` gives them."""
+    lanes: frozenset[str] = frozenset()
+    """Files whose lanes are to be run."""
+    why: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.tests or self.lanes)
+
+    def also(self, other: Wish) -> Wish:
+        """Both; the newer reason is the one to tell."""
+        return Wish(self.tests | other.tests, self.lanes | other.lanes, other.why or self.why)
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What is watched beside the suites."""
+
+    fixture: Watched | None = None
+    servers: tuple[Watched, ...] = ()
+    """What --also names."""
+
+
+def everything(tests: Iterable[Test], loaded: LoadedSuite, why: str) -> Wish:
+    return Wish(frozenset(map(identity, tests)), frozenset(lane.file for lane in loaded.lanes), why)
+
+
+def affected(
+    touched: Collection[str],
+    files: Collection[str],
+    tests: Sequence[Test],
+    loaded: LoadedSuite,
+    sources: Sources,
+    choice: ServerChoice,
+) -> Wish:
+    """What to run again. `touched` are real paths, `files` the suites that say something new."""
+    server = [path for path in touched if _is_seen(path, sources.servers)]
+    if server:
+        return everything(tests, loaded, _changed(server))
+    data = [path for path in touched if sources.fixture and _is_seen(path, (sources.fixture,))]
+    found = {
+        identity(test)
+        for test in tests
+        if test.place.file in files
+        or (data and uses_fixture(test, choice))
+        or _reads(test, touched)
+    }
+    lanes = {lane.file for lane in loaded.lanes if lane.file in files or data}
+    return Wish(frozenset(found), frozenset(lanes), _changed([*files, *data] or list(touched)))
+
+
+def uses_fixture(test: Test, choice: ServerChoice) -> bool:
+    """Whether the folder is part of what a test does: it, its server or the command line names it.
+
+    A container gets the folder without being told.
+    """
+    named = (choice.server or "", *choice.command)
+    if any(map(_FIXTURE.search, named)) or choice.docker or (test.server and test.server.docker):
+        return True
+    return _FIXTURE.search(repr(test)) is not None
+
+
+def _reads(test: Test, touched: Collection[str]) -> bool:
+    """Whether it judges a log that changed."""
+    log = test.block.audit_log if isinstance(test.block, TrajectoryBlock) else ""
+    return bool(log) and os.path.realpath(log) in touched
+
+
+def _is_seen(path: str, places: Iterable[Watched]) -> bool:
+    return any(path == place.path or is_below(path, place.path) for place in places)
+
+
+def _changed(paths: Collection[str]) -> str:
+    """`server.py changed`, `server.py and 2 more changed`."""
+    names = sorted({_short(path) for path in paths})
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more} changed"
+
+
+def _short(path: str) -> str:
+    """From here, if it is below."""
+    here = os.getcwd()  # noqa: PTH109 - paths are texts here
+    real = os.path.realpath(path)
+    return real[len(here) + 1 :] if is_below(real, here) else path
+
+
+# -- Suites that stay loaded ---------------------------------------------------------------------
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """One file, as it was when it was read."""
+
+    signature: Signature | None
+    loaded: LoadedSuite
+    """Of a file that can't be used only the problems."""
+
+
+class Refreshed(msgspec.Struct, frozen=True):
+    """Everything that there is now, and what is new about it."""
+
+    loaded: LoadedSuite
+    changed: frozenset[str] = frozenset()
+    """The files that came or say something else than before, by the names the tests have."""
+    problems_changed: bool = False
+    """Something is wrong that was not wrong before, or no longer is."""
+
+
+class WarmSuites:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        fixture: str | None = None,
+        server_given: bool = False,
+        lanes: bool = True,
+    ) -> None:
+        """`lanes`: whether what files ask for besides their tests is wanted."""
+        self._paths = tuple(paths)
+        self._fixture = fixture
+        self._server_given = server_given
+        self._lanes = lanes
+        self._files: dict[str, _Known] = {}
+        self._problems: tuple[SuiteProblem, ...] = ()
+
+    def refresh(self, touched: Collection[str] = ()) -> Refreshed:
+        """Look at all files, and read those that changed.
+
+        `touched`: real paths of files that were written to. They are read even if they look as
+        before: two saves within one tick of the clock do.
+        """
+        before, self._files = self._files, {}
+        elsewhere: list[SuiteProblem] = []
+        names = {path.rpartition("/")[2] for path in touched}
+        for found in discover(self._paths, self._fixture):
+            if isinstance(found, SuiteProblem):
+                elsewhere.append(found)
+            else:
+                # Resolving links looks at every folder on the way: only for the few it can be.
+                is_touched = (
+                    found.rpartition("/")[2] in names and os.path.realpath(found) in touched
+                )
+                self._files[found] = self._known(found, before.get(found), is_touched)
+        changed = {
+            file
+            for file, known in self._files.items()
+            if file not in before or known.loaded is not before[file].loaded
+        }
+        loaded = _together(elsewhere, self._files.values(), with_lanes=self._lanes)
+        problems_before, self._problems = self._problems, loaded.problems
+        return Refreshed(loaded, frozenset(changed), loaded.problems != problems_before)
+
+    def _known(self, file: str, before: _Known | None, is_touched: bool) -> _Known:
+        signature = signature_of(file)
+        if before is not None and before.signature == signature and not is_touched:
+            return before
+        try:
+            loaded = load_suites(
+                [file], fixture=self._fixture, keep_going=True, server_given=self._server_given
+            )
+        except SuiteError as error:
+            loaded = LoadedSuite(Suite(()), error.problems)
+        if before is not None and before.loaded == loaded:  # saved without a change, or touched
+            loaded = before.loaded
+        return _Known(signature, loaded)
+
+
+def _together(
+    elsewhere: Iterable[SuiteProblem], files: Iterable[_Known], *, with_lanes: bool
+) -> LoadedSuite:
+    known = [each.loaded for each in files]
+    tests = tuple(test for one in known for test in one.suite.tests)
+    names = tuple(name for one in known for name in one.suite.files)
+    problems = (
+        *(problem for problem in elsewhere if problem.severity == "error"),
+        *(problem for one in known for problem in one.problems),
+    )
+    lanes = tuple(lane for one in known for lane in one.lanes if with_lanes)
+    return LoadedSuite(Suite(tests, names), problems, (), lanes)
+
+
+# -- One run at a time beside whoever watches, who is woken when there is something to know ------
+
+_LONGEST_END = 15.0
+
+
+class WatchPlan(msgspec.Struct, frozen=True):
+    """A wish with the tests as they were when its run began."""
+
+    wish: Wish
+    tests: tuple[Test, ...]
+    loaded: LoadedSuite
+
+
+Tell: TypeAlias = Callable[[TestResult], None]
+CarryOut: TypeAlias = Callable[[WatchPlan, Stop, Tell], RunReport]
+
+
+class WatchedRunEnded(msgspec.Struct, frozen=True):
+    """A run is over: with its report, or with what made it impossible."""
+
+    plan: WatchPlan
+    report: RunReport = RunReport()
+    error: Exception | None = None
+
+
+class Runner:
+    """Runs in a thread of its own, so that keys and changes are heard meanwhile."""
+
+    def __init__(self, carry_out: CarryOut, wake: Callable[[], None]) -> None:
+        self._carry_out = carry_out
+        self._wake = wake
+        self._news: queue.SimpleQueue[TestResult | WatchedRunEnded] = queue.SimpleQueue()
+        self._stop: Stop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Until its end has been read."""
+        return self._stop is not None
+
+    def start(self, plan: WatchPlan) -> None:
+        assert self._stop is None  # one at a time: servers may own ports and files
+        self._stop = Stop()
+        self._thread = threading.Thread(target=self._run, args=(plan, self._stop), daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """End the run in order; its end comes with the news. A signal handler may call this."""
+        if self._stop is not None:
+            self._stop.set()
+
+    def close(self) -> None:
+        """End it whatever the reason, and wait; a run takes a few seconds at most to end."""
+        self.cancel()
+        if self._thread is not None:
+            self._thread.join(_LONGEST_END)
+
+    def news(self) -> list[TestResult | WatchedRunEnded]:
+        found: list[TestResult | WatchedRunEnded] = []
+        while not self._news.empty():
+            found.append(self._news.get())
+        if found and isinstance(found[-1], WatchedRunEnded):
+            assert self._thread is not None
+            self._thread.join()
+            self._stop = None
+        return found
+
+    def _run(self, plan: WatchPlan, stop: Stop) -> None:
+        try:
+            ended = WatchedRunEnded(plan, self._carry_out(plan, stop, self._tell))
+        except Exception as error:  # noqa: BLE001 - whoever reads the news says it or raises it
+            ended = WatchedRunEnded(plan, error=error)
+        self._news.put(ended)
+        self._wake()
+
+    def _tell(self, result: TestResult) -> None:
+        self._news.put(result)
+        self._wake()
+
+
+# -- What became of each test when it was last run, and which outcomes flipped since -------------
+
+_GONE_KEPT = 1_000
+"""Of so many tests that are gone the outcome is kept: a file that is broken comes back."""
+
+
+class TestOutcome(msgspec.Struct, frozen=True):
+    """All results of one test in one run: one of each trial."""
+
+    results: tuple[TestResult, ...]
+
+    @property
+    def decisive(self) -> TestResult:
+        """The one that decides: a failure if there is one, else the first that ran."""
+        worst = (Status.FAIL, Status.PASS, Status.SKIP)
+        return min(self.results, key=lambda result: worst.index(result.status))
+
+    @property
+    def status(self) -> Status:
+        return self.decisive.status
+
+
+def key_of(result: TestResult) -> str:
+    """The same as the identity of the test that it is of."""
+    return f"{result.file}::{result.name}"
+
+
+class Ledger:
+    """The outcomes of the tests of a session of watching."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, None] = {}
+        self._lanes: frozenset[str] = frozenset()
+        self._outcomes: dict[str, TestOutcome] = {}
+        self._lane_of: dict[str, str] = {}
+        """The results of lanes, which have names of their own, with the files of the lanes."""
+
+    def expect(self, tests: Iterable[Test], lanes: Iterable[str]) -> None:
+        """These are the tests that there are now, and the files that have lanes."""
+        self._tests = dict.fromkeys(map(identity, tests))
+        self._lanes = frozenset(lanes)
+        gone = [key for key in self._outcomes if not self._is_current(key)]
+        for key in gone[: max(0, len(gone) - _GONE_KEPT)]:
+            self._forget(key)
+
+    def enter(
+        self, results: Iterable[TestResult], tests: Collection[str], lanes: Collection[str] = ()
+    ) -> list[Flip]:
+        """Keep what a run of these tests, and of the lanes of these files, gave.
+
+        Gives what flipped.
+        """
+        fresh: dict[str, list[TestResult]] = {}
+        for result in results:
+            key = key_of(result)
+            fresh.setdefault(key, []).append(_kept(result))
+            if key not in tests and result.file in lanes:
+                self._lane_of[key] = result.file
+        self._forget_lanes(lanes, fresh)
+        flips: list[Flip] = []
+        for key, found in fresh.items():
+            outcome = TestOutcome(tuple(found))
+            before = self._outcomes.get(key)
+            self._outcomes[key] = outcome
+            if _is_flip(before, outcome):
+                flips.append(
+                    Flip(outcome.decisive, before.decisive if before is not None else None)
+                )
+        return flips
+
+    def failed(self) -> frozenset[str]:
+        """The tests that failed when they were last run."""
+        return frozenset(key for key, outcome in self._current() if outcome.status is Status.FAIL)
+
+    def standing(self, problems: int = 0) -> WatchTotals:
+        counts = dict.fromkeys(Status, 0)
+        for _, outcome in self._current():
+            counts[outcome.status] += 1
+        return WatchTotals(
+            passed=counts[Status.PASS],
+            failed=counts[Status.FAIL],
+            skipped=counts[Status.SKIP],
+            not_run=sum(key not in self._outcomes for key in self._tests),
+            problems=problems,
+        )
+
+    def report(self, last: RunReport) -> RunReport:
+        """Everything that is known now, as if it had been one run."""
+        results = (result for _, outcome in self._current() for result in outcome.results)
+        return msgspec.structs.replace(last, results=tuple(results))
+
+    def _current(self) -> Iterable[tuple[str, TestOutcome]]:
+        for key in self._tests:
+            if key in self._outcomes:
+                yield key, self._outcomes[key]
+        for key, outcome in self._outcomes.items():
+            if key not in self._tests and self._is_current(key):
+                yield key, outcome
+
+    def _is_current(self, key: str) -> bool:
+        return key in self._tests or self._lane_of.get(key) in self._lanes
+
+    def _forget_lanes(self, lanes: Collection[str], fresh: Mapping[str, object]) -> None:
+        """What a lane that was run no longer tells of is not so any more."""
+        for key in [key for key, file in self._lane_of.items() if file in lanes]:
+            if key not in fresh:
+                self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        self._outcomes.pop(key, None)
+        self._lane_of.pop(key, None)
+
+
+def _kept(result: TestResult) -> TestResult:
+    """Of a pass only the answer, to be compared with a later one: there may be very many."""
+    if result.status is Status.FAIL or result.proof is None:
+        return result
+    return msgspec.structs.replace(result, proof=Proof(response=result.proof.response))
+
+
+def _is_flip(before: TestOutcome | None, now: TestOutcome) -> bool:
+    if before is None:
+        return now.status is Status.FAIL
+    return before.status is not now.status or (
+        now.status is Status.FAIL and _reason(before.decisive) != _reason(now.decisive)
+    )
+
+
+def _reason(result: TestResult) -> tuple[str, str]:
+    """Why it failed. Numbers change from run to run: ports, process ids, milliseconds."""
+    return result.kind, re.sub(r"\d+", "0", result.detail)
+
+
+# -- Watching ------------------------------------------------------------------------------------
+
+_QUIET = 0.05
+"""Seconds without a further change after which a burst of them is over."""
+_LONGEST_BURST = 0.5
+_ITS_OWN_DOING = 5
+"""A file that changes during so many runs in a row is written by what is being run."""
+_NOTHING = LoadedSuite(Suite(()))
+
+
+class Screen(Protocol):
+    """Who is told. Called from one thread only."""
+
+    def waiting(self, standing: WatchTotals) -> None:
+        """Nothing is going on until the next change or key."""
+
+    def begins(self, why: str, number: int) -> None: ...
+
+    def result(self, result: TestResult) -> None: ...
+
+    def stopping(self) -> None:
+        """The run that goes on is being ended, for the sake of another or for good."""
+
+    def ended(self, report: RunReport, flips: Sequence[Flip], standing: WatchTotals) -> None:
+        """Of a run that was cut off, `report.interrupted` says so."""
+
+    def problems(self, problems: Sequence[SuiteProblem]) -> None:
+        """What is wrong with the suites now; none when all is well again."""
+
+    def note(self, text: str) -> None: ...
+
+
+class WatchSetup(msgspec.Struct, frozen=True):
+    """What is watched, and how it is run."""
+
+    suites: WarmSuites
+    changes: Changes
+    carry_out: CarryOut
+    sources: Sources = Sources()
+    selection: Selection = Selection()
+    choice: ServerChoice = ServerChoice()
+    keys: Keys | None = None
+    ours: frozenset[str] = frozenset()
+    """Real paths of files and folders that we write ourselves."""
+    publish: Callable[[RunReport], list[str]] = lambda report: []
+    """Called after each run with the latest results of all tests; says what could not be done."""
+
+
+class WatchLoop:
+    """A session of watching. `go` returns when `q` was pressed or `interrupt` was called."""
+
+    def __init__(self, watch: WatchSetup, screen: Screen) -> None:
+        self._watch = watch
+        self._screen = screen
+        # To wake ourselves: from the thread of a run, and from a signal handler.
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+        self._runner = Runner(watch.carry_out, self.wake)
+        self._ledger = Ledger()
+        self._loaded = _NOTHING
+        self._tests: list[Test] = []
+        self._pending = Wish()
+        self._touched: set[str] = set()
+        self._burst: tuple[float, float] | None = None
+        self._next_look = 0.0
+        self._during: Counter[str] = Counter()
+        self._seen_during: set[str] = set()
+        self._over = False
+
+    def standing(self) -> WatchTotals:
+        return self._ledger.standing(len(self._loaded.problems))
+
+    def wake(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # it is awake already
+            os.write(self._waker, b".")
+
+    def interrupt(self) -> None:
+        """End everything in order. A signal handler may call this."""
+        self._over = True
+        self._runner.cancel()
+        self.wake()
+
+    def close(self) -> None:
+        self._runner.close()
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def go(self) -> None:
+        self._take_in_everything("")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._woken, selectors.EVENT_READ, self._hear_the_run)
+            if (events := self._watch.changes.fileno()) is not None:
+                selector.register(events, selectors.EVENT_READ, self._hear_changes)
+            if self._watch.keys is not None:
+                selector.register(
+                    self._watch.keys, selectors.EVENT_READ, lambda: self._hear_keys(selector)
+                )
+            self._begin()
+            while not (self._over and not self._runner.is_running):
+                for ready, _ in selector.select(self._patience()):
+                    ready.data()
+                self._after_waiting()
+
+    def _patience(self) -> float | None:
+        """Until when to wait if nothing happens; None for as long as it takes."""
+        now = time.monotonic()
+        limits = []
+        if self._burst is not None:
+            limits.append(min(self._burst) - now)
+        if self._watch.changes.interval is not None:
+            limits.append(self._next_look - now)
+        return max(0.0, min(limits)) if limits else None
+
+    def _after_waiting(self) -> None:
+        now = time.monotonic()
+        interval = self._watch.changes.interval
+        if interval is not None and now >= self._next_look:
+            self._hear_changes()
+            self._next_look = time.monotonic() + (self._watch.changes.interval or interval)
+        if self._burst is not None and now >= min(self._burst):
+            touched, self._touched, self._burst = self._touched, set(), None
+            self._take_in(touched)
+        self._begin()
+
+    def _hear_changes(self) -> None:
+        found = {path for path in self._watch.changes.read() if not self._is_ours(path)}
+        for note in self._watch.changes.notes:
+            self._screen.note(note)
+        self._watch.changes.notes.clear()
+        if self._runner.is_running:
+            # Only sources: a fixture is copied, and a suite has to say something new to be run.
+            servers = self._watch.sources.servers
+            self._seen_during |= {
+                path for path in found if any(place.sees(path) for place in servers)
+            }
+            found = {path for path in found if self._during[path] < _ITS_OWN_DOING}
+        if found:
+            now = time.monotonic()
+            latest = self._burst[1] if self._burst is not None else now + _LONGEST_BURST
+            self._burst = (now + _QUIET, latest)
+            self._touched |= found
+
+    def _is_ours(self, path: str) -> bool:
+        return any(path == one or path.startswith(f"{one}/") for one in self._watch.ours)
+
+    def _hear_keys(self, selector: selectors.BaseSelector) -> None:
+        assert self._watch.keys is not None
+        typed = self._watch.keys.read()
+        if typed is None:
+            selector.unregister(self._watch.keys)
+            return
+        for key in typed.lower():
+            if key == "q":
+                self._over = True
+                self._cancel()
+            elif key == "a":
+                self._take_in_everything("all")
+            elif key == "r":
+                self._run_what_failed()
+
+    def _run_what_failed(self) -> None:
+        failed = self._ledger.failed()
+        tests = failed & frozenset(map(identity, self._tests))
+        of_lanes = failed - tests
+        lanes = {
+            lane.file
+            for lane in self._loaded.lanes
+            if any(key.startswith(f"{lane.file}::") for key in of_lanes)
+        }
+        if wish := Wish(tests, frozenset(lanes), "what failed"):
+            self._wish(wish)
+        elif not self._runner.is_running:
+            self._screen.waiting(self.standing())
+
+    def _hear_the_run(self) -> None:
+        self._hear_changes()  # what the run did itself was done before its end
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._woken, 4096):
+                pass
+        for piece in self._runner.news():
+            if isinstance(piece, WatchedRunEnded):
+                self._finish(piece)
+            else:
+                self._screen.result(piece)
+
+    def _take_in(self, touched: set[str]) -> None:
+        """Read what changed; what it affects is to be run."""
+        changed = self._read_suites(touched)
+        watch = self._watch
+        wish = affected(touched, changed, self._tests, self._loaded, watch.sources, watch.choice)
+        self._wish(wish)
+        if not self._runner.is_running and not self._pending:
+            self._screen.waiting(self.standing())
+
+    def _take_in_everything(self, why: str) -> None:
+        self._read_suites(set())
+        self._wish(everything(self._tests, self._loaded, why))
+        if not self._pending:
+            self._screen.waiting(self.standing())
+
+    def _read_suites(self, touched: set[str]) -> frozenset[str]:
+        """Gives the files that say something new."""
+        refreshed = self._watch.suites.refresh(touched)
+        self._loaded = refreshed.loaded
+        self._tests = select(self._loaded.suite.tests, self._watch.selection)
+        self._ledger.expect(self._tests, (lane.file for lane in self._loaded.lanes))
+        if refreshed.problems_changed:
+            self._screen.problems(self._loaded.problems)
+        return refreshed.changed
+
+    def _wish(self, wish: Wish) -> None:
+        """To be run next. What a run that goes on has not finished by now is run along with it."""
+        if wish:
+            self._pending = self._pending.also(wish)
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._runner.is_running:
+            self._screen.stopping()
+            self._runner.cancel()
+
+    def _begin(self) -> None:
+        if self._runner.is_running or self._over or not self._pending:
+            return
+        # What was wished for may be gone by now.
+        tests = {identity(test) for test in self._tests} & self._pending.tests
+        lanes = {lane.file for lane in self._loaded.lanes} & self._pending.lanes
+        wish = Wish(frozenset(tests), frozenset(lanes), self._pending.why)
+        self._pending = Wish()
+        if not wish:
+            self._screen.waiting(self.standing())
+            return
+        self._seen_during = set()
+        chosen = tuple(test for test in self._tests if identity(test) in tests)
+        self._screen.begins(wish.why, len(chosen))
+        self._runner.start(WatchPlan(wish, chosen, self._loaded))
+
+    def _finish(self, ended: WatchedRunEnded) -> None:
+        if isinstance(ended.error, McptestError):
+            self._screen.note(ended.error.message)
+        elif ended.error is not None:
+            raise ended.error
+        self._notice_its_own_doing()
+        report, wish = ended.report, ended.plan.wish
+        flips = self._ledger.enter(report.results, wish.tests, wish.lanes)
+        if report.interrupted:
+            done = frozenset(map(key_of, report.results))
+            rest = Wish(wish.tests - done, wish.lanes)
+            self._pending = rest.also(self._pending)
+        for sentence in self._watch.publish(self._ledger.report(report)):
+            self._screen.note(sentence)
+        self._screen.ended(report, flips, self.standing())
+
+    def _notice_its_own_doing(self) -> None:
+        """A server that writes into what is watched would have itself run for ever."""
+        for path in [path for path in self._during if path not in self._seen_during]:
+            del self._during[path]
+        self._during.update(self._seen_during)
+        for path in sorted(self._seen_during):
+            if self._during[path] == _ITS_OWN_DOING:
+                self._screen.note(
+                    f"{path} changed during each of the last {_ITS_OWN_DOING} runs: from now on "
+                    "a change of it during a run starts no other"
+                )

@@ -1,0 +1,364 @@
+"""Keeping secrets out of everything that is written.
+
+What is a secret says `core/secrets.py`. It is replaced wherever it turns up: as it is, as base64
+at any alignment, and with any of its characters escaped for JSON, a URL, HTML or Markdown. Headers
+that carry credentials are masked whatever they hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from mcptest.core.capture import (
+    AnyRecord,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Leftover,
+    Note,
+    Opened,
+    Sse,
+    SseEvent,
+    Stderr,
+    Trouble,
+)
+from mcptest.core.secrets import SHORTEST_SECRET, is_credential_header
+
+if TYPE_CHECKING:
+    from mcptest.core.capture import Headers
+
+MASK = "***"
+_LONG_NUMBER = 10_000_000
+_PERCENT = "%[0-9A-F]{2}"
+_AFTER_A_CUT = "….)]}\"' "
+"""What may stand behind a text that was cut."""
+_LONG_SECRET = 256
+"""A longer one is looked for only where all of it is written in one way."""
+_TOGETHER = 400
+"""Characters of secrets in one pattern, which bounds what it takes to compile it."""
+_ESCAPES = ("\\", "%", "&")
+
+
+class _Pattern(Protocol):
+    def sub(self, replacement: bytes, value: bytes, /) -> bytes: ...
+
+
+class Masker:
+    """Replaces a fixed set of secrets by `***`."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        kept = {s.strip() for s in secrets if len(s.strip()) >= SHORTEST_SECRET and _can_travel(s)}
+        forms = sorted(
+            {form for secret in kept for form in _forms_of(secret)}, key=len, reverse=True
+        )
+        self._forms = tuple(forms)
+        self._raw_forms = tuple(map(_as_bytes, forms))
+        self.idle = not forms
+        """Nothing to replace in messages; credential headers are masked all the same."""
+        self._short = tuple(sorted(one for one in kept if len(one) <= _LONG_SECRET))
+
+    def text(self, value: str) -> str:
+        for form in self._forms:
+            if form in value:
+                value = value.replace(form, MASK)
+        if not self._short or not any(mark in value for mark in _ESCAPES):
+            return value
+        raw = value.encode("utf-8", "surrogatepass")
+        masked = self._without_escaped(raw)
+        return value if masked == raw else masked.decode("utf-8", "surrogatepass")
+
+    def raw(self, value: bytes) -> bytes:
+        """Any bytes, whatever they mean."""
+        for form in self._raw_forms:
+            if form in value:
+                value = value.replace(form, MASK.encode())
+        if not self._short or not any(mark.encode() in value for mark in _ESCAPES):
+            return value
+        return self._without_escaped(value)
+
+    def _without_escaped(self, value: bytes) -> bytes:
+        for pattern in self._escaped:
+            value = pattern.sub(MASK.encode(), value)
+        return value
+
+    @functools.cached_property
+    def _escaped(self) -> tuple[_Pattern, ...]:
+        """Patterns for secrets of which any character may be escaped; made when they are needed."""
+        return tuple(map(_compiled, _gathered(self._short)))
+
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret."""
+        if self.idle or text.endswith("\n"):
+            return 0
+        return max(_end_that_begins(form, text) for form in self._forms)
+
+    def is_telling(self, beginning: str) -> bool:
+        """Whether so much of a secret should not be shown."""
+        return len(beginning) >= SHORTEST_SECRET
+
+    def cut_text(self, value: str) -> str:
+        """A text that others may have cut: also half a secret at the end of a line is hidden."""
+        if self.idle:
+            return value
+        return "\n".join(map(self._without_half_a_secret, self.text(value).split("\n")))
+
+    def _without_half_a_secret(self, line: str) -> str:
+        kept = line.rstrip(_AFTER_A_CUT)
+        for form in self._forms:
+            if (at := _begins_at_the_end(form, kept)) >= 0:
+                return kept[:at] + MASK + line[len(kept) :]
+        return line
+
+    def message(self, raw: bytes) -> bytes:
+        """A message's bytes. One that was JSON is JSON afterwards."""
+        if self.idle:
+            return raw
+        masked = self.raw(raw)
+        if masked == raw:
+            return raw
+        import msgspec
+
+        try:
+            value = msgspec.json.decode(raw)
+        except (ValueError, RecursionError):
+            return masked
+        safe = self.value(value)
+        if _still_means(masked, safe):
+            return masked
+        return msgspec.json.encode(safe)
+
+    def document(self, content: bytes) -> bytes:
+        """A whole file or answer. What was JSON, also line by line, is JSON afterwards."""
+        masked = content if self.idle else self.raw(content)
+        if masked == content or content[:1] not in (b"{", b"["):
+            return masked
+        if _is_json(masked):
+            return masked
+        if _is_json(content):
+            return self.message(content)
+        return b"".join(map(self._line, content.splitlines(keepends=True)))
+
+    def _line(self, line: bytes) -> bytes:
+        kept = line.rstrip(b"\r\n")
+        return self.message(kept) + line[len(kept) :]
+
+    def value(self, value: Any) -> Any:
+        """Mask inside strings, and long numbers; a short one is more likely an id than a secret."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self.value(item) for key, item in value.items()}
+        if type(value) is int and abs(value) >= _LONG_NUMBER:
+            text = str(value)
+            return value if self.text(text) == text else MASK
+        return value
+
+    def headers(self, headers: Headers) -> Headers:
+        return tuple(
+            (name, _masked_credential(value))
+            if is_credential_header(name)
+            else (name, self.text(value))
+            for name, value in headers
+        )
+
+
+def _masked_credential(value: str) -> str:
+    """Keep the name of the scheme, which says how the client meant to identify itself."""
+    scheme, separator, token = value.partition(" ")
+    return f"{scheme} {MASK}" if separator and token and scheme.isalpha() else MASK
+
+
+def _can_travel(secret: str) -> bool:
+    """A lone surrogate, which a configuration file can name, is in nothing that anyone is sent."""
+    try:
+        secret.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _still_means(masked: bytes, safe: Any) -> bool:
+    """Whether the masked bytes are JSON and hold no secret in another spelling."""
+    import msgspec
+
+    try:
+        return bool(msgspec.json.decode(masked) == safe)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_json(raw: bytes) -> bool:
+    import msgspec
+
+    try:
+        msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _begins_at_the_end(form: str, text: str) -> int:
+    """Where the longest beginning of a form stands that ends a text; -1: nowhere."""
+    shortest = form[: SHORTEST_SECRET + 1]
+    at = text.find(shortest, max(0, len(text) - len(form) + 1))
+    while at >= 0 and not form.startswith(text[at:]):
+        at = text.find(shortest, at + 1)
+    return at
+
+
+def _end_that_begins(form: str, text: str) -> int:
+    longest = min(len(form) - 1, len(text))
+    return next((n for n in range(longest, 0, -1) if form.startswith(text[-n:])), 0)
+
+
+@functools.lru_cache(maxsize=64)
+def _forms_of(secret: str) -> tuple[str, ...]:
+    """A run makes a masker for each of its conversations, nearly always of the same secrets."""
+    return tuple(_forms(secret))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    import json  # most runs have no secrets
+    from urllib.parse import quote, quote_plus
+
+    yield secret
+    for escaped in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
+        yield escaped[1:-1]
+        yield escaped[1:-1].replace("/", "\\/")
+        yield json.dumps(escaped[1:-1], ensure_ascii=False)[1:-1]
+    raw = secret.encode("utf-8", "surrogateescape")
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        yield encoded
+        yield re.sub(_PERCENT, lambda match: match.group().lower(), encoded)
+    for shift in range(3):
+        for encoder in (base64.b64encode, base64.urlsafe_b64encode):
+            form = _aligned(encoder(b"\0" * shift + raw).decode("ascii"), shift, len(raw))
+            if len(form) >= SHORTEST_SECRET:
+                yield form
+
+
+def _aligned(encoded: str, shift: int, length: int) -> str:
+    """The characters of a base64 text that depend on the secret alone."""
+    first = -(-shift * 8 // 6)
+    last = (shift + length) * 8 // 6
+    return encoded[first:last]
+
+
+def _gathered(secrets: Iterable[str]) -> Iterator[str]:
+    """Patterns of several secrets each."""
+    together: list[str] = []
+    size = 0
+    for secret in secrets:
+        if together and size + len(secret) > _TOGETHER:
+            yield "|".join(together)
+            together, size = [], 0
+        together.append("".join(map(_spellings, secret)))
+        size += len(secret)
+    if together:
+        yield "|".join(together)
+
+
+def _compiled(pattern: str) -> _Pattern:
+    import re2  # type: ignore[import-untyped]  # it has no types
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    compiled: _Pattern = re2.compile(pattern.encode("latin-1"), options)
+    return compiled
+
+
+_NAMED_IN_HTML = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_NAMED_IN_JSON = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
+_NAMED_ELSEWHERE = {" ": r"\+", "'": """'"'"'|''"""}
+"""In a form, and within the quotes of a shell and of YAML."""
+
+
+def _spellings(character: str) -> str:
+    """A pattern for a character as it is, or escaped for JSON, a URL, HTML, Markdown or a shell, or
+    for one in the other."""
+    code = ord(character)
+    raw = _as_bytes(character)
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    ways = [
+        re.escape(raw.decode("latin-1")),
+        "".join(rf"\\+u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4)),
+        rf"\\+U(?i:{code:08x})",
+        "".join(f"%(?:25)*(?i:{byte:02x})" for byte in raw),
+        f"&(?:amp;)*#(?:0*{code}|[xX]0*(?i:{code:x}));",
+    ]
+    if code < 0x100:
+        ways.append(rf"\\+x{code:02x}")
+    if character in _NAMED_IN_HTML:
+        ways.append(f"&(?:amp;)*{_NAMED_IN_HTML[character]};")
+    if character in _NAMED_IN_JSON:
+        ways.append(rf"\\+{_NAMED_IN_JSON[character]}")
+    if character in _NAMED_ELSEWHERE:
+        ways.append(_NAMED_ELSEWHERE[character])
+    escaped = "" if character.isalnum() else r"\\*"
+    return f"{escaped}(?:{'|'.join(ways)})"
+
+
+# -- Records of a capture as they may be written -------------------------------------------------
+
+
+def mask_record(record: AnyRecord, masker: Masker) -> AnyRecord:
+    """The record without secrets. Headers that carry credentials never keep them."""
+    if isinstance(record, HttpRequest):
+        return msgspec.structs.replace(
+            record, url=masker.text(record.url), headers=masker.headers(record.headers)
+        )
+    if isinstance(record, HttpResponse):
+        return msgspec.structs.replace(record, headers=masker.headers(record.headers))
+    if masker.idle:
+        return record
+    if isinstance(record, Frame):
+        return msgspec.structs.replace(
+            record, raw=masker.message(record.raw), sse=_event(record.sse, masker)
+        )
+    if isinstance(record, Stderr | Note):
+        return msgspec.structs.replace(record, text=masker.text(record.text))
+    if isinstance(record, Leftover):
+        return msgspec.structs.replace(record, text=masker.cut_text(record.text))
+    if isinstance(record, Trouble):
+        return msgspec.structs.replace(
+            record, detail=masker.text(record.detail), excerpt=masker.text(record.excerpt)
+        )
+    if isinstance(record, SseEvent):
+        return msgspec.structs.replace(
+            record,
+            sse=_event(record.sse, masker),
+            data=masker.text(record.data),
+            comment=_maybe(record.comment, masker),
+        )
+    if isinstance(record, Opened):
+        return msgspec.structs.replace(
+            record,
+            peer=masker.text(record.peer),
+            server_label=masker.text(record.server_label),
+            revision_reason=masker.text(record.revision_reason),
+        )
+    return record
+
+
+def _event(sse: Sse | None, masker: Masker) -> Sse | None:
+    if sse is None:
+        return None
+    return msgspec.structs.replace(sse, event=_maybe(sse.event, masker), id=_maybe(sse.id, masker))
+
+
+def _maybe(text: str | None, masker: Masker) -> str | None:
+    return None if text is None else masker.text(text)

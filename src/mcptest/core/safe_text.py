@@ -1,0 +1,68 @@
+"""Making a peer's text safe to look at.
+
+Whatever a peer says is data. Before a person's terminal or a CI log sees it, control codes,
+bidirectional overrides and invisible characters become visible, and the text is cut to a length.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from mcptest.core.redaction import redaction
+
+_UNSAFE = (
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+# Workflow commands of CI systems: `::` at the start of a line, the others anywhere in it.
+_COMMAND = r"(?i:^\s*(?=::|##)|#(?=#(?:\[|vso\[|teamcity\[)))"
+_LOOKED_AT = 4096
+"""Characters beyond the limit in which a secret may end that begins before it."""
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@functools.cache
+def _unsafe() -> re.Pattern[str]:
+    """Compiled when it is needed: most texts are plain, and this takes its time."""
+    return re.compile(_UNSAFE)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    named = _NAMED.get(character)
+    if named is not None:
+        return named
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _beginning(text: str, limit: int) -> str:
+    """Whoever writes masks. But half a secret would not be recognised, so this comes first."""
+    return text if len(text) <= limit else redaction.text(text[: limit + _LOOKED_AT])[:limit]
+
+
+def show_lines(text: str, limit: int = 600) -> str:
+    """The lines of a text, each of which is safe to look at."""
+    cut = _beginning(text, limit)
+    return "\n".join(show(line, limit) for line in cut.split("\n"))
+
+
+def in_one_line(text: str, limit: int = 200) -> str:
+    """The lines of a text as parts of one that is safe to look at."""
+    cut = _beginning(text, 4 * limit)
+    parts = (line.strip() for line in cut.split("\n"))
+    return show("; ".join(filter(None, parts)), limit)
+
+
+def show(text: str | bytes, limit: int = 200) -> str:
+    """One line that is safe in a terminal, a CI log or a message, cut to `limit` characters."""
+    if isinstance(text, bytes):
+        text = text[: limit * 4 + _LOOKED_AT].decode("utf-8", "backslashreplace")
+    cut = _beginning(text, limit + 1)
+    safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(_escape, cut)
+    if "::" in safe or "##" in safe:
+        safe = re.sub(_COMMAND, r"\g<0>\\", safe)
+    return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"

@@ -1,1 +1,0 @@
-"""Frozen values that every layer shares. No I/O here, and nothing heavier than msgspec."""

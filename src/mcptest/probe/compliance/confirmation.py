@@ -1,0 +1,276 @@
+"""Asking again: a failure is reported only if it is seen a second time.
+
+What failed is asked once more, of a server that was started for this, as the command that repeats
+it would ask. A failure of a MUST is the first thing that its connection carries. Other requests
+that any client may send follow one at a time. What no client should send comes last; a second
+such question follows only where the connection still answers as it did at first. A rule
+over a whole session is held against a second session in which the same was said. What does not
+fail again is inconclusive, and both transcripts are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.judgement import RuleResult
+from mcptest.core.revision import Era
+from mcptest.core.verdict import Outcome, Severity
+from mcptest.probe.compliance.conversation import Conversation, Started
+from mcptest.probe.compliance.course import launched
+from mcptest.probe.compliance.learning import take_the_tour
+from mcptest.probe.compliance.probing import Probed, Unobserved, is_taken_aside, take_probe
+from mcptest.probe.compliance.questions import CheckLane, RowJob, silence, slow_machine
+from mcptest.probe.compliance.site import Site
+from mcptest.rules.corpus.probes import Probe, all_probes
+from mcptest.rules.declaration import shown_by
+from mcptest.rules.utilities import RACE
+
+_MOST_ALONE = 12
+"""So many questions begin a connection of their own; a server that fails more shares them."""
+_AT_ONCE = 4
+"""Servers that are started side by side for this."""
+
+Second: TypeAlias = Callable[["Sighting"], RuleResult]
+"""What a rule says about what was seen the second time."""
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """What was seen when a question was asked again."""
+
+    job: RowJob | None = None
+    probed: Probed | None = None
+    conversation: Conversation | None = None
+    """The second session, after its end."""
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """A failing verdict that was seen once."""
+
+    result: RuleResult
+    judge: Second
+    """Judges the second sighting by the same rule."""
+    asked: RowJob | str | Conversation
+    """What is done again: a row's check, a probe by its name, or a whole session."""
+
+
+class Repetition(msgspec.Struct, eq=False):
+    """One question that is asked again, for every rule that failed over it."""
+
+    asked: RowJob | str | Conversation
+    doubts: list[Doubt] = []
+
+    @property
+    def is_must(self) -> bool:
+        return any(one.result.severity is Severity.MUST for one in self.doubts)
+
+    @property
+    def probe(self) -> Probe | None:
+        return all_probes()[self.asked] if isinstance(self.asked, str) else None
+
+    def may_share(self, site: Site) -> bool:
+        """Whether it can be asked on a connection that begins as any other."""
+        probe = self.probe
+        if probe is not None:
+            return not is_taken_aside(probe)
+        if not isinstance(self.asked, RowJob):
+            return False
+        check = self.asked.check
+        declares = bool(check.declare) and site.revision.era is Era.HANDSHAKE
+        plain = self.asked.lane not in {CheckLane.FIRST, CheckLane.LAST}
+        return plain and check.http is None and not declares
+
+    @property
+    def is_rude(self) -> bool:
+        probe = self.probe
+        if probe is not None:
+            return probe.is_rude
+        rude = {CheckLane.ODD, CheckLane.RUDE, CheckLane.SPOILING}
+        return isinstance(self.asked, RowJob) and self.asked.lane in rude
+
+
+def repetitions_of(doubts: Iterable[Doubt]) -> list[Repetition]:
+    """What was asked once for several rules is asked again once for all of them."""
+    found: dict[int | str, Repetition] = {}
+    for one in doubts:
+        key = one.asked if isinstance(one.asked, str) else id(one.asked)
+        found.setdefault(key, Repetition(one.asked, [])).doubts.append(one)
+    return [*found.values()]
+
+
+class Confirmation:
+    """Asks again, on the side, what failed. `results` waits for all of it."""
+
+    def __init__(self, site: Site, *, begins: bool) -> None:
+        """`begins` is False where the server lets nobody in: then no session begins at all."""
+        self.site = site
+        self._begins = begins
+        self._under_way: list[tuple[Doubt, Future[Mapping[int, RuleResult | PeerError]]]] = []
+        # Over HTTP all connections lead to one server, which any of the questions may end.
+        self._alone = ThreadPoolExecutor(1 if site.transport != "stdio" else _AT_ONCE, "mcptest-1")
+        self._in_turn = self._alone
+        if site.transport == "stdio":
+            self._in_turn = ThreadPoolExecutor(1, "mcptest-again")
+        self._shared: Conversation | None = None
+        self._begun_alone = 0
+
+    def begin(self, doubts: Iterable[Doubt]) -> None:
+        """Set the questions going: ordinary ones first, and of these a MUST before a SHOULD."""
+        repetitions = repetitions_of(doubts)
+        for one in sorted(repetitions, key=lambda one: (one.is_rude, not one.is_must)):
+            if self._is_asked_alone(one):
+                seen = self._alone.submit(self._ask_alone, one)
+            else:
+                seen = self._in_turn.submit(self._ask_in_turn, one)
+            self._under_way += [(doubt, seen) for doubt in one.doubts]
+
+    def _is_asked_alone(self, one: Repetition) -> bool:
+        if not one.may_share(self.site) or not self._begins:
+            return True
+        self._begun_alone += one.is_must
+        return one.is_must and self._begun_alone <= _MOST_ALONE
+
+    def results(self) -> list[RuleResult]:
+        """Every verdict that was in doubt, as it stands now. Raises when we are told to stop."""
+        try:
+            return [confirmed(one.result, seen.result()[id(one)]) for one, seen in self._under_way]
+        finally:
+            self._in_turn.shutdown()
+            self._alone.shutdown()
+            self.site.close()
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def _ask_alone(self, one: Repetition) -> Mapping[int, RuleResult | PeerError]:
+        def sighting() -> Sighting:
+            if not one.may_share(self.site) or not self._begins:
+                return self._sighting(one, None)
+            home = self.site.ready(launched(self.site))
+            try:
+                return self._sighting(one, home)
+            finally:
+                self.site.leave(home)
+
+        return _judged(one, sighting)
+
+    def _ask_in_turn(self, one: Repetition) -> Mapping[int, RuleResult | PeerError]:
+        return _judged(one, lambda: self._sighting(one, self._home_for(one)))
+
+    def _home_for(self, one: Repetition) -> Conversation:
+        """The connection that the question before was asked on, if it is as it was at first."""
+        home = self._shared
+        if home is not None and home.usable:
+            if home.polite or (one.is_rude and home.answers_as_before()):
+                return home
+            self.site.leave(home)
+        home = self._shared = self.site.ready(launched(self.site))
+        home.answers_as_before()  # how it answers now is what it is compared with later
+        return home
+
+    def _sighting(self, one: Repetition, home: Conversation | None) -> Sighting:
+        probe = one.probe
+        if probe is not None:
+            return Sighting(probed=take_probe(probe, self.site, home))
+        if isinstance(one.asked, Conversation):
+            again = self._repeated(one.asked)
+            if any(shown_by(doubt.result.id) == "silence" for doubt in one.doubts):
+                self._let_races_end(again)
+            again.close()
+            return Sighting(conversation=again)
+        assert isinstance(one.asked, RowJob)  # a probe has a name
+        return Sighting(job=self._job_again(one.asked, home))
+
+    def _let_races_end(self, again: Conversation) -> None:
+        """From then on no answer was on its way when its request was cancelled."""
+        if again.usable:
+            again.pump(2 * RACE, lambda: not again.usable)
+            again.ask(self.site.alive_check)
+
+    def _job_again(self, job: RowJob, home: Conversation | None) -> RowJob:
+        again = RowJob(
+            job.check, job.lane, control=job.control, unlike=job.unlike, absent=job.absent
+        )
+        conversation = home if home is not None else self._opened_for(job)
+        again.asked = conversation.ask(job.check)
+        again.conversation = conversation
+        if not conversation.usable:
+            slow = slow_machine(self.site, conversation)
+            if slow is not None:
+                raise slow
+            again.killed = conversation.gone or silence(conversation, self.site.order.timeout)
+        if home is None:
+            self.site.leave(conversation)
+        return again
+
+    def _opened_for(self, job: RowJob) -> Conversation:
+        if not self._begins or job.lane is CheckLane.FIRST:
+            return launched(self.site, begin=False)
+        if job.lane is CheckLane.LAST and job.conversation is not None:
+            return self._repeated(job.conversation)
+        if job.check.http is not None:
+            return self.site.open_without_listening()
+        return self.site.ready(launched(self.site, declare=job.check.declare))
+
+    def _repeated(self, first: Conversation) -> Conversation:
+        """A second session in which the same is said in the same order."""
+        if first.is_quiet:
+            again = self.site.open_without_listening()
+        else:
+            begins = first.beginning or first.client.has_begun
+            again = launched(self.site, begin=begins, declare=first.answers.declare)
+            try:
+                self.site.ready(again)
+            except PeerError:
+                if first.client.has_begun:
+                    raise
+                return again  # neither time a session came of it: that is what was seen
+        if first.toured:
+            take_the_tour(again)
+        started: dict[int, Started] = {}
+        for said in first.said:
+            if not again.usable:
+                break
+            if said.act == "start":
+                check = said.started.check
+                started[id(said.started)] = again.start(check, identifier=said.identifier)
+            elif said.act == "notify":
+                again.notify(said.started.check)
+            elif id(said.started) in started:
+                act = again.finish if said.act == "finish" else again.give_up
+                act(started[id(said.started)])
+        return again
+
+
+def _judged(
+    one: Repetition, sighting: Callable[[], Sighting]
+) -> Mapping[int, RuleResult | PeerError]:
+    """What each rule says about the second time, by its doubt; or why there was none."""
+    try:
+        seen = sighting()
+    except Unobserved as nothing:
+        error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
+        return {id(doubt): error for doubt in one.doubts}
+    except PeerError as error:
+        return {id(doubt): error for doubt in one.doubts}
+    return {id(doubt): doubt.judge(seen) for doubt in one.doubts}
+
+
+def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
+    """The verdict, where it was seen twice; what is left of it, where it was not."""
+    if isinstance(second, PeerError):
+        return unconfirmed(first, f"it could not be asked again: {second.message}")
+    if second.failed:
+        return first
+    seen = second.reason or "it passed"
+    without = unconfirmed(first, f"asked again alone, on a fresh connection: {seen}")
+    return msgspec.structs.replace(without, again=second.evidence)
+
+
+def unconfirmed(result: RuleResult, why: str) -> RuleResult:
+    """What is left of a failure that was seen once only."""
+    reason = f"it failed once and not again; {why}"
+    return msgspec.structs.replace(result, outcome=Outcome.INCONCLUSIVE, reason=reason)

@@ -1,0 +1,786 @@
+"""One connection to the server that is judged: ask a check, get back everything that was seen.
+
+A check becomes a message with params, `_meta` and headers as this era sends them, but for what it
+wants otherwise. Nothing in here judges, and nothing that the server does raises: an error answer,
+silence and a dead process are all exchanges. Only being told to stop ends a wait early.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from mcptest import __version__
+from mcptest.core.capture import AnyRecord, Frame, Headers, Trouble
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import MEBIBYTE, Deadline
+from mcptest.core.masking import Masker
+from mcptest.core.message import ABSENT, Kind, Message
+from mcptest.core.revision import Era, Revision
+from mcptest.core.safe_text import show
+from mcptest.session.answers import Answers
+from mcptest.session.connection import Pending, Stopped, encode, request_of
+from mcptest.session.lifecycle import PREFIX, HandshakeLifecycle, Lifecycle, StatelessLifecycle
+from mcptest.session.live import LiveSession
+from mcptest.session.tape import Tape
+from mcptest.suite.sent_message import SentCheck, texts_in
+from mcptest.suite.targets import SeenExchange
+from mcptest.transport.base import http_streams
+from mcptest.wire.envelope import decode
+from mcptest.wire.mcp_headers import PARAM_PREFIX
+
+EVERYTHING = ("roots", "sampling", "elicitation")
+"""What a client that is well equipped declares."""
+_MANNERS = ("decline", "cancel")
+"""Parts of `elicitation` that are no capability: how the user is to decide."""
+_ROOT = {"uri": "file:///mcptest", "name": "mcptest"}
+
+
+def capabilities_of(declare: tuple[str, ...], revision: Revision) -> dict[str, Any]:
+    """The capabilities object: `elicitation.url` is `{"elicitation": {"url": {}}}`."""
+    declared: dict[str, Any] = {}
+    for one in declare:
+        name, _, part = one.partition(".")
+        if name == "elicitation" and revision < Revision.V2025_06_18:
+            continue
+        inner = declared.setdefault(name, {})
+        if part and part not in _MANNERS:
+            inner[part] = {}
+    return declared
+
+
+class DeclaredAnswers(Answers, frozen=True):
+    """Answers what was declared and refuses the rest."""
+
+    declare: tuple[str, ...] = ()
+
+    def capabilities(self, revision: Revision) -> dict[str, Any]:
+        return capabilities_of(self.declare, revision)
+
+    def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        if method == "elicitation/create" and params.get("mode") == "url":
+            if "elicitation.url" in self.declare:
+                return {"result": {"action": self.elicitation or "accept"}}
+        elif method == "sampling/createMessage" and "sampling.tools" in self.declare:
+            uses = _tool_uses(params)
+            if uses:
+                return {"result": uses}
+        return Answers.answer(self, method, params)
+
+
+def answers_for(declare: tuple[str, ...]) -> DeclaredAnswers:
+    """The answers of a client that declares these capabilities and no others."""
+    names = {one.partition(".")[0] for one in declare}
+    manner = next((one for one in _MANNERS if f"elicitation.{one}" in declare), "accept")
+    return DeclaredAnswers(
+        roots=(_ROOT,) if "roots" in names else None,
+        sampling="This is a static answer from mcptest." if "sampling" in names else None,
+        elicitation=manner if "elicitation" in names else None,
+        declare=declare,
+    )
+
+
+def _tool_uses(params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Two uses of the first offered tool; None when there is none, or they were answered."""
+    tools = params.get("tools")
+    first = tools[0] if isinstance(tools, list) and tools else None
+    messages = params.get("messages")
+    if not isinstance(first, dict) or not isinstance(messages, list) or len(messages) > 1:
+        return None
+    uses: list[Any] = [
+        {"type": "tool_use", "id": f"mcptest-{number}", "name": first.get("name"), "input": {}}
+        for number in (1, 2)
+    ]
+    return {
+        "role": "assistant",
+        "content": uses,
+        "model": "mcptest-static",
+        "stopReason": "toolUse",
+    }
+
+
+_CAPABILITIES = PREFIX + "clientCapabilities"
+_VERSION = PREFIX + "protocolVersion"
+_OWN_META = frozenset({_VERSION, _CAPABILITIES})
+"""What every request says alike."""
+NOT_SENT = ""
+"""The value that makes a transport leave a header out."""
+
+
+class Outgoing(msgspec.Struct, frozen=True):
+    """A request or notification that is ready to be sent."""
+
+    method: str
+    params: Mapping[str, Any] | None
+    headers: Mapping[str, str]
+
+
+def outgoing(
+    check: SentCheck,
+    lifecycle: Lifecycle,
+    revision: Revision,
+    input_schema: Mapping[str, Any] | None = None,
+) -> Outgoing:
+    """The message of a check that has a method; its placeholders are filled in already."""
+    params = _params(check, lifecycle, revision)
+    usual: Mapping[str, str] = {}
+    # Whoever sends initialize is a client of the handshake era, which has no headers before it.
+    if check.method != "initialize":
+        usual = lifecycle.headers(check.method, params, input_schema)
+    return Outgoing(check.method, params, {**usual, **changed_headers(check.headers)})
+
+
+def is_odd(check: SentCheck) -> bool:
+    """Whether no well-behaved client of the revision that is judged would send this."""
+    if {"_meta", "params"} & {*check.omit}:
+        return True
+    # How an argument is written in its header is the client's choice.
+    if any(
+        value is None or not name.startswith(PARAM_PREFIX) for name, value in check.headers.items()
+    ):
+        return True
+    return any(value is None or name in _OWN_META for name, value in check.meta.items())
+
+
+def may_change_era(check: SentCheck, revision: Revision) -> bool:
+    """Whether a server that speaks both eras may take the connection for one of the other.
+
+    Whoever does not say which revision a request is of speaks like a client of the handshake.
+    """
+    if revision.era is Era.HANDSHAKE:
+        return False
+    if check.method == "initialize" or {"_meta", "params"} & {*check.omit}:
+        return bool(check.method)
+    return _VERSION in check.meta and check.meta[_VERSION] is None
+
+
+def changed_headers(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Headers as a transport takes them; null leaves one out."""
+    return {name: NOT_SENT if value is None else str(value) for name, value in headers.items()}
+
+
+def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[str, Any] | None:
+    if "params" in check.omit:
+        return None
+    prepared = lifecycle.prepare(check.params)
+    params = dict(prepared) if prepared is not None else None
+    if params is not None and "arguments" in check.omit:
+        params.pop("arguments", None)
+    if "_meta" in check.omit:
+        if params is not None:
+            params.pop("_meta", None)
+        return params
+    changes = dict(check.meta)
+    if check.declare and revision.era is Era.STATELESS and _CAPABILITIES not in changes:
+        changes[_CAPABILITIES] = capabilities_of(check.declare, revision)
+    return _with_meta(params, changes) if changes else params
+
+
+def _with_meta(params: dict[str, Any] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    params = params or {}
+    own = params.get("_meta")
+    meta = {**(own if isinstance(own, Mapping) else {}), **changes}
+    return {**params, "_meta": {name: value for name, value in meta.items() if value is not None}}
+
+
+if TYPE_CHECKING:
+    from mcptest.probe.compliance.site import Site
+
+BODY_KEPT = MEBIBYTE
+"""Of a response's body: no check looks further into one, and each exchange keeps its own."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """One thing that was sent and what came of it. The bytes are for people, headers included."""
+
+    exchange: SeenExchange
+    sent: bytes
+    received: bytes
+    identifier: Any = ABSENT
+    answers: tuple[Message, ...] = ()
+    """Every answer that came: to a batch there are several."""
+    seconds: float = 0.0
+    stream: int | None = None
+    """The HTTP exchange that carried it."""
+    cut_short: bool = False
+    """A request got no answer, and less than the timeout was waited for one."""
+    unusable: str = ""
+    """What came in place of the answer, in words."""
+
+
+class Started(msgspec.Struct):
+    """A check that is under way; `Conversation.finish` collects what came of it."""
+
+    check: SentCheck
+    waiting: tuple[Pending, ...] = ()
+    """Whoever may be answered: one request, or several ids for bytes that were sent as they are."""
+    body: bytes = b""
+    stream: int | None = None
+    at: float = 0.0
+    place: int = 0
+    notifications: int = 0
+    asked: int = 0
+    wants_all: bool = False
+    """A batch: every id is waited for."""
+    cut_short: bool = False
+    """It was taken back before the timeout was over."""
+
+    @property
+    def identifier(self) -> Any:
+        return self.waiting[0].id if self.waiting else ABSENT
+
+    @property
+    def done(self) -> bool:
+        done = [one.done for one in self.waiting]
+        return all(done) if self.wants_all else any(done)
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One thing that was done on a connection, as it is done again on another."""
+
+    act: Literal["start", "finish", "notify", "give_up"]
+    started: Started
+    identifier: Any = ABSENT
+
+
+def trouble_of(records: Sequence[AnyRecord], stream: int | None) -> str:
+    """The first thing that went wrong with an HTTP exchange, in words."""
+    if stream is None:
+        return ""
+    troubles = (one for one in records if isinstance(one, Trouble) and one.stream == stream)
+    return show(next((one.detail for one in troubles), ""), 300)
+
+
+def input_requests(result: Any) -> Sequence[Any]:
+    """What an input-required result asks for."""
+    if not isinstance(result, dict) or result.get("resultType") != "input_required":
+        return ()
+    asked = result.get("inputRequests")
+    return tuple(asked.values()) if isinstance(asked, dict) else ()
+
+
+def body_text(bodies: Iterable[bytes]) -> str:
+    """The body of a response as a text, as far as anyone looks into it."""
+    kept: list[bytes] = []
+    left = BODY_KEPT
+    for body in bodies:
+        kept.append(body[:left])
+        left -= len(kept[-1])
+        if not left:
+            break
+    return b"\n".join(kept).decode("utf-8", "backslashreplace")
+
+
+def http_facts(tape: Tape, stream: int) -> dict[str, Any]:
+    """Status, headers and body of a response that has come."""
+    response, trouble = tape.responses[stream], tape.troubles.get(stream)
+    text = body_text(frame.raw for frame in tape.bodies.get(stream, ()))
+    text = text or (trouble.excerpt if trouble else "")
+    headers = {name.lower(): value for name, value in response.headers}
+    return {"status": response.status, "headers": headers, "body": text}
+
+
+_DULL = frozenset(
+    {"host", "user-agent", "accept-encoding", "content-length", "connection", "date", "server"}
+)
+"""Headers that no rule is about."""
+
+
+def sent_text(tape: Tape, stream: int | None, body: bytes, masker: Masker) -> bytes:
+    request = tape.posted.get(stream) if stream is not None else None
+    if request is None:
+        return masker.message(body)
+    head = f"{request.method} {masker.text(request.url)}{_headers(request.headers, masker)}"
+    return _joined(head, masker.message(body))
+
+
+def received_text(
+    tape: Tape, stream: int | None, answers: Sequence[Message], masker: Masker
+) -> bytes:
+    bodies = [masker.message(one.raw or encode(one.value)) for one in answers]
+    response = tape.responses.get(stream) if stream is not None else None
+    if response is None:
+        return b" ".join(bodies)
+    if not bodies and stream is not None:
+        bodies = [masker.message(frame.raw) for frame in tape.bodies.get(stream, ())[:3]]
+        trouble = tape.troubles.get(stream)
+        if not bodies and trouble is not None and trouble.excerpt:
+            bodies = [masker.text(trouble.excerpt).encode("utf-8", "backslashreplace")]
+    head = f"HTTP {response.status}{_headers(response.headers, masker)}"
+    return _joined(head, b" ".join(bodies))
+
+
+def _headers(headers: Headers, masker: Masker) -> str:
+    told = [f"{name}: {value}" for name, value in masker.headers(headers)]
+    kept = [one for one in told if one.partition(":")[0].lower() not in _DULL]
+    return f" ({'; '.join(kept)})" if kept else ""
+
+
+def _joined(head: str, body: bytes) -> bytes:
+    start = head.encode("utf-8", "backslashreplace")
+    return start + b" " + body if body else start
+
+
+_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+_AFTER_THE_FENCE = 0.25
+"""A server may work on two messages at once: how far the first may fall behind the second."""
+_WHOLE = 0.99
+"""The share of the timeout that counts as all of it: clocks are not that exact."""
+_KEPT = 1_000
+_KEPT_BYTES = 4 * MEBIBYTE
+_REFUSED = 400
+_CLOSING = 2.0
+AT_WORK = frozenset({"tools/call", "prompts/get", "resources/read", "tasks/result"})
+"""Requests that may take their time: only the timeout bounds them."""
+_MADE_UP = ("unknown_tool", "unknown_prompt", "unknown_uri", "unknown_task")
+"""Unless they are about something that there is not."""
+_CLIENT_INFO = {"name": "mcptest", "version": __version__}
+
+
+class Conversation:
+    """One connection, begun or not. Everything that goes over it is on its tape."""
+
+    def __init__(
+        self, site: Site, live: LiveSession, revision: Revision, answers: DeclaredAnswers
+    ) -> None:
+        self.site = site
+        self.live = live
+        self.client = live.prepare()
+        self.tape = live.tape
+        self.revision = revision
+        self.answers = answers
+        self.transport: str = self.client.connection.transport.name
+        self.polite = True
+        """Nothing was sent that a well-behaved client would not send."""
+        self.may_be_of_other_era = False
+        """Something was sent that a server of both eras may have read as the other one."""
+        self.beginning = False
+        """The first request of the session was sent."""
+        self.is_quiet = False
+        """No stream for the server's own messages stands open."""
+        self.toured = False
+        """A tour was taken on it before anything else was asked."""
+        self.gone: PeerError | None = None
+        """Why nothing can be asked any more."""
+        self.mute = False
+        """It lives, and answers nothing any more."""
+        self.notifications: list[Any] = []
+        self.asked: list[Any] = []
+        self._unasked_bytes = 0
+        self.said: list[Said] = []
+        """What was sent and waited for, in this order, so that it can be done again."""
+        self._own_lifecycle: Lifecycle | None = None
+        self._fenced = 0.0
+        self._closed = False
+        self._usual: object = None
+        """How the alive check was answered before anything else was asked."""
+
+    # -- beginning and ending --------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Note what the server sends unasked. To be called once the session has begun, or won't."""
+        connection = self.client.connection
+        self.transport = self.tape.transport = connection.transport.name
+        connection.on_notification = self._take_notification
+        connection.on_request = self._take_request
+        for message in connection.notifications:
+            self._take_notification(message)
+
+    def _take_notification(self, message: Message) -> None:
+        if len(self.notifications) < _KEPT and self._has_room_for(message):
+            self.notifications.append(message.value)
+
+    def _has_room_for(self, message: Message) -> bool:
+        """Whether what came unasked is still little enough to be kept as values."""
+        self._unasked_bytes += len(message.raw)
+        return self._unasked_bytes <= _KEPT_BYTES
+
+    def _take_request(self, message: Message) -> None:
+        method, params = message.method or "", message.params
+        if len(self.asked) < _KEPT and self._has_room_for(message):
+            self.asked.append({"method": method, "params": params})
+        if self.revision.era is Era.HANDSHAKE:
+            outcome = self.answers.reply_to(message, self.revision)
+            self._guarded(
+                lambda: self.client.connection.answer(
+                    message.id, outcome, self.lifecycle.headers("", None)
+                )
+            )
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        if self.client.has_begun:
+            return self.client.lifecycle
+        if self._own_lifecycle is None:
+            era = HandshakeLifecycle if self.revision.era is Era.HANDSHAKE else StatelessLifecycle
+            self._own_lifecycle = era(
+                self.client.connection, self.revision, self.answers, _CLIENT_INFO
+            )
+        return self._own_lifecycle
+
+    def begin_without_listening(self, deadline: Deadline) -> None:
+        """Begin a session without the stream on which a server may talk unasked."""
+        connection = self.client.connection
+        lifecycle = HandshakeLifecycle(
+            connection, self.revision, self.answers, _CLIENT_INFO, listen=False
+        )
+        lifecycle.finish(lifecycle.begin(deadline), deadline)
+        connection.on_request = self._take_request
+        self._own_lifecycle = lifecycle
+
+    def close(self) -> None:
+        """End it, in a short time whatever the server does."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            with contextlib.suppress(Stopped):  # leaving is what we are told to do, and do
+                if self._own_lifecycle is not None and self.gone is None:
+                    self._own_lifecycle.leave(Deadline.after(_CLOSING))
+        finally:
+            try:
+                self.live.drop(_CLOSING)
+            finally:
+                self.tape.end()
+
+    @property
+    def last_sent(self) -> bytes:
+        """The last request of ours, as it may be shown."""
+        for one in reversed(self.tape.records):
+            if not isinstance(one, Frame) or one.sender != "client":
+                continue
+            if decode(one.raw).kind is Kind.REQUEST:
+                return self.site.masker.message(one.raw)
+        return b""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def usable(self) -> bool:
+        """Whether asking still makes sense."""
+        return self.gone is None and not self.mute and not self._closed
+
+    def answers_as_before(self) -> bool:
+        """Whether what was said so far left no trace: the alive check is answered as at first.
+
+        To be called before the first question, and then before each that needs to know.
+        """
+        if self.may_be_of_other_era or not self.usable:
+            return False
+        exchange = self.ask(self.site.alive_check).exchange
+        result = exchange.result if isinstance(exchange.result, dict) else {}
+        answer = (exchange.answer, result.get("supportedVersions"), result.get("capabilities"))
+        if self._usual is None:
+            self._usual = answer
+        return self._usual == answer and self.usable
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def ask(self, check: SentCheck, *, identifier: Any = ABSENT) -> Asked:
+        """Send it and wait, as long as it may take. The placeholders are filled in already."""
+        return self.finish(self.start(check, identifier=identifier))
+
+    def start(self, check: SentCheck, *, identifier: Any = ABSENT) -> Started:
+        """Send it and return at once."""
+        started = self._begun(check)
+        self.said.append(Said("start", started, identifier))
+        if self.gone is None and not self.mute:
+            self._guarded(lambda: self._send(started, identifier))
+        return started
+
+    def notify(self, check: SentCheck) -> Asked:
+        """Send a notification; over HTTP its status is waited for."""
+        started = self._begun(check)
+        self.said.append(Said("notify", started))
+        if self.gone is None and not self.mute:
+            self._guarded(lambda: self._notify(started))
+        return self._seen(started)
+
+    def finish(self, started: Started) -> Asked:
+        """Wait for the answer, or until it is clear that none comes."""
+        self.said.append(Said("finish", started))
+        self._guarded(lambda: self._await(started))
+        if started.check.method and not self._is_over(started):
+            seconds = time.monotonic() - started.at
+            detail = f"no answer to {show(started.check.method, 80)} within {seconds:.1f} s"
+            self.tape(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=started.stream))
+        for pending in started.waiting:
+            self.client.connection.forget(pending)
+        asked = self._seen(started)
+        for pending in started.waiting:
+            if pending.answer is not None:  # that it came is remembered, its bytes are on the tape
+                pending.answer = msgspec.structs.replace(pending.answer, raw=b"", value=ABSENT)
+        return asked
+
+    def give_up(self, started: Started) -> None:
+        """Take a request back that is still open: from then on nothing is waited for."""
+        self.said.append(Said("give_up", started))
+        for pending in started.waiting:
+            if pending.done:
+                continue
+            pending.failure = PeerError(ErrorKind.CLOSED, "it was taken back by us")
+            try:
+                self.lifecycle.cancel(pending, "no longer needed", self._deadline())
+            except PeerError as error:
+                self.gone = self.gone or error
+
+    def pump(self, seconds: float, until: Callable[[], bool]) -> bool:
+        """Take in what comes until something holds; False when it did not in that time."""
+        deadline = Deadline.after(seconds)
+        self._guarded(lambda: self._pump_until(until, deadline))
+        return until()
+
+    def _begun(self, check: SentCheck) -> Started:
+        return Started(
+            check,
+            at=time.monotonic(),
+            place=len(self.tape.records),
+            notifications=len(self.notifications),
+            asked=len(self.asked),
+        )
+
+    def _guarded(self, act: Callable[[], object]) -> None:
+        """Whatever the server does to the connection is something seen, not an error of ours."""
+        try:
+            act()
+        except PeerError as error:
+            # Over a pipe nothing more can be said behind what the server did not take in time.
+            takes_nothing = error.kind is ErrorKind.TIMEOUT and self.transport == "stdio"
+            if error.kind in _GONE or takes_nothing:
+                self.gone = self.gone or error
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self.site.order.timeout)
+
+    def _send(self, started: Started, identifier: Any) -> None:
+        check, connection = started.check, self.client.connection
+        if check.http is not None:
+            self.polite = False
+            self._send_http(started)
+        elif check.raw:
+            self.polite = False
+            started.body = check.raw.encode("utf-8", "surrogateescape")
+            headers = self.lifecycle.headers("", None)
+            started.stream = connection.raw(started.body, self._deadline(), headers)
+            self._expect_answers_to_raw(started)
+        else:
+            self.polite = self.polite and not is_odd(check)
+            self.may_be_of_other_era |= may_change_era(check, self.revision)
+            message = outgoing(check, self.lifecycle, self.revision, self._input_schema(check))
+            pending = Pending(identifier, message.method, message.params)
+            started.waiting = (pending,)  # known also where sending fails
+            pending = connection.request(
+                message.method, message.params, self._deadline(), message.headers, identifier
+            )
+            started.waiting = (pending,)
+            started.stream = pending.stream
+            started.body = encode(request_of(pending))
+
+    def _input_schema(self, check: SentCheck) -> Mapping[str, Any] | None:
+        """Of the tool that is called, where arguments travel as headers too."""
+        if check.method != "tools/call" or not check.params:
+            return None
+        return self.site.header_schemas.get(str(check.params.get("name")))
+
+    def _expect_answers_to_raw(self, started: Started) -> None:
+        """By any id in it; by no id, since a server may not have been able to read one."""
+        connection = self.client.connection
+        message = decode(started.body)
+        items = message.items or (message,)
+        ids = [one.id for one in items if one.id not in (ABSENT, None)]
+        started.wants_all = len(ids) > 1
+        own = [connection.expect(one, "raw", started.stream) for one in ids]
+        if started.stream is not None and not own:
+            own = [connection.expect(("stream", started.stream), "raw", started.stream)]
+        unnamed = [connection.expect(one, "raw") for one in (None, ABSENT)]
+        started.waiting = tuple(own + unnamed)
+
+    def _send_http(self, started: Started) -> None:
+        request = started.check.http
+        streams = http_streams(self.client.connection.transport)
+        if request is None or streams is None:
+            return
+        started.body = request.body.encode("utf-8", "surrogateescape")
+        body = started.body if request.body or request.method in {"POST", "PUT"} else None
+        headers = {**self.lifecycle.headers("", None), **changed_headers(request.headers)}
+        stream = streams.request(request.method, self._deadline(), headers, body)
+        started.stream = stream
+        started.waiting = (self.client.connection.expect(("stream", stream), "http", stream),)
+
+    def _notify(self, started: Started) -> None:
+        check = started.check
+        # A notification carries no _meta of its own accord; one that is asked for is kept.
+        headers = {**self.lifecycle.headers(check.method, check.params)}
+        headers.update(changed_headers(check.headers))
+        deadline = self._deadline()
+        params = None if "params" in check.omit else check.params
+        connection = self.client.connection
+        stream = connection.notify(check.method, params, deadline, headers)
+        message = {"jsonrpc": "2.0", "method": check.method}
+        started.body = encode(message if params is None else {**message, "params": params})
+        started.stream = stream
+        if self.transport != "stdio":
+            self._pump_until(lambda: self._status(started) is not None, deadline)
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def _pump_until(self, until: Callable[[], bool], deadline: Deadline) -> bool:
+        while not until():
+            if not self.client.connection.pump(deadline) or deadline.expired:
+                return until()
+        return True
+
+    def _await(self, started: Started) -> None:
+        if not started.waiting or self.mute:
+            return
+        begun, waits = time.monotonic(), self.site.waits
+        at_work = self._may_take_long(started.check)
+        starting = self.transport == "stdio" and not self.tape.last_answer
+        limit = _until(started.at, waits.left(at_work=at_work, starting=starting))
+        if started.check.http is not None:
+            self._await_http(started, limit)
+        elif started.check.raw and started.stream is None:
+            self._await_behind_fence(started, limit)
+        else:
+            self._pump_until(lambda: self._is_over(started), limit)
+        if started.check.method and not self._is_over(started):
+            self._await_behind_fence(started, _until(started.at, 0.0))
+        if self.mute or (started.check.method and not self._is_over(started)):
+            waits.in_vain(begun, time.monotonic())
+            self._note_hung_tool(started, at_work=at_work)
+
+    def _note_hung_tool(self, started: Started, *, at_work: bool) -> None:
+        check, hung = started.check, self.site.hung_tools
+        if check.method == "tools/call" and at_work:
+            name = str((check.params or {}).get("name"))
+            hung[name] = hung.get(name) or self._came_instead(started)
+
+    def _may_take_long(self, check: SentCheck) -> bool:
+        made_up = {self.site.known.get(name) for name in _MADE_UP}
+        return check.method in AT_WORK and made_up.isdisjoint(texts_in(check.params))
+
+    def _is_over(self, started: Started) -> bool:
+        """Answered; or refused on the way, where answers come on another stream."""
+        if started.done or self.transport != "sse":
+            return started.done
+        status = self._status(started)
+        return status is not None and status >= _REFUSED
+
+    def _status(self, started: Started) -> int | None:
+        """The HTTP status of what was sent, once it is there."""
+        if started.stream is None:
+            started.stream = self.tape.stream_of(started.body, started.place)
+        response = self.tape.responses.get(started.stream or 0)
+        return response.status if response is not None else None
+
+    def _await_http(self, started: Started, limit: Deadline) -> None:
+        """A stream that stays open is not read to its end: that it was opened is what was asked."""
+        stream = started.stream
+        assert stream is not None  # it was sent
+
+        def enough() -> bool:
+            response = self.tape.responses.get(stream)
+            if stream in self.tape.ended:
+                return True
+            kind = response.header("content-type") if response is not None else None
+            return "event-stream" in (kind or "")
+
+        if self._pump_until(enough, limit) and stream not in self.tape.ended:
+            streams = http_streams(self.client.connection.transport)
+            assert streams is not None  # only there bare requests can be made
+            streams.abandon(stream)
+
+    def _await_behind_fence(self, started: Started, limit: Deadline) -> None:
+        """Ask something that is always answered: what was not answered before it, won't be.
+
+        Only where the fence is not answered either, the server may be busy, and is waited for.
+        """
+        patience = _until(time.monotonic(), self.site.order.patience)
+        limit = max(limit, patience, key=_at)
+        if self._fenced < started.at and not self._fence(started, limit):
+            self.mute = not started.done
+            return
+        if not started.done:
+            self._pump_until(lambda: started.done, Deadline.after(_AFTER_THE_FENCE))
+
+    def _fence(self, started: Started, limit: Deadline) -> bool:
+        connection = self.client.connection
+        begun = time.monotonic()
+        message = outgoing(self.site.alive_check, self.lifecycle, self.revision)
+        fence = connection.request(message.method, message.params, limit, message.headers)
+        answered = self._pump_until(lambda: fence.done or started.done, limit)
+        if not fence.done:
+            connection.forget(fence)
+        elif fence.answer is not None:
+            self._fenced = begun
+        return answered
+
+    # -- what was seen ---------------------------------------------------------------------
+
+    def _seen(self, started: Started) -> Asked:
+        answers = tuple(one.answer for one in started.waiting if one.answer is not None)
+        first = answers[0] if answers else None
+        result = first.result if first is not None else ABSENT
+        error = first.error if first is not None else ABSENT
+        answered = self.transport != "stdio" and self._status(started) is not None
+        http = http_facts(self.tape, started.stream or 0) if answered else None
+        exchange = SeenExchange(
+            result=result,
+            error=error,
+            http=http,
+            notifications=tuple(self.notifications[started.notifications :]),
+            asked=(*self.asked[started.asked :], *input_requests(result)),
+            transport=self.observation(answered=first is not None),
+        )
+        masker = self.site.masker
+        return Asked(
+            exchange,
+            sent_text(self.tape, started.stream, started.body, masker),
+            received_text(self.tape, started.stream, answers, masker)[:BODY_KEPT],
+            started.identifier,
+            answers,
+            time.monotonic() - started.at,
+            started.stream,
+            cut_short=http is None and first is None and self._was_cut_short(started),
+            unusable=self._came_instead(started) if first is None else "",
+        )
+
+    def _came_instead(self, started: Started) -> str:
+        """What may have been meant as the answer to a request, and could not be used as one."""
+        if not started.check.method or not started.waiting:
+            return ""
+        seconds = round(time.monotonic() - started.at, 1)
+        error = self.client.connection.why_unanswered(started.waiting[0], seconds)
+        return self.site.masker.text(error.message.partition("\n")[0]) if error.unusable else ""
+
+    def _was_cut_short(self, started: Started) -> bool:
+        """Bytes that are no request are followed by one: the answer to that ends the wait."""
+        is_settled = not started.waiting or any(one.failure for one in started.waiting)
+        if is_settled or self.gone is not None or self.tape.exited is not None:
+            return started.cut_short
+        ended_by_answer = not started.check.method and not self.mute
+        waited = time.monotonic() - started.at
+        return not ended_by_answer and waited < _WHOLE * self.site.order.timeout
+
+    def observation(self, *, answered: bool) -> Mapping[str, Any]:
+        """How the connection fared: what `transport_observation` looks at."""
+        exited = self.tape.exited is not None
+        return {
+            "transport": self.transport,
+            "alive": self.gone is None and not exited and (answered or not self.mute),
+            "unusable": len(self.tape.unusable),
+        }
+
+
+def _until(begun: float, seconds: float) -> Deadline:
+    return Deadline(begun + seconds, seconds)
+
+
+def _at(deadline: Deadline) -> float:
+    return deadline.at

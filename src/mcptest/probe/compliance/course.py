@@ -1,0 +1,326 @@
+"""A probe while it is taken: where it stands, what is under way, what was seen so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Frame
+from mcptest.core.message import ABSENT, Kind, Message, id_key
+from mcptest.core.revision import Era
+from mcptest.probe.compliance.conversation import Asked, Conversation, Started
+from mcptest.probe.compliance.site import Site
+from mcptest.rules.corpus.probes import (
+    Placeholder,
+    Probe,
+    ProbeStep,
+    fill,
+    fill_check,
+    placeholders,
+)
+from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.targets import SeenExchange
+from mcptest.wire.envelope import decode
+
+Purpose: TypeAlias = Literal["polite", "rude", "another", "last"]
+_Key: TypeAlias = tuple[Purpose, tuple[str, ...]]
+
+_SHARED: weakref.WeakKeyDictionary[Site, dict[_Key, Conversation]] = weakref.WeakKeyDictionary()
+"""Which connections probes share, for as long as somebody judges the site. The site ends them."""
+_LAUNCHING = threading.Lock()
+
+
+def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conversation:
+    """The connection for this purpose; a new one when there is none yet, or none that will do.
+
+    `last` is for a question after which nothing is asked there any more.
+    """
+    known = _SHARED.setdefault(site, {})
+    if purpose == "last":
+        return _unspoiled(site, known)
+    found = known.get((purpose, declare))
+    if found is not None and is_usable(found) and _will_do(site.ready(found), purpose):
+        return found
+    found = known[purpose, declare] = launched(site, declare=declare)
+    _will_do(site.ready(found), purpose)
+    return found
+
+
+def _will_do(conversation: Conversation, purpose: Purpose) -> bool:
+    """Whether nothing is left of the rude words that were said on it, if any were."""
+    if purpose != "rude":
+        return True
+    conversation.polite = False
+    return conversation.answers_as_before()
+
+
+def _unspoiled(site: Site, known: dict[_Key, Conversation]) -> Conversation:
+    """A connection that is of no more use to others, and was left as it was found."""
+    for purpose in ("rude", "another"):
+        found = known.pop((purpose, ()), None)
+        if found is not None and is_usable(found) and site.ready(found).answers_as_before():
+            break
+    else:
+        found = site.ready(launched(site))
+    found.polite = False
+    return found
+
+
+def launched(site: Site, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+    """A connection that is set going. Slow probes are taken on the side, so one at a time."""
+    with _LAUNCHING:
+        return site.launch(begin=begin, declare=declare)
+
+
+def set_going(site: Site, purposes: Sequence[Purpose]) -> None:
+    """Launch shared connections before they are needed, so that the servers start meanwhile."""
+    known = _SHARED.setdefault(site, {})
+    for purpose in purposes:
+        if (purpose, ()) not in known:
+            known[purpose, ()] = launched(site)
+
+
+def is_usable(conversation: Conversation) -> bool:
+    return conversation.gone is None and not conversation.mute and conversation.tape.exited is None
+
+
+class Unobserved(Exception):  # noqa: N818 - nothing went wrong: there was nothing to see
+    """What was looked for could not be seen, and so nothing is said about it."""
+
+    def __init__(self, reason: str, unlocked_by: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.unlocked_by = unlocked_by
+        """What the server would need so that it could be seen."""
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """One step, as it was taken."""
+
+    exchange: SeenExchange = msgspec.field(default_factory=SeenExchange)
+    identifier: Any = ABSENT
+    """The id of the request that was sent; ABSENT where there was none."""
+    records: Sequence[AnyRecord] = ()
+    """Everything that went over its connection, also before and after."""
+    begins: int = 0
+    """The first of these records that belongs to the step or came after it."""
+    lists: Mapping[str, Sequence[Any]] = msgspec.field(default_factory=dict)
+    """Of a walk: the items of every list, by its method."""
+    document: Any = ABSENT
+    """Of a fetch: the JSON that was found."""
+    seconds: float = 0.0
+
+    @property
+    def since(self) -> Iterator[AnyRecord]:
+        """What went over its connection from its beginning on."""
+        return islice(self.records, self.begins, None)
+
+
+class ProbeSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """All steps of one probe, and what was known of the server before."""
+
+    taken: Mapping[str, Taken]
+    capabilities: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """What the server declares."""
+
+    def __getitem__(self, step: str) -> Taken:
+        return self.taken[step]
+
+    def result(self, step: str) -> Mapping[str, Any]:
+        """The result of a step, or an empty object when it has none that is an object."""
+        result = self.taken[step].exchange.result if step in self.taken else ABSENT
+        return result if isinstance(result, dict) else {}
+
+    def declares(self, path: str) -> bool:
+        return is_declared(path, self.capabilities)
+
+
+def is_declared(path: str, capabilities: Mapping[str, Any]) -> bool:
+    """Whether a capability is declared; a dot leads inside: `tools.listChanged`."""
+    value: Any = capabilities
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value is not None and value is not False
+
+
+Fact: TypeAlias = Callable[[ProbeSeen], Any]
+
+
+def messages_of_server(records: Iterator[AnyRecord]) -> Iterator[tuple[Message, Frame]]:
+    """Every message that the server sent, those inside of arrays one by one."""
+    for record in records:
+        if not isinstance(record, Frame) or record.sender != "server":
+            continue
+        message = decode(record.raw)
+        for each in message.items if message.kind is Kind.BATCH else (message,):
+            yield each, record
+
+
+def answers_to(identifier: Any, records: Iterator[AnyRecord]) -> Iterator[Message]:
+    """Every answer with this id, in its JSON type."""
+    wanted = id_key(identifier)
+    for message, _ in messages_of_server(records):
+        if message.is_answer and id_key(message.id) == wanted:
+            yield message
+
+
+def named_items(items: Sequence[Any], member: str = "name") -> list[str]:
+    """The names in a list, in their order; what has none is left out."""
+    names = [item.get(member) for item in items if isinstance(item, dict)]
+    return [name for name in names if isinstance(name, str)]
+
+
+_AT_WORK = frozenset({"tools/call", "tasks/result"})
+
+
+class UnderWay(msgspec.Struct):
+    """A step whose end is still to come."""
+
+    step: ProbeStep
+    conversation: Conversation
+    started: Started
+    given_up: bool = False
+    """We took it back: whether an answer comes is not waited for."""
+
+
+class Course:
+    """Takes the steps of one probe one after the other and keeps what was seen."""
+
+    def __init__(self, probe: Probe, site: Site, *, home: Conversation | None = None) -> None:
+        """With `home` it is taken there, and every other connection that it needs is its own."""
+        self.probe = probe
+        self.site = site
+        self._home = home
+        self.taken: dict[str, Taken] = {}
+        self.evidence: list[Asked] = []
+        self.under_way: dict[str, UnderWay] = {}
+        self.learned: dict[str, Any] = {}
+        """Values for placeholders that this probe found out itself."""
+        self._current: Conversation | None = None
+        self._own: list[Conversation] = []
+
+    # -- connections -----------------------------------------------------------------------
+
+    @property
+    def is_stateless(self) -> bool:
+        return self.site.revision.era is Era.STATELESS
+
+    def conversation_for(self, step: ProbeStep) -> Conversation:
+        """Where a step is taken. What a client declares at the handshake it declares for good."""
+        where = step.options.connection
+        declare = () if self.is_stateless else step.send.declare
+        if where == "bare":
+            return self.open(begin=False)
+        if where == "new":
+            conversation = (
+                shared(self.site, "another", declare)
+                if self._home is None
+                else self._launched(declare=declare)
+            )
+        else:
+            if self._current is None or (declare and declare != self._current.answers.declare):
+                self._current = self._a_connection(declare)
+            conversation = self._current
+        if step.options.rude:
+            conversation.polite = False
+        return conversation
+
+    def _a_connection(self, declare: tuple[str, ...]) -> Conversation:
+        if self._home is not None and declare in ((), self._home.answers.declare):
+            return self._home
+        if self.probe.own_connection or self._home is not None:
+            return self.open(declare=declare)
+        return shared(self.site, purpose_of(self.probe), declare)
+
+    def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+        """A connection of this probe's own, on which the next steps are taken."""
+        self._current = self._launched(begin=begin, declare=declare)
+        return self._current
+
+    def _launched(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+        conversation = launched(self.site, begin=begin, declare=declare)
+        self._own.append(conversation)
+        return self.site.ready(conversation)
+
+    def close(self) -> None:
+        for conversation in self._own:
+            self.site.leave(conversation)
+
+    # -- what is sent ----------------------------------------------------------------------
+
+    def filled(self, check: SentCheck) -> SentCheck:
+        """The check with everything that is known put in. Raises Unobserved when it lacks it."""
+        known = {**self.site.known, **self.learned}
+        try:
+            return msgspec.structs.replace(fill_check(check, known), raw=fill(check.raw, known))
+        except KeyError as missing:
+            name = str(missing.args[0])
+            known_as = placeholders().get(name, Placeholder(name))
+            reason = f"there is not what it takes: {known_as.about}"
+            raise Unobserved(reason, known_as.unlocked_by) from None
+
+    def is_declared(self, capability: str) -> bool:
+        return is_declared(capability, self.site.capabilities)
+
+    # -- what was seen ---------------------------------------------------------------------
+
+    def start(self, step: ProbeStep, check: SentCheck, conversation: Conversation) -> UnderWay:
+        identifier = ABSENT if step.options.id is None else step.options.id
+        started = conversation.start(check, identifier=identifier)
+        self.under_way[step.name] = UnderWay(step, conversation, started)
+        return self.under_way[step.name]
+
+    def collect(self, name: str) -> Asked:
+        """Wait for what came of a step that was sent."""
+        under_way = self.under_way.pop(name)
+        if under_way.started.check.method in _AT_WORK:
+            self._await_work(under_way)
+        asked = under_way.conversation.finish(under_way.started)
+        return self.note(name, asked, under_way.conversation, under_way.started.place)
+
+    def _await_work(self, under_way: UnderWay) -> None:
+        """A tool may take its time; one that never answers must not cost every probe all of it."""
+        started = under_way.started
+        whole = self.site.waits.left(at_work=True) >= self.site.order.timeout
+        if not self.await_silence(under_way.conversation, lambda: started.done):
+            started.cut_short = not whole
+            under_way.conversation.give_up(started)
+
+    def await_silence(self, conversation: Conversation, until: Callable[[], bool]) -> bool:
+        """Wait for something that ought to come, for what is left of the timeout; did it come?"""
+        begun = time.monotonic()
+        came = conversation.pump(self.site.waits.left(at_work=True), until)
+        if not came:
+            self.site.waits.in_vain(begun, time.monotonic())
+        return came
+
+    def note(
+        self, name: str, asked: Asked, conversation: Conversation, place: int, **more: Any
+    ) -> Asked:
+        """Keep what came of a step."""
+        self.evidence.append(asked)
+        self.taken[name] = Taken(
+            exchange=asked.exchange,
+            identifier=asked.identifier,
+            records=conversation.tape.records,
+            begins=place,
+            **more,
+        )
+        return asked
+
+    @property
+    def seen(self) -> ProbeSeen:
+        return ProbeSeen(taken=self.taken, capabilities=self.site.capabilities)
+
+
+def purpose_of(probe: Probe) -> Purpose:
+    """Over which connection a probe is taken that has none of its own."""
+    if probe.may_change_era:
+        return "last"
+    return "rude" if probe.is_rude else "polite"

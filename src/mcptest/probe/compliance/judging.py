@@ -1,0 +1,748 @@
+"""Judging a live server: meet it, learn what it has, ask the corpus, judge what came."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.judgement import Event, Judgement, JudgingBegan, RuleJudged, RuleResult
+from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Era, Revision
+from mcptest.core.safe_text import in_one_line, show
+from mcptest.core.verdict import Outcome, Severity
+from mcptest.probe.compliance.confirmation import Confirmation, Doubt, Second, Sighting, unconfirmed
+from mcptest.probe.compliance.conversation import EVERYTHING, Conversation, Started, http_facts
+from mcptest.probe.compliance.course import launched
+from mcptest.probe.compliance.learning import learn, learn_about_eras
+from mcptest.probe.compliance.probing import (
+    Probed,
+    Unobserved,
+    is_taken_aside,
+    prepare_probes,
+    run_probe,
+)
+from mcptest.probe.compliance.questions import (
+    BESIDE,
+    UNAUTHORIZED,
+    Asking,
+    Causes,
+    CheckLane,
+    Question,
+    RowJob,
+    Unasked,
+    evidence_of,
+    is_about_another_transport,
+    jobs_of,
+    question_of,
+    rules_to_judge,
+    side_by_side,
+    with_those_beside,
+)
+from mcptest.probe.compliance.rule_results import (
+    Results,
+    SessionVerdict,
+    answers_of,
+    for_a_cause,
+    judge_session,
+    judge_sessions,
+    without_findings,
+)
+from mcptest.probe.compliance.site import Order, Site
+from mcptest.rules.corpus.probes import Probe, all_probes
+from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
+from mcptest.rules.corpus.registry import CorpusRule, RegistryEntry, Row
+from mcptest.rules.declaration import RULES
+from mcptest.rules.grading import grade, profile_of
+from mcptest.rules.known_sdks import with_known_behaviour
+from mcptest.rules.yielding import passes_in_doubt, proof_of_result, reason_for, yielding_to
+from mcptest.session.connection import Stopped
+from mcptest.session.meeting import Met
+from mcptest.suite.compliance_block import ComplianceTest
+from mcptest.suite.sent_message import SentCheck
+
+_TALKATIVE = ("progress_tool", "logging_tool")
+_NAMED = 5
+_MOST_SILENCES = 4
+"""Each of them has to be waited out."""
+_WITHOUT_TOKEN = {"Authorization": None}
+_BANNER = "banner"
+"""The cause of what fails where lines on stdout are no messages."""
+_FOREIGN = frozenset({403, 421})
+"""What a server answers that does not want to be reached under this name."""
+_REACHED_OTHERWISE = (
+    "servers check Host or Origin as a guard against DNS rebinding: reach it under a name that it "
+    "allows, such as localhost, or allow this address in its settings; if it takes a token, give "
+    "it with --header 'Authorization=Bearer …'"
+)
+_LONGER = 1.0
+"""Seconds more than another one lived, for a process that is left alone."""
+CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
+_INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
+
+
+def _with_progress(tool: str) -> dict[str, Any]:
+    return {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
+
+
+def _noise_message(noise: RuleResult) -> str:
+    line = next((one.received for one in noise.evidence), "")
+    shown = f": {show(line, 120)}" if line else ""
+    return f"stdout carries lines that are no messages{shown}"
+
+
+def _got_no_answer(result: RuleResult) -> bool:
+    return any(not one.received for one in result.evidence)
+
+
+def _weightiest_first(rule: CorpusRule) -> tuple[int, str]:
+    weight = {Severity.MUST: 0, Severity.SHOULD: 1}.get(rule.severity or Severity.MUST, 2)
+    return weight, rule.id
+
+
+def _stays_on_its_lane(probe: Probe) -> bool:
+    """Whether it needs no other connection than the one that its lane has."""
+    another = any(step.options.connection == "new" for step in probe.steps)
+    return not another and not is_taken_aside(probe)
+
+
+def _row_result(make: Results, rule: CorpusRule, question: Question, job: RowJob) -> RuleResult:
+    if job.cause:
+        return make.kept_from(rule, job.cause)
+    if job.killed is not None:
+        return make.killed(rule, job.killed, job.asked)
+    assert job.asked is not None  # it was asked, or there is a cause
+    result = make.exchanged(rule, question, job.asked.exchange, (job.asked,))
+    asked_beside = {
+        name: beside.asked
+        for name in BESIDE
+        if getattr(question, name) and (beside := getattr(job, name)) is not None
+    }
+    return make.beside(rule, result, job.asked, asked_beside)
+
+
+def _probe_result(make: Results, rule: CorpusRule, question: Question, found: Probed) -> RuleResult:
+    nothing = found.why_unobserved(question.expect)
+    if nothing is not None:
+        why = Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+        return make.unasked(rule, why)
+    return make.exchanged(rule, question, found.exchange, found.evidence)
+
+
+class Judging:
+    """One run over one server."""
+
+    def __init__(self, site: Site, tell: Callable[[Event], None]) -> None:
+        self.site = site
+        self.tell = tell
+        self.causes = Causes(site.masker)
+        self.make = Results(site)
+        self._make_again = Results(site, is_second=True)
+        self.rules: tuple[CorpusRule, ...] = ()
+        """Those that are told about."""
+        self.asked: tuple[CorpusRule, ...] = ()
+        """Those that are asked: a rule over sessions needs what the others make happen."""
+        self.planned: dict[str, Question] = {}
+        self.jobs: dict[str, RowJob] = {}
+        self.probed: dict[str, Probed | Unasked | str] = {}
+        self._doubts: list[Doubt] = []
+        """What failed, and has to be seen again."""
+        self.confirmation: Confirmation | None = None
+        self.interrupted = False
+        self._wanted: frozenset[str] = frozenset()
+        self._told = 0
+        self._settling = threading.Lock()
+        self.done: dict[str, RuleResult] = {}
+        self.notes: list[str] = []
+        self.lost: PeerError | None = None
+        """It can't be asked anything any more."""
+        self.refused = False
+        """The server wants a token that we do not have."""
+
+    # -- meeting ---------------------------------------------------------------------------
+
+    def meet(self, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]) -> None:
+        site = self.site
+        if site.order.revision is not None:
+            self._choose(site.order.revision, choose)  # a bad name is told before anything starts
+        try:
+            conversation = site.meet(warm=not site.order.rules)
+        except PeerError as error:
+            if not self._is_asked_for_a_token():
+                raise self._with_what_was_refused(error) from None
+            self._meet_refusal(error, choose)
+            return
+        self._choose(site.revision, choose)
+        self._began()
+        site.shared["tour"] = conversation
+
+    def _choose(
+        self, revision: Revision, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
+    ) -> None:
+        corpus = corpus_of(revision, self.site.order.corpora)
+        if corpus is None:
+            raise UsageError(
+                f"there is no corpus for {revision.label}", hint="choose another --spec-version"
+            )
+        self.rules = self.asked = choose(corpus)
+        self._wanted = frozenset(rule.id for rule in self.rules)
+        if any(rule.session is not None for rule in self.rules):
+            others = [one for one in rules_to_judge(corpus, ()) if one.id not in self._wanted]
+            self.asked = (*self.rules, *others)
+
+    def _began(self) -> None:
+        site = self.site
+        name = site.server_info.get("name")
+        server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
+        self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
+
+    def _is_asked_for_a_token(self) -> bool:
+        """Who wants a token says so, with 401 or a challenge; 403 alone may mean anything."""
+        return any(
+            response.status == 401 or response.header("www-authenticate") is not None
+            for one in self.site.conversations[-1:]
+            for response in one.tape.responses.values()
+        )
+
+    def _with_what_was_refused(self, error: PeerError) -> PeerError:
+        """The same error; where the server lets nobody in under this address, it says so."""
+        for one in self.site.conversations[-1:]:
+            for stream, response in one.tape.responses.items():
+                if response.status in _FOREIGN:
+                    body = str(http_facts(one.tape, stream)["body"])
+                    said = in_one_line(self.site.masker.text(body), 300) or "without a body"
+                    message = (
+                        f"the server refuses us with HTTP {response.status}, and does not ask for "
+                        f"a token: {said}"
+                    )
+                    return PeerError(error.kind, message, hint=_REACHED_OTHERWISE)
+        return error
+
+    def _meet_refusal(
+        self, error: PeerError, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
+    ) -> None:
+        """What is about authorization can be judged all the same; all else has this one cause."""
+        site = self.site
+        site.revision = site.order.revision or NEWEST_HANDSHAKE
+        site.asks_for_token = True
+        self.refused = True
+        self._choose(site.revision, choose)
+        self._began()
+        self.causes.note("unauthorized", error.message)
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def results(self) -> tuple[RuleResult, ...]:
+        """Ask everything; then judge the sessions that came of it.
+
+        Where we are told to stop meanwhile, what was judged by then stands.
+        """
+        try:
+            self._ask_everything()
+        except Stopped:
+            self.interrupted = True
+        try:
+            self._confirm()
+            self._doubt_what_ends_by_itself()
+        except Stopped:
+            self.interrupted = True
+        self.site.close()
+        if self.interrupted:
+            self._leave_the_rest_open()
+        else:
+            self._tell_each_fault_once()
+        return tuple(self.done[rule.id] for rule in self.rules)
+
+    def _doubt_what_ends_by_itself(self) -> None:
+        """No question is to blame for the end of a server that ends when nothing is asked."""
+        unanswered = [one for one in self.done.values() if one.failed and _got_no_answer(one)]
+        ended = self._end_when_left_alone() if unanswered else None
+        if ended is None:
+            return
+        cause = self.causes.note_ending(ended)
+        for result in unanswered:
+            doubted = without_findings(result, f"could not be judged: see {cause}")
+            self._tell(msgspec.structs.replace(doubted, cause=cause))
+
+    def _end_when_left_alone(self) -> PeerError | None:
+        """How a process ended that was left alone for as long as one that did not survive."""
+        lived = [
+            one.tape.records[-1].t
+            for one in self.site.conversations
+            if one.gone is not None and one.gone.kind is ErrorKind.EXITED and one.tape.records
+        ]
+        if not lived or self.site.transport != "stdio":
+            return None
+        site = self.site.twin()
+        try:
+            alone = site.open()
+            alone.ask(site.alive_check)
+            patience = min(site.order.timeout, max(lived) + _LONGER)
+            alone.pump(patience, lambda: not alone.usable)
+            return alone.gone
+        except PeerError as error:
+            return error
+        finally:
+            site.close()
+
+    def _confirm(self) -> None:
+        """What failed is asked again while the sessions of the first time end and are judged."""
+        confirmation = self.confirmation
+        if confirmation is None:
+            return  # nothing was asked
+        try:
+            if not self.interrupted:
+                confirmation.begin(self._take_doubts())
+                self.site.close()
+                self._judge_sessions()
+                confirmation.begin(self._take_doubts())
+        finally:
+            again = confirmation.results()
+        for result in again:
+            self._tell(result)
+
+    def _confirm_early(self) -> None:
+        """Where a connection is a process, what failed is asked again while others are asked."""
+        if self.site.transport == "stdio" and self.confirmation is not None:
+            polite = {CheckLane.PLAIN, CheckLane.ALONE}
+            asked = {name: job for name, job in self.jobs.items() if job.lane in polite}
+            self._judge_rows(asked)
+            self.confirmation.begin(self._take_doubts())
+
+    def _take_doubts(self) -> list[Doubt]:
+        doubts, self._doubts = self._doubts, []
+        return doubts
+
+    def _ask_everything(self) -> None:
+        self._learn()
+        self.planned = self._plan()
+        self.confirmation = Confirmation(self.site.twin(), begins=not self.refused)
+        under_way = self._start_fixtures()
+        rows = (one for one in self.planned.values() if not one.check.probe)
+        self.jobs = jobs_of(rows, self.site.revision)
+        asking = Asking(self.site, self.causes)
+        jobs = with_those_beside(self.jobs.values())
+        if self.lost is not None:
+            asking.give_up(self.lost)
+        else:
+            tour = self.site.shared.get("tour")
+            is_idle = tour is not None and tour.usable and not under_way
+            self._set_probes_going(tour if is_idle else None)
+        if self.refused:
+            asking.ask_unbegun(jobs)
+        else:
+            self._ask_in_lanes(asking, jobs)
+        self._take_probes(asking, lambda probe: not probe.may_change_era)
+        asking.ask_last(jobs)
+        asking.ask_spoiling(jobs)
+        self._take_probes(asking, lambda probe: True)
+        self._judge_rows(self.jobs)
+        for started in under_way:
+            self.site.shared["tour"].finish(started)
+
+    def _ask_in_lanes(self, asking: Asking, jobs: Sequence[RowJob]) -> None:
+        """Each lane is a process of its own, unless all of them talk to the same one."""
+
+        def politely() -> None:
+            asking.ask_politely(jobs)
+            self._confirm_early()
+            self._take_probes(asking, lambda one: _stays_on_its_lane(one) and not one.is_rude)
+
+        def rudely() -> None:
+            asking.ask_rudely(jobs)
+            self._take_probes(
+                asking,
+                lambda one: _stays_on_its_lane(one) and one.is_rude and not one.may_change_era,
+            )
+
+        asking.set_going(jobs)
+        lanes = (lambda: asking.ask_first(jobs), politely, rudely)
+        if self.site.transport == "stdio":
+            side_by_side(lanes)
+            return
+        for lane in lanes[1:]:  # who ends the server must be found, and so comes alone
+            lane()
+        lanes[0]()
+
+    def _leave_the_rest_open(self) -> None:
+        asked = {name: job for name, job in self.jobs.items() if job.asked is not None}
+        self._judge_rows(asked)
+        for rule in self.asked:
+            known = self.done.get(rule.id)
+            if known is None:
+                self._tell(self.make.unasked(rule, _INTERRUPTED))
+            elif known.failed:
+                self._tell(unconfirmed(known, "we were interrupted before it could be asked again"))
+
+    def _learn(self) -> None:
+        site = self.site
+        tour = site.shared.get("tour")
+        greeted = self._open_for_greeting() if tour is not None else None
+        error = learn(site, tour)
+        if tour is None:
+            return
+        if greeted is not None:
+            learn_about_eras(site, greeted)
+        if error is not None:
+            self.causes.note_error(error, (evidence_of(tour.last_sent, b""),))
+        try:
+            if tour.mute:
+                self._look_for_life(error)
+            self._learn_about_token()
+        except PeerError as worse:
+            self.lost = worse
+
+    def _open_for_greeting(self) -> Conversation | None:
+        """A connection for `initialize`, where rules depend on whether the server knows it."""
+        site = self.site
+        if site.revision.era is Era.HANDSHAKE:
+            return None
+        site.speaks_handshake = any(
+            one.wire_version in site.versions for one in HANDSHAKE_REVISIONS
+        )
+        rows = [rule.row for rule in self.asked if rule.row is not None]
+        if site.speaks_handshake or not any(
+            one.needs.single_era or one.expect_of_both_eras for one in rows
+        ):
+            return None
+        try:
+            return launched(site, begin=False)
+        except PeerError as error:
+            self.causes.note_error(error)
+            return None
+
+    def _look_for_life(self, error: PeerError | None) -> None:
+        """After silence: does it at least answer, when it is started again?"""
+        conversation = self.site.open()
+        conversation.ask(self.site.alive_check)
+        if not conversation.usable:
+            self.lost = error
+        self.site.leave(conversation)
+
+    def _learn_about_token(self) -> None:
+        """Only who came in with a token can learn whether it takes one."""
+        site = self.site
+        given = {name.lower() for name in site.order.target.headers}
+        needed = any(rule.row is not None and rule.row.needs.authorization for rule in self.asked)
+        if site.transport != "http" or "authorization" not in given or not needed:
+            return
+        bare = msgspec.structs.replace(site.alive_check, headers=_WITHOUT_TOKEN)
+        conversation = site.open()
+        conversation.polite = False
+        http = conversation.ask(bare).exchange.http
+        site.asks_for_token = http is not None and http["status"] in UNAUTHORIZED
+        site.leave(conversation)
+
+    def _start_fixtures(self) -> list[Started]:
+        """Tools that report progress and log: what they send meanwhile is for the session rules."""
+        tour = self.site.shared.get("tour")
+        if tour is None or not any(rule.session is not None for rule in self.asked):
+            return []
+        return [
+            tour.start(SentCheck(method="tools/call", params=_with_progress(self.site.known[name])))
+            for name in _TALKATIVE
+            if name in self.site.known and tour.usable
+        ]
+
+    def _plan(self) -> dict[str, Question]:
+        planned: dict[str, Question] = {}
+        for rule in self.asked:
+            if rule.row is None:
+                continue
+            if self.refused and not rule.row.needs.authorization:
+                self._settle(self._behind_the_refusal(rule))
+                continue
+            question = question_of(rule, self.site)
+            if isinstance(question, Unasked) and question.missing in self.site.hung_values:
+                self._settle(self.make.kept_from(rule, self._no_answer_from_tools()))
+            elif isinstance(question, Unasked):
+                self._settle(self.make.unasked(rule, question))
+            else:
+                planned[rule.id] = question
+        return planned
+
+    def _no_answer_from_tools(self) -> str:
+        hung = self.site.hung_tools
+        names = ", ".join(show(name, 60) for name in sorted(hung)[:_NAMED])
+        why = next((f"; {why}" for why in hung.values() if why), "")
+        return self.causes.note("silence", f"no answer to tools/call: {names}{why}")
+
+    def _behind_the_refusal(self, rule: CorpusRule) -> RuleResult:
+        """Who is not let in does not know what is declared either."""
+        elsewhere = is_about_another_transport(rule, self.site)
+        if elsewhere is not None:
+            return self.make.unasked(rule, elsewhere)
+        return self.make.kept_from(rule, "unauthorized")
+
+    def _set_probes_going(self, idle: Conversation | None) -> None:
+        """The servers for the probes start while the rows are asked."""
+        names = [one.check.probe for one in self.planned.values() if one.check.probe]
+        if "slow_tool" in self.site.known:
+            names += [one.session.probe for one in self.asked if one.session and one.session.probe]
+        try:
+            prepare_probes([all_probes()[name] for name in dict.fromkeys(names)], self.site, idle)
+        except PeerError as error:
+            self.causes.note_error(error)  # whoever needs one of them will meet it again
+
+    def _take_probes(self, asking: Asking, wanted: Callable[[Probe], bool]) -> None:
+        """Take every probe that a planned rule needs, once, and settle the rules that need it."""
+        for rule in self.asked:
+            question = self.planned.get(rule.id)
+            if question is None or rule.id in self.done or not question.check.probe:
+                continue
+            name = question.check.probe
+            if not wanted(all_probes()[name]):
+                continue
+            if name not in self.probed:
+                self.probed[name] = asking.given_up or self._run_probe(name)
+            result = self._probed(rule, question, self.probed[name])
+            self._settle(result, name, partial(self._probed_again, rule, question))
+
+    def _run_probe(self, name: str) -> Probed | Unasked | str:
+        """What it found; or why it could not be run, or the cause that kept it from that."""
+        if sum(one.mute for one in [*self.site.conversations]) > _MOST_SILENCES:
+            return self.causes.note("silence", "the server stopped answering again and again")
+        try:
+            return run_probe(all_probes()[name], self.site)
+        except Unobserved as nothing:
+            return Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+        except PeerError as error:
+            return self.causes.note_error(error)
+
+    def _probed(
+        self, rule: CorpusRule, question: Question, found: Probed | Unasked | str
+    ) -> RuleResult:
+        if isinstance(found, str):
+            return self.make.kept_from(rule, found)
+        if isinstance(found, Unasked):
+            return self.make.unasked(rule, found)
+        return _probe_result(self.make, rule, question, found)
+
+    def _probed_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
+        assert seen.probed is not None  # a probe was taken
+        return _probe_result(self._make_again, rule, question, seen.probed)
+
+    # -- judging ---------------------------------------------------------------------------
+
+    def _settle(
+        self,
+        result: RuleResult,
+        asked: RowJob | str | Conversation | None = None,
+        judge: Second | None = None,
+    ) -> None:
+        """A result is final, unless it is a failure: then what was asked is asked again."""
+        if result.failed and asked is not None and judge is not None:
+            with self._settling:
+                self.done[result.id] = result
+                self._doubts.append(Doubt(result, judge, asked))
+            return
+        self._tell(result)
+
+    def _tell(self, result: RuleResult) -> None:
+        with self._settling:
+            self.done[result.id] = result
+            if result.id in self._wanted:
+                self._told += 1
+                broken = result.failed and result.severity is Severity.MUST
+                at, of = self._told, len(self.rules)
+                self.tell(RuleJudged(at, of, result.id, result.outcome, result.title, broken))
+
+    def _judge_rows(self, jobs: Mapping[str, RowJob]) -> None:
+        told: set[int] = set()
+        for rule in sorted(self.asked, key=_weightiest_first):
+            job = jobs.get(rule.id)
+            if job is None or rule.id in self.done:
+                continue
+            if job.killed is not None and id(job) in told:
+                # One death is one finding; what else the same question asks stays open.
+                cause = self.causes.note_error(job.killed)
+                self._settle(self.make.kept_from(rule, cause))
+                continue
+            told.add(id(job))
+            question = self.planned[rule.id]
+            again = partial(self._row_again, rule, question)
+            self._settle(_row_result(self.make, rule, question, job), job, again)
+
+    def _row_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
+        assert seen.job is not None  # a row was asked
+        return _row_result(self._make_again, rule, question, seen.job)
+
+    def _judge_sessions(self) -> None:
+        by_function = {rule.session.id: rule for rule in self.asked if rule.session is not None}
+        functions = [rule.session for rule in by_function.values() if rule.session is not None]
+        for name, verdict in judge_sessions(self.site, functions).items():
+            rule = by_function[name]
+            if self.refused:
+                self._settle(self._behind_the_refusal(rule))
+            else:
+                again = partial(self._session_again, rule)
+                self._settle(self._over_sessions(rule, verdict), verdict.seen_on, again)
+
+    def _over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
+        result = self.make.over_sessions(rule, verdict)
+        if not verdict.unchecked:
+            return result
+        return msgspec.structs.replace(result, cause=self.causes.note_unchecked(verdict.reason))
+
+    def _session_again(self, rule: CorpusRule, seen: Sighting) -> RuleResult:
+        assert seen.conversation is not None  # a session was had
+        assert rule.session is not None  # as it is for those that are judged by one
+        verdict = judge_session(self.site, rule.session, seen.conversation)
+        return self._over_sessions(rule, verdict)
+
+    def _tell_each_fault_once(self) -> None:
+        """What several rules saw is held against one of them; the others say which."""
+        noisy = {rule.id for rule in RULES.values() if rule.root_cause == _BANNER}
+        for noise in (one for name, one in self.done.items() if name in noisy and one.failed):
+            self.causes.note(_BANNER, _noise_message(noise), noise.evidence[:1])
+        failed = {name: proof_of_result(one) for name, one in self.done.items() if one.failed}
+        for name, root in yielding_to(failed, {one.id: one for one in self.asked}).items():
+            if root in noisy:
+                self.done[name] = for_a_cause(self.done[name], _BANNER)
+            elif root in self._wanted:
+                self.done[name] = without_findings(self.done[name], reason_for(root))
+        passed = [name for name, one in self.done.items() if one.outcome is Outcome.PASS]
+        for name, root in passes_in_doubt(passed, failed).items():
+            self.done[name] = without_findings(self.done[name], reason_for(root))
+
+    def judgement(self, results: tuple[RuleResult, ...], begun: float) -> Judgement:
+        site = self.site
+        whole = not site.order.rules and not self.interrupted
+        info = site.server_info
+        mask = site.masker.text
+        return Judgement(
+            revision=site.revision,
+            transport=site.transport,
+            results=results,
+            profile=profile_of(site.revision, site.order.corpora),
+            server_name=show(mask(str(info.get("name", ""))), 100),
+            server_version=show(mask(str(info.get("version", ""))), 60),
+            revision_reason=mask(site.reason),
+            causes=self.causes.counted(results),
+            grade=grade(results) if whole else None,
+            whole_corpus=whole,
+            requests=sum(one.tape.messages_sent for one in self._conversations),
+            duration_ms=int((time.monotonic() - begun) * 1000),
+            notes=tuple(self._notes()),
+            captures=(
+                *site.captures,
+                *(self.confirmation.site.captures if self.confirmation else ()),
+            ),
+        )
+
+    @property
+    def _conversations(self) -> list[Conversation]:
+        again = self.confirmation.site.conversations if self.confirmation is not None else []
+        return [*self.site.conversations, *again]
+
+    def _notes(self) -> Iterator[str]:
+        if self.interrupted:
+            yield CUT_SHORT
+        yield from (f"not read to its end: {why}" for why in self.site.unread_lists)
+        dropped = [one for one in self.site.conversations if one.tape.dropped]
+        if dropped:
+            yield (
+                f"{len(dropped)} sessions were too large to be kept whole; "
+                "the rules over sessions were not held against them"
+            )
+
+
+def judge_server(order: Order, tell: Callable[[Event], None]) -> Judgement:
+    """Judge one server by the corpus of one revision.
+
+    Raises PeerError when it can't be reached or does not speak that revision, UsageError when
+    there is no such corpus or rule.
+    """
+    return _judged(order, tell, lambda corpus: rules_to_judge(corpus, order.rules))
+
+
+def run_tests(
+    order: Order, tests: Sequence[ComplianceTest], tell: Callable[[Event], None]
+) -> Judgement:
+    """The tests of a suite's block: rules of the corpus by their ids, others by their own check."""
+
+    def chosen(corpus: VersionCorpus) -> tuple[CorpusRule, ...]:
+        named = [one.rule_id for one in tests if one.runs_corpus_rule]
+        rules = {rule.id: rule for rule in rules_to_judge(corpus, named)} if named else {}
+        return tuple(
+            rules[one.rule_id] if one.runs_corpus_rule else _rule_of(one, corpus) for one in tests
+        )
+
+    judgement = _judged(order, tell, chosen)
+    return msgspec.structs.replace(judgement, whole_corpus=False, grade=None)
+
+
+def _rule_of(test: ComplianceTest, corpus: VersionCorpus) -> CorpusRule:
+    """A test of a suite as a rule: its name is its id."""
+    assert test.check is not None  # a suite with such a test is not sound
+    revision = corpus.revision
+    known = corpus.rules.get(test.rule_id)
+    entry = known.entry if known is not None and known.entry is not None else None
+    own = RegistryEntry(
+        id=test.name,
+        title=test.name,
+        section="tests",
+        severities={Revision.V2024_11_05: Severity.MUST},
+    )
+    row = Row(test.name, test.check, test.expect, place=test.place)
+    return CorpusRule(test.name, row, entry or own, None, revision)
+
+
+def newest_spoken(order: Order) -> Met:
+    """What the server speaks when it is left to choose, and why; raises PeerError."""
+    site = Site(msgspec.structs.replace(order, revision=None, captures=None))
+    try:
+        return site.meet().client.met
+    finally:
+        site.close()
+
+
+def spoken_revisions(order: Order) -> tuple[Revision, ...]:
+    """Every revision that the server agrees to speak, by asking; raises PeerError."""
+    site = Site(msgspec.structs.replace(order, revision=None, captures=None))
+    try:
+        site.meet()
+        stateless = site.revision.era is Era.STATELESS
+        launched = []
+        for revision in HANDSHAKE_REVISIONS:
+            asking = Site(msgspec.structs.replace(order, revision=revision, captures=None))
+            asking.transport = site.transport
+            launched.append((asking, asking.launch(declare=EVERYTHING)))
+        spoken, wordless = [], False
+        for asking, conversation in launched:
+            try:
+                agreed = asking.ready(conversation).client.revision
+            except PeerError:
+                continue  # not this one
+            finally:
+                asking.close()
+                wordless = wordless or asking.has_wordless_end
+            if agreed is asking.revision:
+                spoken.append(agreed)
+    finally:
+        site.close()
+    if wordless:
+        site.require_second_process()
+    return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
+
+
+def _judged(
+    order: Order,
+    tell: Callable[[Event], None],
+    choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]],
+) -> Judgement:
+    begun = time.monotonic()
+    site = Site(order)
+    try:
+        judging = Judging(site, tell)
+        judging.meet(choose)
+        results = judging.results()
+    finally:
+        site.close()
+    if site.has_wordless_end and not judging.interrupted:
+        site.require_second_process()
+    return with_known_behaviour(judging.judgement(results, begun), answers_of(site))

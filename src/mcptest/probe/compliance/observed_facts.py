@@ -1,0 +1,750 @@
+"""Every fact of every probe, with the function that works it out of what was seen."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, SseEvent, StreamEnd
+from mcptest.core.message import ABSENT, Kind, Message, id_key
+from mcptest.core.revision import HANDSHAKE_REVISIONS
+from mcptest.probe.compliance.course import (
+    Fact,
+    ProbeSeen,
+    Taken,
+    Unobserved,
+    answers_to,
+    messages_of_server,
+    named_items,
+)
+from mcptest.rules.protocol import member_at
+from mcptest.session.lifecycle import PREFIX
+from mcptest.session.pages import LIST_MEMBERS
+from mcptest.suite.matching import json_equal
+from mcptest.wire.envelope import decode
+from mcptest.wire.mcp_headers import annotation_problems, header_annotations, media_type
+
+FACTS: Final[dict[tuple[str, str], Fact]] = {}
+"""By probe and name."""
+
+
+def fact(probe: str, name: str) -> Callable[[Fact], Fact]:
+    """Declare what works out a fact of a probe."""
+
+    def declare(work_out: Fact) -> Fact:
+        FACTS[probe, name] = work_out
+        return work_out
+
+    return declare
+
+
+BATCHED = ("b1", "b2")
+"""The ids inside of the array that the probe sends."""
+PROGRESS_OF_SLOW = "mcptest-slow"
+"""The progress token of the call that is cancelled."""
+
+
+_HANDSHAKE_VERSIONS = tuple(one.wire_version for one in HANDSHAKE_REVISIONS)
+
+
+@fact("offer_versions", "counter_offer")
+def counter_offer(seen: ProbeSeen) -> Any:
+    return seen.result("unknown").get("protocolVersion")
+
+
+def is_beyond_counter_offer(version: str, seen: ProbeSeen) -> bool:
+    """Whether offering it would show that the counter-offer was not the newest."""
+    offered_instead = counter_offer(seen)
+    return offered_instead not in _HANDSHAKE_VERSIONS or version > offered_instead
+
+
+@fact("offer_versions", "accepted")
+def accepted(seen: ProbeSeen) -> list[str]:
+    return [
+        revision.wire_version
+        for revision in HANDSHAKE_REVISIONS
+        if seen.result(f"v{revision.wire_version.replace('-', '_')}").get("protocolVersion")
+        == revision.wire_version
+    ]
+
+
+@fact("offer_versions", "newest_accepted")
+def newest_accepted(seen: ProbeSeen) -> str | None:
+    offered_instead = [one for one in _HANDSHAKE_VERSIONS if one == counter_offer(seen)]
+    return max([*accepted(seen), *offered_instead], default=None)
+
+
+@fact("offer_versions", "counter_offer_is_newest")
+def counter_offer_is_newest(seen: ProbeSeen) -> bool:
+    newest = newest_accepted(seen)
+    return newest is not None and counter_offer(seen) == newest
+
+
+@fact("another_client_name", "differing")
+def results_that_differ(seen: ProbeSeen) -> list[str]:
+    """What differs also between two requests under one name changes by itself, and is no fault."""
+    ours, other, again = (seen.result(step) for step in ("ours", "other", "again"))
+    if seen["ours"].exchange.result is ABSENT:
+        raise Unobserved("the request was not answered with a result under our own name")
+    if seen["other"].exchange.result is ABSENT:
+        return [seen["other"].exchange.answer]
+    by_itself = set(_differing(ours, again))
+    return [name for name in _differing(ours, other) if name not in by_itself]
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    names = dict.fromkeys((*one, *other))
+    return [
+        name
+        for name in names
+        if name != "_meta"
+        and not (name in one and name in other and json_equal(one[name], other[name]))
+    ]
+
+
+@fact("ids_of_all_kinds", "differing")
+def ids_that_differ(seen: ProbeSeen) -> list[Any]:
+    sent = [one for one in seen.taken.values() if one.identifier is not ABSENT]
+    changed = [taken.identifier for taken in sent if not _came_back(taken)]
+    if len(changed) == len(sent):
+        raise Unobserved("none of the requests was answered")
+    return changed
+
+
+def _came_back(taken: Taken) -> bool:
+    wanted = id_key(taken.identifier)
+    return any(
+        id_key(message.id) == wanted
+        for message, _ in messages_of_server(taken.since)
+        if message.method is None
+    )
+
+
+@fact("batch_of_two", "answered")
+def answered(seen: ProbeSeen) -> int:
+    since = seen["batch"].records[seen["batch"].begins :]
+    return sum(
+        any(message.kind is Kind.RESULT for message in answers_to(one, iter(since)))
+        for one in BATCHED
+    )
+
+
+@fact("close_stdin", "exited")
+def exited(seen: ProbeSeen) -> bool:
+    return _end_of_process(seen).after == "stdin-closed"
+
+
+@fact("close_stdin", "seconds")
+def seconds(seen: ProbeSeen) -> float:
+    _end_of_process(seen)
+    return round(seen["close"].seconds, 3)
+
+
+def _end_of_process(seen: ProbeSeen) -> Exited:
+    for record in reversed(seen["close"].records):
+        if isinstance(record, Exited):
+            if not record.after:
+                raise Unobserved("the server had ended before its stdin was closed")
+            return record
+    raise Unobserved("how the process ended is not known")
+
+
+@fact("cancel_slow_call", "after_cancellation")
+def after_cancellation(seen: ProbeSeen) -> int:
+    """Counted from the answer to the following request on: then the server has read all of it.
+
+    What was on its way while we cancelled is nobody's fault.
+    """
+    call, after = seen["call"], seen["after"]
+    records = after.records
+    until = next(
+        (n for n, one in enumerate(records) if any(answers_to(after.identifier, iter((one,))))),
+        None,
+    )
+    if until is None:
+        raise Unobserved("the request after the cancellation was not answered")
+    if any(answers_to(call.identifier, iter(records[:until]))):
+        raise Unobserved("the call had ended before it could be cancelled", "the fixture slow_tool")
+    wanted = id_key(call.identifier)
+    came = sum(
+        1
+        for message, _ in messages_of_server(iter(records[until:]))
+        if (message.is_answer and id_key(message.id) == wanted)
+        or message.params.get("progressToken") == PROGRESS_OF_SLOW
+    )
+    if not came and seen["fence"].exchange.answer == "none":
+        raise Unobserved("a second call that should have shown how long it takes never ended")
+    return came
+
+
+def unasked_answer(taken: Taken) -> Message | None:
+    """The first answer to nothing that was asked: to a notification, or to what is no message.
+
+    Over HTTP a POST may be refused, with an error that has no id: that is no answer.
+    """
+    asked = {id_key(one) for record in taken.records for one in _ids_asked(record)}
+    refused = {
+        record.stream
+        for record in taken.since
+        if isinstance(record, HttpResponse) and record.status >= 400
+    }
+    for message, frame in messages_of_server(taken.since):
+        if message.is_answer and id_key(message.id) not in asked and frame.stream not in refused:
+            return message
+    return None
+
+
+def _ids_asked(record: AnyRecord) -> Iterator[Any]:
+    if isinstance(record, Frame) and record.sender == "client":
+        message = decode(record.raw)
+        for each in message.items if message.kind is Kind.BATCH else (message,):
+            if each.id is not ABSENT:
+                yield each.id
+
+
+_NAMED_BY = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
+_TOOLS = "tools/list"
+
+
+def _names(items: Sequence[Any], method: str = _TOOLS) -> list[str]:
+    return named_items(items, _NAMED_BY.get(method, "name"))
+
+
+@fact("lists_on_two_connections", "differing")
+def lists_that_differ(seen: ProbeSeen) -> list[str]:
+    first, second = seen["first"].lists, seen["second"].lists
+    if not first:
+        raise Unobserved("the server declares no lists", "a list of tools, prompts or resources")
+    return [
+        method
+        for method, items in first.items()
+        if sorted(_names(items, method)) != sorted(_names(second.get(method, ()), method))
+    ]
+
+
+@fact("list_tools_twice", "same_order")
+def same_order(seen: ProbeSeen) -> bool:
+    first = _names(seen["first"].lists.get(_TOOLS, ()))
+    second = _names(seen["second"].lists.get(_TOOLS, ()))
+    both = set(first) & set(second)
+    if len(both) < 2:
+        raise Unobserved("order shows only among two tools or more", "two listed tools")
+    return [name for name in first if name in both] == [name for name in second if name in both]
+
+
+@fact("cursor_twice", "same_items")
+def same_items(seen: ProbeSeen) -> bool:
+    """A page that is refused the second time is not the same page."""
+    first, second = seen.result("first"), seen.result("second")
+    if seen["first"].exchange.result is ABSENT:
+        raise Unobserved("the second page was refused at the first try already")
+    return _page_names(first) == _page_names(second) is not None
+
+
+def _page_names(result: Mapping[str, Any]) -> list[str] | None:
+    items = result.get(LIST_MEMBERS[_TOOLS])
+    return _names(items) if isinstance(items, list) else None
+
+
+@fact("change_of_tools", "announced")
+def tools_change_announced(seen: ProbeSeen) -> bool:
+    return _announced(seen, _TOOLS, "notifications/tools/list_changed")
+
+
+@fact("change_of_prompts", "announced")
+def prompts_change_announced(seen: ProbeSeen) -> bool:
+    return _announced(seen, "prompts/list", "notifications/prompts/list_changed")
+
+
+def _announced(seen: ProbeSeen, method: str, notification: str) -> bool:
+    came = messages_of_server(seen["change"].since)
+    if any(message.method == notification for message, _ in came):
+        return True
+    before = sorted(_names(seen["before"].lists.get(method, ()), method))
+    if before == sorted(_names(seen["later"].lists.get(method, ()), method)):
+        raise Unobserved("the call did not change the list", "a fixture that changes the list")
+    return False
+
+
+@fact("header_annotations", "problems")
+def annotations_with_problems(seen: ProbeSeen) -> list[str]:
+    found, problems = False, []
+    for tool in seen["lists"].lists.get(_TOOLS, ()):
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        found = found or bool(header_annotations(schema))
+        problems += [f"{tool.get('name')}: {problem}" for problem in annotation_problems(schema)]
+    if not found:
+        raise Unobserved("no tool has an x-mcp-header", "a tool with an x-mcp-header argument")
+    return problems
+
+
+RELATED = "io.modelcontextprotocol/related-task"
+ENDED = frozenset({"completed", "failed", "cancelled"})
+_UNDER_WAY = frozenset({"working", "input_required"})
+_TIMES = ("createdAt", "lastUpdatedAt")
+
+
+def created(seen: ProbeSeen, step: str) -> Mapping[str, Any]:
+    """The task that a call began, as the answer shows it."""
+    task = seen.result(step).get("task")
+    return task if isinstance(task, dict) else {}
+
+
+def status_in(seen: ProbeSeen, step: str) -> Any:
+    return seen.result(step).get("status")
+
+
+def has_ended(status: Any) -> bool:
+    return isinstance(status, str) and status in ENDED
+
+
+def sightings(seen: ProbeSeen) -> Iterator[Mapping[str, Any]]:
+    """Every task in every answer, in order.
+
+    Notifications may overtake answers on another stream, so they say nothing about order.
+    """
+    for message, _ in messages_of_server(seen["create"].since):
+        result = message.result
+        if not isinstance(result, dict):
+            continue
+        for task in (result, result.get("task")):
+            if isinstance(task, dict) and "taskId" in task and "status" in task:
+                yield task
+
+
+@fact("task_lifecycle", "ids_are_distinct")
+def ids_are_distinct(seen: ProbeSeen) -> bool:
+    first, second = (created(seen, step).get("taskId") for step in ("create", "second"))
+    return isinstance(first, str) and isinstance(second, str) and first != second
+
+
+@fact("task_lifecycle", "illegal_transitions")
+def illegal_transitions(seen: ProbeSeen) -> list[str]:
+    latest: dict[str, str] = {}
+    illegal = []
+    for task in sightings(seen):
+        name, status = str(task["taskId"]), str(task["status"])
+        before = latest.get(name, "created")
+        latest[name] = status
+        if not _may_follow(before, status):
+            illegal.append(f"{before} -> {status}")
+    return illegal
+
+
+def _may_follow(before: str, status: str) -> bool:
+    if before == "created":
+        return status == "working"
+    if before in ENDED:
+        return status == before
+    return status in ENDED or status in _UNDER_WAY
+
+
+@fact("task_lifecycle", "bad_times")
+def bad_times(seen: ProbeSeen) -> list[str]:
+    found: dict[str, None] = {}
+    for task in sightings(seen):
+        for name in _TIMES:
+            if not _is_time(task.get(name)):
+                found[f"{name}: {task.get(name)!r}"] = None
+        if "ttl" not in task:
+            found["ttl is missing"] = None
+    return list(found)
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str) or "T" not in value.upper():
+        return False
+    try:
+        datetime.datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+@fact("task_lifecycle", "result_is_related")
+def result_is_related(seen: ProbeSeen) -> bool:
+    if seen["result"].exchange.answer != "result":
+        raise Unobserved("tasks/result was not answered with a result")
+    related = member_at(seen.result("result"), "_meta", RELATED)
+    return isinstance(related, dict) and related.get("taskId") == created(seen, "create").get(
+        "taskId"
+    )
+
+
+@fact("task_lifecycle", "result_waited")
+def result_waited(seen: ProbeSeen) -> bool:
+    """Right after its result came, a task must have ended."""
+    if seen["result"].exchange.answer == "none":
+        raise Unobserved("tasks/result was not answered")
+    return has_ended(status_in(seen, "ended"))
+
+
+@fact("task_lifecycle", "listed")
+def listed(seen: ProbeSeen) -> bool:
+    if not seen.declares("tasks.list"):
+        raise Unobserved("tasks.list is not declared", "the capability tasks.list")
+    if seen["ended"].exchange.result is ABSENT:
+        raise Unobserved("tasks/get found no task")
+    items = seen["list"].lists.get("tasks/list", ())
+    names = [item.get("taskId") for item in items if isinstance(item, dict)]
+    return created(seen, "create").get("taskId") in names
+
+
+@fact("task_lifecycle", "cancelled_for_good")
+def cancelled_for_good(seen: ProbeSeen) -> bool:
+    if not seen.declares("tasks.cancel"):
+        raise Unobserved("tasks.cancel is not declared", "the capability tasks.cancel")
+    later = status_in(seen, "later")
+    if seen["cancel"].exchange.answer == "error" and later in {"completed", "failed"}:
+        raise Unobserved(
+            "the task had ended before it could be cancelled", "a task_tool that takes a second"
+        )
+    return [status_in(seen, "cancel"), later] == ["cancelled"] * 2
+
+
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+SUBSCRIPTION_ID = PREFIX + "subscriptionId"
+KINDS_OF_CHANGE: Mapping[str, str] = {
+    "toolsListChanged": "tools.listChanged",
+    "promptsListChanged": "prompts.listChanged",
+    "resourcesListChanged": "resources.listChanged",
+    "resourceSubscriptions": "resources.subscribe",
+}
+"""What a subscription may ask for, with the capability that offers it."""
+_METHOD_NOT_FOUND = -32601
+_URL_NEEDED = -32042
+
+
+@fact("structured_text", "repeated")
+def structured_content_repeated(seen: ProbeSeen) -> bool:
+    result = seen.result("call")
+    if "structuredContent" not in result or result.get("isError") is True:
+        raise Unobserved("the call gave no structured content")
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    return any(
+        json_equal(decode(text.encode("utf-8", "replace")).value, result["structuredContent"])
+        for text in texts
+        if isinstance(text, str)
+    )
+
+
+@fact("sampling_with_tools", "mixed")
+def mixed_results(seen: ProbeSeen) -> list[str]:
+    _require_tool_results(seen)
+    return [
+        f"message {number} of a request"
+        for messages in _sampled(seen)
+        for number, message in enumerate(messages)
+        if 0 < len(_blocks(message, "tool_result")) < len(_blocks(message))
+    ]
+
+
+@fact("sampling_with_tools", "unanswered")
+def unanswered_uses(seen: ProbeSeen) -> list[str]:
+    _require_tool_results(seen)
+    missing: dict[str, None] = {}
+    for messages in _sampled(seen):
+        for message, following in zip(messages, [*messages[1:], None], strict=True):
+            given = {str(one.get("toolUseId")) for one in _blocks(following, "tool_result")}
+            used = [str(one.get("id")) for one in _blocks(message, "tool_use")]
+            missing.update(dict.fromkeys(one for one in used if one not in given))
+    return list(missing)
+
+
+def _require_tool_results(seen: ProbeSeen) -> None:
+    if not any(_blocks(one, "tool_use") for messages in _sampled(seen) for one in messages):
+        raise Unobserved(
+            "no tool use came back in the server's sampling requests",
+            "the fixture sampling_tool, with tools offered to the model",
+        )
+
+
+def _sampled(seen: ProbeSeen) -> Iterator[list[Any]]:
+    """The messages of every sampling request."""
+    for asked in seen["call"].exchange.asked:
+        messages = member_at(asked, "params", "messages")
+        if member_at(asked, "method") == "sampling/createMessage" and isinstance(messages, list):
+            yield messages
+
+
+def _blocks(message: Any, kind: str = "") -> list[Mapping[str, Any]]:
+    content = member_at(message, "content")
+    blocks = content if isinstance(content, list) else [content]
+    objects = [block for block in blocks if isinstance(block, dict)]
+    return [block for block in objects if not kind or block.get("type") == kind]
+
+
+@fact("url_elicitation", "unknown_completions")
+def unknown_completions(seen: ProbeSeen) -> list[Any]:
+    messages = [message for message, _ in messages_of_server(seen["call"].since)]
+    completed = [
+        message.params.get("elicitationId")
+        for message in messages
+        if message.method == "notifications/elicitation/complete"
+    ]
+    if not completed:
+        raise Unobserved(
+            "no notifications/elicitation/complete came",
+            "the fixture url_eliciting_tool, with a completion that is announced",
+        )
+    given = {id_key(one) for message in messages for one in _ids_given_out(message)}
+    return [one for one in completed if id_key(one) not in given]
+
+
+@fact("url_elicitation", "incomplete_errors")
+def incomplete_errors(seen: ProbeSeen) -> list[str]:
+    errors = [
+        message.error
+        for message, _ in messages_of_server(seen["call"].since)
+        if member_at(message.error, "code") == _URL_NEEDED
+    ]
+    if not errors:
+        raise Unobserved(
+            "no error -32042 came", "the fixture url_eliciting_tool, answering with -32042"
+        )
+    return [str(error.get("message")) for error in errors if not _lists_urls(error)]
+
+
+def _ids_given_out(message: Message) -> Iterator[Any]:
+    if message.method == "elicitation/create":
+        yield message.params.get("elicitationId")
+    elif member_at(message.error, "code") == _URL_NEEDED:
+        yield from (one.get("elicitationId") for one in _elicitations(message.error))
+
+
+def _elicitations(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = member_at(error, "data", "elicitations")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _lists_urls(error: Mapping[str, Any]) -> bool:
+    found = _elicitations(error)
+    return bool(found) and all(
+        one.get("mode") == "url"
+        and isinstance(one.get("elicitationId"), str)
+        and isinstance(one.get("url"), str)
+        for one in found
+    )
+
+
+def acknowledgements(seen: ProbeSeen, step: str) -> list[Message]:
+    """Those that name the step's subscription by its id, in its JSON type."""
+    wanted = id_key(seen[step].identifier)
+    return [
+        message
+        for message, _ in messages_of_server(seen[step].since)
+        if message.method == ACKNOWLEDGED and id_key(subscription_of(message.params)) == wanted
+    ]
+
+
+def subscription_of(params: Any) -> Any:
+    """The id of the subscription that a notification belongs to; None where it names none."""
+    found = member_at(params, "_meta", SUBSCRIPTION_ID)
+    return None if found is ABSENT else found
+
+
+@fact("listen_with_both_ids", "acknowledged")
+def acknowledged(seen: ProbeSeen) -> list[Any]:
+    steps = ("number", "text")
+    codes = [member_at(seen[step].exchange.error, "code") for step in steps]
+    is_offered = any(seen.declares(path) for path in KINDS_OF_CHANGE.values())
+    if not is_offered and codes == [_METHOD_NOT_FOUND] * len(steps):
+        raise Unobserved("the server offers no subscriptions", "a capability to announce changes")
+    return [seen[step].identifier for step in steps if acknowledgements(seen, step)]
+
+
+@fact("listen_with_both_ids", "streamed_with")
+def streamed_with(seen: ProbeSeen) -> dict[str, Any]:
+    return dict((seen["number"].exchange.http or {}).get("headers") or {})
+
+
+@fact("listen_for_everything", "beyond_declared")
+def beyond_declared(seen: ProbeSeen) -> list[str]:
+    found = acknowledgements(seen, "listen")
+    if not found:
+        raise Unobserved("the subscription was not acknowledged")
+    kinds: Sequence[Any] = [message.params.get("notifications") for message in found]
+    agreed = [
+        name for one in kinds if isinstance(one, dict) for name, value in one.items() if value
+    ]
+    return [
+        name
+        for name in dict.fromkeys(agreed)
+        if name not in KINDS_OF_CHANGE or not seen.declares(KINDS_OF_CHANGE[name])
+    ]
+
+
+_PARAMETER = re.compile(r'([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
+_LOG_MESSAGE = "notifications/message"
+STREAMED = ("ask", "call", "log")
+"""Steps that may be answered with an event stream, in the order in which they are tried."""
+
+
+def stream_of(taken: Taken) -> int | None:
+    """The HTTP exchange that carried the request of a step."""
+    wanted = id_key(taken.identifier)
+    for record in taken.since:
+        if isinstance(record, Frame) and record.sender == "client" and record.stream is not None:
+            message = decode(record.raw)
+            if message.method is not None and id_key(message.id) == wanted:
+                return record.stream
+    return None
+
+
+def on_stream(taken: Taken, stream: int | None) -> Iterator[AnyRecord]:
+    """What came from the server on one stream."""
+    for record in taken.since:
+        if getattr(record, "stream", None) != stream or stream is None:
+            continue
+        if not (isinstance(record, Frame) and record.sender == "client"):
+            yield record
+
+
+def is_streamed(taken: Taken) -> bool:
+    """Whether the answer came as an event stream."""
+    return any(
+        isinstance(record, HttpResponse)
+        and media_type(record.header("content-type")) == "text/event-stream"
+        for record in on_stream(taken, stream_of(taken))
+    )
+
+
+def _streamed(seen: ProbeSeen) -> Taken:
+    for name in STREAMED:
+        taken = seen.taken.get(name)
+        if taken is not None and is_streamed(taken):
+            return taken
+    raise Unobserved(
+        "the answers came as JSON, not as event streams", "an answer that is an event stream"
+    )
+
+
+@fact("streamed_answer", "ended")
+def stream_ended(seen: ProbeSeen) -> bool:
+    taken = _streamed(seen)
+    answered = False
+    for record in on_stream(taken, stream_of(taken)):
+        if isinstance(record, StreamEnd):
+            return answered and record.complete
+        if isinstance(record, Frame):
+            answered = answered or _answers(record, taken.identifier)
+    if not answered:
+        raise Unobserved("no response came on the stream")
+    return False
+
+
+def _answers(frame: Frame, identifier: Any) -> bool:
+    message = decode(frame.raw)
+    return message.is_answer and id_key(message.id) == id_key(identifier)
+
+
+@fact("streamed_answer", "primed")
+def stream_primed(seen: ProbeSeen) -> bool:
+    taken = _streamed(seen)
+    for record in on_stream(taken, stream_of(taken)):
+        if isinstance(record, Frame):
+            return False
+        if isinstance(record, SseEvent) and record.comment is None:
+            return bool(record.sse.id) and not record.data
+    return False
+
+
+@fact("reconnection", "retry_given")
+def retry_given(seen: ProbeSeen) -> bool:
+    taken = seen["call"]
+    given = False
+    for record in on_stream(taken, stream_of(taken)):
+        if isinstance(record, Frame) and _answers(record, taken.identifier):
+            break
+        sse = getattr(record, "sse", None)
+        given = given or (sse is not None and sse.retry is not None)
+        if isinstance(record, StreamEnd):
+            return given
+    raise Unobserved("the stream was not closed before the answer", "the fixture reconnecting_tool")
+
+
+@fact("events_by_name", "other_events")
+def other_events(seen: ProbeSeen) -> list[str]:
+    names = dict.fromkeys(
+        record.sse.event
+        for record in seen["after"].records
+        if isinstance(record, SseEvent) and record.comment is None and record.sse.event
+    )
+    return [name for name in names if name not in {"endpoint", "message"}]
+
+
+def session_id(records: Any) -> str | None:
+    """The session id that the server gave out on a connection."""
+    for record in records:
+        if isinstance(record, HttpResponse):
+            given = record.header("mcp-session-id")
+            if given is not None:
+                return given
+    return None
+
+
+@fact("two_sessions", "distinct")
+def sessions_are_distinct(seen: ProbeSeen) -> bool:
+    first, second = (session_id(seen[name].records) for name in ("first", "second"))
+    if first is None or second is None:
+        raise Unobserved("the server gave out no session id", "a server with sessions")
+    return first != second
+
+
+@fact("logging_beside_silence", "on_the_silent_stream")
+def logged_on_the_silent_stream(seen: ProbeSeen) -> list[str]:
+    loud, silent = seen["loud"], seen["silent"]
+    if not _log_messages(loud):
+        raise Unobserved("the tool did not log when it was asked to", "the fixture logging_tool")
+    return _log_messages(silent)
+
+
+def _log_messages(taken: Taken) -> list[str]:
+    return [
+        str(message.params.get("level"))
+        for message, _ in messages_of_server(on_stream(taken, stream_of(taken)))
+        if message.method == _LOG_MESSAGE
+    ]
+
+
+def challenge_parameters(records: Any) -> dict[str, str]:
+    """The parameters of every WWW-Authenticate header, by lower-case name; the first one counts."""
+    found: dict[str, str] = {}
+    for record in records:
+        if not isinstance(record, HttpResponse) or record.status != 401:
+            continue
+        for name, value in record.headers:
+            if name.lower() == "www-authenticate":
+                for key, quoted, plain in _PARAMETER.findall(value):
+                    found.setdefault(key.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
+    return found
+
+
+@fact("protected_resource_metadata", "found")
+def metadata_found(seen: ProbeSeen) -> bool:
+    return isinstance(seen["metadata"].document, dict)
+
+
+@fact("protected_resource_metadata", "named_in_challenge")
+def named_in_challenge(seen: ProbeSeen) -> bool:
+    return bool(challenge_parameters(seen["challenge"].since).get("resource_metadata"))
+
+
+@fact("protected_resource_metadata", "authorization_servers")
+def authorization_servers(seen: ProbeSeen) -> list[Any]:
+    return _listed_in_metadata(seen, "authorization_servers")
+
+
+@fact("protected_resource_metadata", "offered_scopes")
+def offered_scopes(seen: ProbeSeen) -> list[Any]:
+    challenged = challenge_parameters(seen["challenge"].since).get("scope", "").split()
+    return list(dict.fromkeys((*challenged, *_listed_in_metadata(seen, "scopes_supported"))))
+
+
+def _listed_in_metadata(seen: ProbeSeen, name: str) -> list[Any]:
+    found = member_at(seen["metadata"].document, name)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

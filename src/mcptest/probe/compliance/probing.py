@@ -1,0 +1,789 @@
+"""Named probes, taken: what each action does, step after step, and the facts that follow.
+
+Nothing here judges. What could not be seen is said to be so, for the whole probe or for one fact.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Frame, HttpResponse, StreamEnd
+from mcptest.core.errors import PeerError
+from mcptest.core.limits import Deadline
+from mcptest.core.message import ABSENT, id_key
+from mcptest.core.safe_text import show
+from mcptest.probe.compliance.conversation import Asked, Conversation, Started, answers_for
+from mcptest.probe.compliance.course import (
+    Course,
+    ProbeSeen,
+    Taken,
+    UnderWay,
+    Unobserved,
+    messages_of_server,
+    set_going,
+)
+from mcptest.probe.compliance.observed_facts import (
+    ACKNOWLEDGED,
+    FACTS,
+    KINDS_OF_CHANGE,
+    challenge_parameters,
+    created,
+    has_ended,
+    is_beyond_counter_offer,
+    is_streamed,
+    session_id,
+    stream_of,
+    subscription_of,
+    unasked_answer,
+)
+from mcptest.probe.compliance.site import Site
+from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
+from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.targets import Expectation, SeenExchange
+from mcptest.transport.egress import parse_url
+from mcptest.transport.http.transports import StreamableHttp
+from mcptest.wire.envelope import decode
+from mcptest.wire.mcp_headers import PARAM_PREFIX, header_annotations
+
+__all__ = ["Probed", "Unobserved", "is_taken_aside", "prepare_probes", "run_probe", "take_probe"]
+
+_STEP_OR_FACT = re.compile(r"(steps|probe)\.([a-z][a-z0-9_]*)")
+
+
+class Probed(msgspec.Struct, frozen=True):
+    """What a probe saw and found out."""
+
+    exchange: SeenExchange
+    """With the exchanges of all steps that were taken, and every fact that could be worked out."""
+    evidence: tuple[Asked, ...]
+    unobserved: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    """Facts that could not be: the reason, and what would unlock them."""
+
+    def why_unobserved(self, expect: Sequence[Expectation]) -> Unobserved | None:
+        """Why a rule with these expectations can't be judged by what was seen, if so."""
+        for one in expect:
+            found = _STEP_OR_FACT.match(one.target)
+            if found is None:
+                continue
+            kind, name = found.groups()
+            if kind == "probe" and name in self.unobserved:
+                return Unobserved(*self.unobserved[name])
+            if kind == "steps" and name not in self.exchange.steps:
+                return Unobserved(f"the step {name} could not be taken")
+        return None
+
+
+def run_probe(probe: Probe, site: Site) -> Probed:
+    """What came of a probe, which may have been under way for some time.
+
+    Raises Unobserved when there is nothing to see, and PeerError when the server can't be reached
+    any more.
+    """
+    aside = site.aside.get(probe.name)
+    if aside is None:
+        return take_probe(probe, site)
+    found: Probed = aside.result()
+    return found
+
+
+def take_probe(probe: Probe, site: Site, home: Conversation | None = None) -> Probed:
+    """Take it now: at home, where there is one, and there beside no other."""
+    course = Course(probe, site, home=home)
+    try:
+        for step in probe.steps:
+            take(course, step)
+        settle(course)
+    finally:
+        course.close()
+    facts, unobserved = _worked_out(probe, course.seen)
+    steps = {name: taken.exchange for name, taken in course.taken.items()}
+    exchange = SeenExchange(steps=steps, facts=facts)
+    return Probed(exchange, tuple(course.evidence), unobserved)
+
+
+def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | None = None) -> None:
+    """Set the servers going over which these probes will be taken.
+
+    An idle connection is one that may be ended: starting another for that takes longer.
+
+    Those that have connections of their own are taken on the side from now on, two at a time;
+    slow ones wait more than they work, and so do not count.
+    """
+    together = [one for one in probes if not is_taken_aside(one)]
+    needed = {"rude" if one.is_rude else "polite" for one in together}
+    another = any(step.options.connection == "new" for one in together for step in one.steps)
+    set_going(
+        site,
+        [
+            purpose
+            for purpose in ("polite", "rude", "another")
+            if purpose in needed or (purpose == "another" and another)
+        ],
+    )
+    aside = [one for one in probes if is_taken_aside(one) and one.name not in site.aside]
+    if aside:
+        pool = ThreadPoolExecutor(2 + sum(one.is_slow for one in aside), "mcptest-probe")
+        for one in sorted(aside, key=lambda one: not one.is_slow):
+            home = idle if one.ends_connection else None
+            site.aside[one.name] = pool.submit(take_probe, one, site, home)
+        pool.shutdown(wait=False)
+
+
+def is_taken_aside(probe: Probe) -> bool:
+    """Whether it shares no connection with anyone."""
+    return probe.own_connection or all(step.options.connection == "bare" for step in probe.steps)
+
+
+def _worked_out(probe: Probe, seen: ProbeSeen) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
+    facts: dict[str, Any] = {}
+    unobserved: dict[str, tuple[str, str]] = {}
+    for name in probe.facts:
+        try:
+            facts[name] = FACTS[probe.name, name](seen)
+        except Unobserved as nothing:
+            unobserved[name] = (nothing.reason, nothing.unlocked_by)
+    if unobserved and not facts:
+        raise Unobserved(*next(iter(unobserved.values())))
+    return facts, unobserved
+
+
+THE_NUMBER = 42
+
+
+def with_integer_header(course: Course) -> None:
+    """Have the tool called with 42, in an argument whose header may say 42.0 just as well."""
+    unlocked_by = placeholders()["header_tool"].unlocked_by
+    tool = course.site.known.get("header_tool")
+    if tool is None:
+        raise Unobserved("no tool has an argument that travels as a header", unlocked_by)
+    for path, header, kind in header_annotations(course.site.header_schemas.get(str(tool))):
+        if path and isinstance(header, str) and kind == "integer":
+            arguments = course.site.known.get("header_arguments")
+            course.learned["header_name"] = PARAM_PREFIX + header
+            course.learned["header_arguments"] = _with_value(arguments, path, THE_NUMBER)
+            return
+    raise Unobserved(
+        "no argument that travels as a header is an integer",
+        f"{unlocked_by}, with an integer argument",
+    )
+
+
+def _with_value(arguments: Any, path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """The arguments with one value put in, at any depth."""
+    changed = dict(arguments) if isinstance(arguments, dict) else {}
+    inner = changed
+    for name in path[:-1]:
+        below = inner.get(name)
+        inner[name] = dict(below) if isinstance(below, dict) else {}
+        inner = inner[name]
+    inner[path[-1]] = value
+    return changed
+
+
+_ROUNDS = 5
+_OTHER_ARGUMENT = {"mcptest_other": "other"}
+_NOBODY_ASKED = {"mcptest_nobody_asked": {"action": "cancel"}}
+_MALFORMED = "no object"
+
+
+def with_other_arguments(course: Course, check: SentCheck) -> SentCheck:
+    """The same call with arguments that its tool takes just as well."""
+    params = dict(check.params or {})
+    given = params.get("arguments")
+    other = _other_argument(course, str(params.get("name")))
+    params["arguments"] = {**(given if isinstance(given, Mapping) else {}), **other}
+    return msgspec.structs.replace(check, params=params)
+
+
+def _other_argument(course: Course, tool: str) -> Mapping[str, Any]:
+    """A text for one of the tool's own arguments, or else one that its schema knows nothing of."""
+    listed = course.taken["lists"].lists.get("tools/list", ()) if "lists" in course.taken else ()
+    for one in listed:
+        schema = one.get("inputSchema") if isinstance(one, dict) and one.get("name") == tool else {}
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        for name, each in (properties or {}).items() if isinstance(properties, dict) else ():
+            if isinstance(each, dict) and each.get("type") == "string" and "enum" not in each:
+                return {name: "mcptest"}
+    return _OTHER_ARGUMENT
+
+
+def retry_with_input(course: Course, step: ProbeStep) -> None:
+    """Repeat the request of an earlier step, with the answers that the step wants to be given."""
+    options = step.options
+    asked = course.seen.result(options.of)
+    check = course.filled(
+        (next(step for step in course.probe.steps if step.name == options.of)).send
+    )
+    if options.other_arguments:
+        check = with_other_arguments(course, check)
+    check = _with(check, _input(options, asked, check.declare))
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    course.note(step.name, conversation.ask(check), conversation, place)
+
+
+def complete_input(
+    course: Course, name: str, check: SentCheck, conversation: Conversation, asked: Asked
+) -> None:
+    """Give what is asked for, until there is a final answer or it goes on for too long."""
+    place = course.taken[name].begins
+    questions = list(asked.exchange.asked)
+    for _ in range(_ROUNDS):
+        result = asked.exchange.result
+        if not isinstance(result, dict) or result.get("resultType") != "input_required":
+            break
+        more = _input(StepOptions(), result, check.declare)
+        asked = conversation.ask(_with(check, more))
+        questions += asked.exchange.asked
+        exchange = msgspec.structs.replace(asked.exchange, asked=tuple(questions))
+        course.note(name, msgspec.structs.replace(asked, exchange=exchange), conversation, place)
+
+
+def _with(check: SentCheck, more: Mapping[str, Any]) -> SentCheck:
+    return msgspec.structs.replace(check, params={**(check.params or {}), **more})
+
+
+def _input(
+    options: StepOptions, asked: Mapping[str, Any], declare: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """What a retry adds to the params."""
+    more: dict[str, Any] = {"inputResponses": _responses(options, asked, declare)}
+    if "requestState" in asked:
+        more["requestState"] = asked["requestState"]
+    if options.tampered or options.other_arguments:
+        more["requestState"] = _state_to_abuse(asked, options)
+    return more
+
+
+def _responses(options: StepOptions, asked: Mapping[str, Any], declare: tuple[str, ...]) -> Any:
+    if options.answers == "malformed":
+        return _MALFORMED
+    if options.answers == "none":
+        return {}
+    requests = asked.get("inputRequests")
+    given = {
+        key: _answer(one, declare)
+        for key, one in (requests.items() if isinstance(requests, dict) else ())
+    }
+    return {**given, **_NOBODY_ASKED} if options.answers == "with_extra" else given
+
+
+def _answer(request: Any, declare: tuple[str, ...]) -> Any:
+    method = request.get("method") if isinstance(request, dict) else None
+    params = request.get("params") if isinstance(request, dict) else None
+    outcome = answers_for(declare).answer(str(method), params if isinstance(params, dict) else {})
+    # What we can't answer a user would have closed.
+    return outcome.get("result", {"action": "cancel"})
+
+
+def _state_to_abuse(asked: Mapping[str, Any], options: StepOptions) -> str:
+    state = asked.get("requestState")
+    if not isinstance(state, str) or not state:
+        raise Unobserved(
+            "the tool that asks gives no requestState", placeholders()["asking_tool"].unlocked_by
+        )
+    return _tampered(state) if options.tampered else state
+
+
+def _tampered(state: str) -> str:
+    """One character is another, in the middle: the ends may be padding that nobody looks at."""
+    place = len(state) // 2
+    other = "A" if state[place] != "A" else "B"
+    return f"{state[:place]}{other}{state[place + 1 :]}"
+
+
+# -- Subscriptions of the stateless era, and waiting for a change to be announced in either ------
+
+
+def listen(course: Course, step: ProbeStep) -> None:
+    """Open a subscription and wait until it is acknowledged, or can't be any more."""
+    if not course.is_stateless:
+        return  # there, every change is announced to everybody
+    check = SentCheck(
+        method="subscriptions/listen", params={"notifications": _filter(course, step)}
+    )
+    under_way = course.start(step, check, course.conversation_for(step))
+    if step.options.together:
+        return
+    waiting = [one for one in course.under_way.values() if one.step.action == "listen"]
+    course.await_silence(under_way.conversation, lambda: all(map(_is_settled, waiting)))
+
+
+def _filter(course: Course, step: ProbeStep) -> dict[str, Any]:
+    """What is asked for: one kind, all kinds, or what the server says that it has."""
+    if step.options.only:
+        return {step.options.only: True}
+    wanted = {
+        kind: True
+        for kind, capability in KINDS_OF_CHANGE.items()
+        if kind != "resourceSubscriptions"
+        and (step.options.everything or course.is_declared(capability))
+    }
+    resource = course.site.known.get("first_resource")
+    if resource is not None and (step.options.everything or not wanted):
+        return {**wanted, "resourceSubscriptions": [resource]}
+    return wanted or {"toolsListChanged": True}
+
+
+def _is_settled(under_way: UnderWay) -> bool:
+    wanted = id_key(under_way.started.identifier)
+    return under_way.started.done or any(
+        isinstance(one, dict)
+        and one.get("method") == ACKNOWLEDGED
+        and id_key(subscription_of(one.get("params"))) == wanted
+        for one in under_way.conversation.notifications
+    )
+
+
+def await_change(course: Course, step: ProbeStep) -> None:
+    """Wait for the notification, as long as silence is waited for."""
+    change = course.taken["change"]
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    course.await_silence(
+        conversation,
+        lambda: any(
+            message.method == step.options.only for message, _ in messages_of_server(change.since)
+        ),
+    )
+    course.taken[step.name] = Taken(
+        exchange=SeenExchange(notifications=tuple(conversation.notifications)),
+        records=conversation.tape.records,
+        begins=place,
+    )
+
+
+def release(course: Course) -> None:
+    """End the subscriptions that are open. What came of them is then known."""
+    for name, under_way in list(course.under_way.items()):
+        if under_way.step.action != "listen":
+            continue
+        under_way.conversation.give_up(under_way.started)
+        course.collect(name)
+
+
+# -- Looking for the protected resource metadata of a server that asks for a token ---------------
+
+_WELL_KNOWN = "/.well-known/oauth-protected-resource"
+
+
+def fetch_metadata(course: Course, step: ProbeStep) -> None:
+    """The document that the challenge names, or the one at the well-known places."""
+    challenge = course.taken[step.options.of]
+    status = (challenge.exchange.http or {}).get("status")
+    if status != 401:
+        raise Unobserved(
+            f"a request without a token was answered with HTTP {status}", "a server with a token"
+        )
+    named = challenge_parameters(challenge.since).get("resource_metadata", "")
+    for url in _places(course.site.order.target.url, named):
+        fetched, body = _fetch(course, url)
+        course.evidence.append(fetched)
+        document = decode(body).value
+        if isinstance(document, dict):
+            course.taken[step.name] = Taken(exchange=fetched.exchange, document=document)
+            return
+    course.taken[step.name] = Taken()
+
+
+def _places(endpoint: str, named: str) -> Iterator[str]:
+    """Where to look: on the origin that the user named."""
+    home = parse_url(endpoint)
+    if named:
+        try:
+            place = home.join(named)
+        except ValueError as error:
+            raise Unobserved(f"the challenge names {show(named, 80)}, no URL: {error}") from None
+        if place.origin != home.origin:
+            raise Unobserved(f"the challenge names a document on another server: {show(named, 80)}")
+        yield str(place)
+        return
+    path = home.target.partition("?")[0].rstrip("/")
+    if path:
+        yield str(home.join(_WELL_KNOWN + path))
+    yield str(home.join(_WELL_KNOWN))
+
+
+def _fetch(course: Course, url: str) -> tuple[Asked, bytes]:
+    """GET a document. No header of the user's goes along: it is there for everybody."""
+    records: list[AnyRecord] = []
+    transport = StreamableHttp(url, sink=records.append)
+    deadline = Deadline.after(course.site.order.timeout)
+    headers = {"Accept": "application/json"}
+    try:
+        transport.open(deadline)
+        stream = transport.open_stream(deadline, headers)
+        while not (
+            any(isinstance(record, StreamEnd) and record.stream == stream for record in records)
+        ) and transport.receive(deadline):
+            pass
+    except PeerError as error:
+        return Asked(SeenExchange(), f"GET {url}".encode(), error.message.encode()), b""
+    finally:
+        transport.close(deadline)
+    return _as_asked(url, records)
+
+
+def _as_asked(url: str, records: list[AnyRecord]) -> tuple[Asked, bytes]:
+    response = next((one for one in records if isinstance(one, HttpResponse)), None)
+    body = next(
+        (one.raw for one in records if isinstance(one, Frame) and one.sender == "server"), b""
+    )
+    http: dict[str, Any] | None = None
+    if response is not None:
+        headers = {name.lower(): value for name, value in response.headers}
+        http = {"status": response.status, "headers": headers, "body": show(body, 4_000)}
+    exchange = msgspec.structs.replace(SeenExchange(), http=http)
+    status = f"HTTP {response.status} ".encode() if response is not None else b""
+    return Asked(exchange, f"GET {url}".encode(), (status + body).rstrip(), ABSENT), body
+
+
+_MEMBERS: Final = {**LIST_MEMBERS, "tasks/list": "tasks"}
+
+
+def walk_lists(course: Course, step: ProbeStep) -> None:
+    """Every page of the lists that the server declares. The first pages are asked for at once."""
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    started = {
+        method: conversation.start(SentCheck(method=method)) for method in _methods(course, step)
+    }
+    lists: dict[str, list[Any]] = {}
+    last: Asked | None = None
+    for method, first in started.items():
+        items, last = _walk(conversation, method, first)
+        if items is not None:
+            lists[method] = items
+    if last is None:
+        raise Unobserved("the server declares no lists", "a list of tools, prompts or resources")
+    course.note(step.name, last, conversation, place, lists=lists)
+
+
+def _methods(course: Course, step: ProbeStep) -> list[str]:
+    if step.options.only:
+        return [step.options.only]
+    return [method for method, name in LIST_CAPABILITIES.items() if course.is_declared(name)]
+
+
+def _walk(
+    conversation: Conversation, method: str, started: Started
+) -> tuple[list[Any] | None, Asked]:
+    """The items, as far as there are pages; None where the list can't be had at all."""
+    items: list[Any] | None = None
+    asked = conversation.finish(started)
+
+    def ask(params: dict[str, Any] | None) -> Asked:
+        return (
+            asked if params is None else conversation.ask(SentCheck(method=method, params=params))
+        )
+
+    # That the pages never end is for the rules about paging to say.
+    with contextlib.suppress(EndlessPages):
+        pages = walk_pages(
+            method, ask, lambda one: one.exchange.result, seconds=conversation.site.order.timeout
+        )
+        for asked in pages:
+            result = asked.exchange.result
+            page = result.get(_MEMBERS[method]) if isinstance(result, dict) else None
+            if isinstance(page, list):
+                items = [*(items or ()), *page]
+    return items, asked
+
+
+_SHORTEST_POLL = 0.01
+_LONGEST_POLL = 0.5
+_POLLING = 5.0
+"""How many times our patience a task may take until it has ended."""
+
+
+def take(course: Course, step: ProbeStep) -> None:
+    """Take one step. Raises Unobserved when it can't be taken, and is not optional."""
+    if step.options.needs and not course.is_declared(step.options.needs):
+        return
+    if step.options.beyond and not _is_beyond(course, step):
+        return
+    try:
+        _ACTIONS[step.action](course, step)
+    except Unobserved:
+        if not step.options.optional:
+            raise
+
+
+def _is_beyond(course: Course, step: ProbeStep) -> bool:
+    offered = str((step.send.params or {}).get("protocolVersion"))
+    return is_beyond_counter_offer(offered, course.seen)
+
+
+# -- messages
+
+
+def _request(course: Course, step: ProbeStep) -> None:
+    check = _prepared(course, step)
+    conversation = course.conversation_for(step)
+    course.start(step, check, conversation)
+    if not step.options.together:
+        asked = course.collect(step.name)
+        if step.options.complete:
+            complete_input(course, step.name, check, conversation, asked)
+        if asked.exchange.http is not None:
+            _await_end_of_stream(course, step.name, conversation)
+        _require_what_follows(step, asked)
+
+
+def _prepared(course: Course, step: ProbeStep) -> SentCheck:
+    """The check of a step, with what earlier steps found out."""
+    options = step.options
+    if options.integer_header:
+        with_integer_header(course)
+    if options.of and "{page_cursor}" in (step.send.params or {}).values():
+        course.learned["page_cursor"] = _next_page(course, options.of)
+    check = course.filled(step.send)
+    if check.method.startswith("tasks/"):
+        check = _about_task(course, options.of, check)
+    return with_other_arguments(course, check) if options.other_arguments else check
+
+
+def _next_page(course: Course, step: str) -> str:
+    cursor = course.seen.result(step).get("nextCursor")
+    if not isinstance(cursor, str):
+        raise Unobserved(
+            "the list of tools has one page only", placeholders()["page_cursor"].unlocked_by
+        )
+    return cursor
+
+
+def _about_task(course: Course, step: str, check: SentCheck) -> SentCheck:
+    return msgspec.structs.replace(
+        check, params={**(check.params or {}), "taskId": created(course.seen, step)["taskId"]}
+    )
+
+
+def _require_what_follows(step: ProbeStep, asked: Asked) -> None:
+    """Nothing that comes after it would mean anything without these."""
+    result = asked.exchange.result if isinstance(asked.exchange.result, dict) else {}
+    if step.name == "ask" and result.get("resultType") != "input_required":
+        if "{asking_tool}" in str(step.send.params):
+            raise Unobserved(
+                "the tool did not answer input_required", placeholders()["asking_tool"].unlocked_by
+            )
+    elif step.send.params and "task" in step.send.params:
+        task = result.get("task")
+        if not isinstance(task, dict) or "taskId" not in task:
+            raise Unobserved("the call did not become a task", "the fixture task_tool")
+    elif step.options.other_arguments and result.get("resultType") != "input_required":
+        raise Unobserved(
+            "the tool that asks takes no other arguments",
+            "the fixture asking_tool, with an argument of any value",
+        )
+
+
+def _await_end_of_stream(course: Course, name: str, conversation: Conversation) -> None:
+    """Whether an event stream ends after its answer is part of what was asked."""
+    taken = course.taken[name]
+    if course.probe.name == "streamed_answer" and is_streamed(taken):
+        stream = stream_of(taken)
+        course.await_silence(conversation, lambda: stream in conversation.tape.ended)
+
+
+def _notification(course: Course, step: ProbeStep) -> None:
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    asked = conversation.notify(course.filled(step.send))
+    course.note(step.name, asked, conversation, place)
+
+
+def _raw(course: Course, step: ProbeStep) -> None:
+    """What comes of it shows behind the answer to the next request, so it is collected later."""
+    conversation = course.conversation_for(step)
+    check = course.filled(step.send)
+    if course.is_stateless and check.raw.startswith("["):
+        check = _with_meta_in_array(check, conversation)
+    course.start(step, check, conversation)
+
+
+def _with_meta_in_array(check: SentCheck, conversation: Conversation) -> SentCheck:
+    """Nothing but the array may be wrong with what is sent."""
+    items = msgspec.json.decode(check.raw)
+    for item in items:
+        item["params"] = conversation.lifecycle.prepare(item.get("params"))
+    return msgspec.structs.replace(check, raw=msgspec.json.encode(items).decode())
+
+
+def _http(course: Course, step: ProbeStep) -> None:
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    asked = course.note(step.name, conversation.ask(course.filled(step.send)), conversation, place)
+    status = (asked.exchange.http or {}).get("status")
+    if not isinstance(status, int) or status >= 300:
+        raise Unobserved(
+            f"the request was answered with HTTP {status}",
+            "a server that lets clients end sessions",
+        )
+
+
+def _begin(course: Course, step: ProbeStep) -> None:
+    conversation = course.open()
+    if session_id(conversation.tape.records) is None:
+        raise Unobserved("the server gave out no session id", "a server with sessions")
+    course.taken[step.name] = Taken(records=conversation.tape.records)
+
+
+# -- requests under way
+
+
+def _start(course: Course, step: ProbeStep) -> None:
+    course.start(step, _prepared(course, step), course.conversation_for(step))
+
+
+def _cancel(course: Course, step: ProbeStep) -> None:
+    name = list(course.under_way)[-1]
+    under_way = course.under_way[name]
+    place = len(under_way.conversation.tape.records)
+    _take_back(course, under_way)
+    course.taken[step.name] = Taken(records=under_way.conversation.tape.records, begins=place)
+
+
+def _take_back(course: Course, under_way: UnderWay) -> None:
+    under_way.given_up = True
+    under_way.conversation.give_up(under_way.started)
+
+
+def _collect(course: Course, step: ProbeStep) -> None:
+    if step.options.of in course.under_way:
+        course.collect(step.options.of)
+    course.taken[step.name] = course.taken[step.options.of]
+
+
+def _poll(course: Course, step: ProbeStep) -> None:
+    """Ask until the task has ended, as often as the server wants to be asked."""
+    conversation = course.conversation_for(step)
+    check = _about_task(course, step.options.of, course.filled(step.send))
+    deadline = Deadline.after(min(course.site.order.timeout, _POLLING * course.site.order.patience))
+    place = len(conversation.tape.records)
+    pause = _SHORTEST_POLL
+    while True:
+        asked = course.note(step.name, conversation.ask(check), conversation, place)
+        result = asked.exchange.result
+        if not isinstance(result, dict) or has_ended(result.get("status")) or deadline.expired:
+            return
+        pause = min(2 * pause, _longest_pause(result.get("pollInterval")))
+        conversation.pump(deadline.within(pause).remaining(), lambda: False)
+
+
+def _longest_pause(interval: Any) -> float:
+    if isinstance(interval, int | float) and not isinstance(interval, bool) and interval >= 0:
+        return min(interval / 1000, _LONGEST_POLL)
+    return _LONGEST_POLL
+
+
+# -- ends
+
+
+def _close_stdin(course: Course, step: ProbeStep) -> None:
+    conversation = course.conversation_for(step)
+    place = len(conversation.tape.records)
+    began = time.monotonic()
+    # Half of the time goes to waiting for the process to leave by itself; whoever leaves sooner
+    # is not waited for any longer.
+    conversation.client.close(Deadline.after(course.site.waits.to_end))
+    course.taken[step.name] = Taken(
+        records=conversation.tape.records, begins=place, seconds=time.monotonic() - began
+    )
+
+
+def settle(course: Course) -> None:
+    """Collect whatever is still under way, once every step was taken."""
+    release(course)
+    for name in list(course.under_way):
+        under_way = course.under_way[name]
+        if under_way.given_up or _says_nothing_to_answer(under_way):
+            del course.under_way[name]
+            _note_without_waiting(course, under_way)
+        else:
+            _await_whole_batch(course, under_way)
+            course.collect(name)
+    for step in course.probe.steps:
+        if step.action == "notification" and step.name in course.taken:
+            _note_what_came_unasked(course, step.name)
+
+
+def _await_whole_batch(course: Course, under_way: UnderWay) -> None:
+    """Every id of an array is waited for, or an error for the array as a whole."""
+    started = under_way.started
+    if not started.wants_all:
+        return
+    named = tuple(one for one in started.waiting if one.id not in (None, ABSENT))
+
+    def is_over() -> bool:
+        return all(one.done for one in named) or sum(one.done for one in started.waiting) > len(
+            [one for one in named if one.done]
+        )
+
+    if course.await_silence(under_way.conversation, is_over):
+        started.wants_all = False
+
+
+def _says_nothing_to_answer(under_way: UnderWay) -> bool:
+    """Bytes that are no message: over a pipe, only an error without an id could come of them."""
+    started = under_way.started
+    if not started.check.raw or started.stream is not None:
+        return False
+    return all(pending.id in (None, ABSENT) for pending in started.waiting)
+
+
+def _note_without_waiting(course: Course, under_way: UnderWay) -> None:
+    conversation, started = under_way.conversation, under_way.started
+    for pending in started.waiting:
+        conversation.client.connection.forget(pending)
+    answer = next((one.answer for one in started.waiting if one.answer is not None), None)
+    exchange = SeenExchange(transport=conversation.observation(answered=answer is not None))
+    if answer is not None:
+        exchange = msgspec.structs.replace(exchange, result=answer.result, error=answer.error)
+    received = b"" if answer is None else answer.raw
+    asked = Asked(exchange, started.body, received, started.identifier)
+    course.note(under_way.step.name, asked, conversation, started.place)
+
+
+def _note_what_came_unasked(course: Course, name: str) -> None:
+    taken = course.taken[name]
+    answer = unasked_answer(taken)
+    result = answer.result if answer is not None else ABSENT
+    error = answer.error if answer is not None else ABSENT
+    exchange = msgspec.structs.replace(taken.exchange, result=result, error=error)
+    course.taken[name] = msgspec.structs.replace(taken, exchange=exchange)
+    if answer is not None:
+        _show_what_came(course, taken.exchange, answer.raw)
+
+
+def _show_what_came(course: Course, noted: SeenExchange, received: bytes) -> None:
+    """Over a pipe the notification was noted before anything came, so its proof has no bytes."""
+    for place, asked in enumerate(course.evidence):
+        if asked.exchange is noted and not asked.received:
+            course.evidence[place] = msgspec.structs.replace(asked, received=received)
+
+
+_ACTIONS: Final[Mapping[Action, Callable[[Course, ProbeStep], None]]] = {
+    "request": _request,
+    "notification": _notification,
+    "raw": _raw,
+    "http": _http,
+    "begin": _begin,
+    "retry": retry_with_input,
+    "start": _start,
+    "cancel": _cancel,
+    "collect": _collect,
+    "poll": _poll,
+    "listen": listen,
+    "await_change": await_change,
+    "walk_lists": walk_lists,
+    "fetch_metadata": fetch_metadata,
+    "close_stdin": _close_stdin,
+}

@@ -1,0 +1,604 @@
+"""Which rules can be asked of this server, what each then sends, and asking them.
+
+A rule is gated on what the server declares, on the transport and on what is there to be used; one
+that can't be asked says why, and what would unlock it. Rows are asked together where nothing
+disturbs, and alone where something might; identical checks are asked once. A server that dies or
+falls silent is started again, and the checks that were under way are asked one at a time until
+the one is found that did it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.judgement import Evidence, RootCause, RuleResult
+from mcptest.core.masking import Masker
+from mcptest.core.revision import Era, Revision
+from mcptest.core.safe_text import show, show_lines
+from mcptest.core.verdict import Outcome, Side
+from mcptest.probe.compliance.conversation import Asked, Conversation, is_odd, may_change_era
+from mcptest.probe.compliance.course import Purpose, is_declared, launched, set_going, shared
+from mcptest.probe.compliance.site import Site
+from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
+from mcptest.rules.corpus.reader import VersionCorpus
+from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs
+from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.targets import Expectation
+
+_FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
+"""Matchers whose argument may hold a placeholder; a pattern has braces of its own."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A rule that can be asked: its check with all placeholders filled in."""
+
+    id: str
+    check: SentCheck
+    expect: tuple[Expectation, ...]
+    when: tuple[Condition, ...] = ()
+    control: SentCheck | None = None
+    unlike: SentCheck | None = None
+    absent: SentCheck | None = None
+
+
+class Unasked(msgspec.Struct, frozen=True):
+    """A rule that can't be asked of this server."""
+
+    outcome: Outcome
+    reason: str
+    unlocked_by: str = ""
+    missing: str = ""
+    """The placeholder that has no value here."""
+
+
+def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[CorpusRule, ...]:
+    """The rules about servers, or those of them that are wanted; UsageError for an unknown one."""
+    about_servers = {
+        name: rule
+        for name, rule in corpus.rules.items()
+        if Side.CLIENT not in (rule.entry and rule.entry.side, rule.session and rule.session.side)
+    }
+    for name in wanted:
+        if name not in about_servers:
+            raise UsageError(
+                f"the corpus {corpus.version} has no rule {show(name, 40)} about servers",
+                hint="mcptest compliance rules lists them",
+            )
+    rules = [about_servers[name] for name in dict.fromkeys(wanted or about_servers)]
+    return tuple(sorted(rules, key=lambda rule: (rule.section, rule.id)))
+
+
+def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
+    """What a rule with a row asks of this server, or why it does not."""
+    row = rule.row
+    assert row is not None  # a rule without one is judged over sessions
+    refused = gate(rule, site)
+    if refused is not None:
+        return refused
+    try:
+        check = fill_check(row.check, site.known)
+        of_both = row.expect_of_both_eras if site.speaks_handshake else ()
+        expect = filled_expectations(of_both or row.expect, site.known)
+        when = filled_conditions(row.when, site.known)
+    except KeyError as missing:
+        return missing_value(str(missing.args[0]))
+    return Question(
+        rule.id,
+        _on_its_page(check, row.needs.fixture, site),
+        expect,
+        when,
+        _filled_beside(row.control, site),
+        _filled_beside(row.unlike, site),
+        _filled_beside(row.absent, site),
+    )
+
+
+def _filled_beside(check: SentCheck | None, site: Site) -> SentCheck | None:
+    """What is asked beside the question; None where the server has nothing to ask it of."""
+    try:
+        return None if check is None else fill_check(check, site.known)
+    except KeyError:
+        return None
+
+
+def _on_its_page(check: SentCheck, fixture: str, site: Site) -> SentCheck:
+    """A rule about the listing of one tool looks at the page on which that tool stands."""
+    cursor = site.page_of_tool.get(str(site.known.get(fixture)))
+    if check.method != "tools/list" or check.params is not None or cursor is None:
+        return check
+    return msgspec.structs.replace(check, params={"cursor": cursor})
+
+
+def gate(rule: CorpusRule, site: Site) -> Unasked | None:
+    """Why the rule does not apply here, or can't be seen here; None when it can."""
+    needs = rule.row.needs if rule.row is not None else Needs()
+    transports = rule.entry.transports if rule.entry is not None else ()
+    for reason in _not_applicable(needs, transports, site):
+        return Unasked(Outcome.NOT_APPLICABLE, reason)
+    is_fixture = needs.fixture in placeholders() or needs.fixture in well_known()
+    if is_fixture and needs.fixture not in site.known:
+        return Unasked(
+            Outcome.NOT_OBSERVED,
+            f"the server has nothing that is known as {needs.fixture}",
+            f"the fixture {needs.fixture}",
+            needs.fixture,
+        )
+    return None
+
+
+def is_about_another_transport(rule: CorpusRule, site: Site) -> Unasked | None:
+    """Why it can't be seen over the transport of this server; None when it can."""
+    needs = rule.row.needs.transport if rule.row is not None else ()
+    entry = rule.entry.transports if rule.entry is not None else ()
+    session = sorted(rule.session.transports) if rule.session is not None else ()
+    for reason in _elsewhere((needs, entry, session), site):
+        return Unasked(Outcome.NOT_APPLICABLE, reason)
+    return None
+
+
+def _elsewhere(transports: Sequence[Sequence[str]], site: Site) -> Iterator[str]:
+    for names in transports:
+        if names and site.transport not in names:
+            yield f"is about {' or '.join(names)}; the server was reached over {site.transport}"
+
+
+def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iterator[str]:
+    yield from _elsewhere((transports, needs.transport), site)
+    for name in needs.capability:
+        if not is_declared(name, site.capabilities):
+            yield f"the server does not declare {name}"
+    if needs.any_capability and not any(
+        is_declared(name, site.capabilities) for name in needs.any_capability
+    ):
+        yield f"the server declares none of {', '.join(needs.any_capability)}"
+    for name in needs.undeclared:
+        if is_declared(name, site.capabilities):
+            yield f"the server declares {name}"
+    if needs.session and not site.session_id:
+        yield "the server gives out no session id"
+    if needs.authorization and not site.asks_for_token:
+        yield "the server does not ask for a token"
+    if needs.single_era and site.speaks_handshake:
+        yield "the server speaks older revisions too, to which this does not apply"
+    extensions = site.capabilities.get("extensions")
+    if needs.extension and not (isinstance(extensions, dict) and needs.extension in extensions):
+        yield f"the server does not declare the extension {needs.extension}"
+
+
+def missing_value(name: str) -> Unasked:
+    """A placeholder has no value here."""
+    unlocked_by = placeholders().get(name, Placeholder(name)).unlocked_by
+    return Unasked(Outcome.NOT_OBSERVED, f"it takes {unlocked_by or name}", unlocked_by, name)
+
+
+def filled_conditions(when: Sequence[Condition], known: Mapping[str, Any]) -> tuple[Condition, ...]:
+    filled = filled_expectations([one.expectation for one in when], known)
+    return tuple(Condition(new, one.otherwise) for new, one in zip(filled, when, strict=True))
+
+
+def filled_expectations(
+    expect: Sequence[Expectation], known: Mapping[str, Any]
+) -> tuple[Expectation, ...]:
+    return tuple(
+        Expectation(
+            one.target,
+            {
+                name: fill(value, known) if name in _FILLED else value
+                for name, value in one.matcher.items()
+            },
+        )
+        for one in expect
+    )
+
+
+SHOWN = 2_000
+UNAUTHORIZED = frozenset({401, 403})
+_UNCHECKED = "unchecked"
+_HINTS = {
+    "exited": "catch errors per request: no message of a client may end the process",
+    "silence": "answer every request, also one that can't be served, with an error",
+    "banner": "write nothing but messages to stdout; logs belong on stderr",
+    "unauthorized": "give a token with --header 'Authorization=Bearer …'",
+    _UNCHECKED: "offer schemas without references that multiply, and lists that end",
+    "unreachable": "the server has to be there for as long as it is judged",
+}
+
+_ENDS_BY_ITSELF = (
+    "it ends whatever it is asked: give it what it needs, such as a backend or a variable (--env)"
+)
+
+
+class Causes:
+    """The causes of one run, each told once."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._found: dict[str, RootCause] = {}
+
+    def note(self, name: str, message: str, evidence: tuple[Evidence, ...] = ()) -> str:
+        """Tell of a cause; the first of its kind is the one that is kept. Returns its id."""
+        if name not in self._found:
+            self._found[name] = RootCause(name, self._safe(message), _HINTS.get(name, ""), evidence)
+        return name
+
+    def _safe(self, message: str) -> str:
+        return show_lines(self._masker.text(message), 600)
+
+    def note_unchecked(self, message: str) -> str:
+        """Tell of something that costs too much to look at. Returns the id of the cause."""
+        names = [name for name in self._found if name.startswith(_UNCHECKED)]
+        safe = self._safe(message)
+        known = next((name for name in names if self._found[name].message == safe), None)
+        if known is not None:
+            return known
+        name = f"{_UNCHECKED}-{len(names) + 1}" if names else _UNCHECKED
+        self._found[name] = RootCause(name, safe, _HINTS[_UNCHECKED])
+        return name
+
+    def note_error(self, error: PeerError, evidence: tuple[Evidence, ...] = ()) -> str:
+        """The cause behind an error of a connection."""
+        names = {ErrorKind.EXITED: "exited", ErrorKind.TIMEOUT: "silence"}
+        return self.note(names.get(error.kind, "unreachable"), error.message, evidence)
+
+    def note_ending(self, error: PeerError) -> str:
+        """The server ends while nothing is asked of it: whatever else ended it is put down to that.
+
+        Returns the id of the cause.
+        """
+        self._found.pop("exited", None)
+        name = self.note("exited", f"asked for nothing but a sign of life, {error.message}")
+        known = self._found[name]
+        self._found[name] = RootCause(name, known.message, _ENDS_BY_ITSELF, known.evidence)
+        return name
+
+    def counted(self, results: Iterable[RuleResult]) -> tuple[RootCause, ...]:
+        """All causes with how many rules each kept from being judged."""
+        held: dict[str, int] = {}
+        for result in results:
+            if result.cause:
+                held[result.cause] = held.get(result.cause, 0) + 1
+        return tuple(
+            RootCause(one.id, one.message, one.hint, one.evidence, held.get(one.id, 0))
+            for one in self._found.values()
+        )
+
+
+def evidence_of(sent: bytes, received: bytes, shown: int = SHOWN) -> Evidence:
+    """The bytes, which hold no secret any more, as they may be shown."""
+    return Evidence(show(sent, shown), show(received, shown))
+
+
+IN_FLIGHT = 16
+_MOST_DEATHS = 8
+"""So often a server is started again before the rest is given up."""
+_MOST_SILENCES = 2
+"""Silence has to be waited out, so it is looked into less often."""
+_SINGLED_OUT = ("asked", "notifications")
+"""Targets that can't be told apart when several requests are under way."""
+
+Opener: TypeAlias = Callable[[], Conversation]
+
+
+class CheckLane(enum.Enum):
+    """Where a check is asked."""
+
+    PLAIN = "plain"
+    """Ordinary requests, many at once on one connection."""
+    ALONE = "alone"
+    """One at a time: what the server does meanwhile is looked at."""
+    ODD = "odd"
+    """Requests with other headers or another `_meta` than usual."""
+    SPOILING = "spoiling"
+    """Requests that a server of both eras may read as of the other one: the last that it gets."""
+    RUDE = "rude"
+    """Bytes and HTTP requests that no client would send."""
+    FIRST = "first"
+    """`initialize`, each on a connection of its own."""
+    LAST = "last"
+    """How the connection fared after everything."""
+
+
+BESIDE = ("control", "unlike", "absent")
+"""What a row may ask beside its question, so that the answer means something."""
+
+
+class RowJob(msgspec.Struct, eq=False):
+    """One check that is asked, for every rule that needs it."""
+
+    check: SentCheck
+    lane: CheckLane
+    asked: Asked | None = None
+    killed: PeerError | None = None
+    """The server did not survive it, or said nothing any more."""
+    cause: str = ""
+    """Why it could not be asked."""
+    conversation: Conversation | None = None
+    """Where it was asked."""
+    control: RowJob | None = None
+    unlike: RowJob | None = None
+    absent: RowJob | None = None
+    """What is asked beside it, as its row says."""
+
+
+def lane_of(question: Question, revision: Revision) -> CheckLane:
+    check = question.check
+    conditions = (one.expectation for one in question.when)
+    targets = [one.target for one in (*question.expect, *conditions)]
+    if check.raw or check.http is not None:
+        return CheckLane.RUDE
+    if check.method == "initialize":
+        return CheckLane.FIRST
+    if may_change_era(check, revision):
+        return CheckLane.SPOILING
+    if is_odd(check):
+        return CheckLane.ODD
+    if any(one.startswith("transport_observation") for one in targets):
+        return CheckLane.LAST
+    if check.declare or any(one.startswith(_SINGLED_OUT) for one in targets):
+        return CheckLane.ALONE
+    return CheckLane.PLAIN
+
+
+def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, RowJob]:
+    """The job of each rule; rules with the same check on the same lane share one."""
+    shared: dict[tuple[CheckLane, bytes], RowJob] = {}
+    found: dict[str, RowJob] = {}
+    for question in questions:
+        job = _job_for(question, revision, shared)
+        for name in BESIDE:
+            check = getattr(question, name)
+            if check is not None:
+                beside = Question(question.id, check, question.expect, question.when)
+                setattr(job, name, _job_for(beside, revision, shared))
+        found[question.id] = job
+    return found
+
+
+def _job_for(
+    question: Question, revision: Revision, shared: dict[tuple[CheckLane, bytes], RowJob]
+) -> RowJob:
+    lane = lane_of(question, revision)
+    key = (lane, msgspec.json.encode(question.check))
+    return shared.setdefault(key, RowJob(question.check, lane))
+
+
+def with_those_beside(jobs: Iterable[RowJob]) -> list[RowJob]:
+    """All that is to be asked, each once."""
+    return list(
+        dict.fromkeys(
+            each
+            for job in jobs
+            for each in (job, *(getattr(job, name) for name in BESIDE))
+            if each is not None
+        )
+    )
+
+
+class Asking:
+    """Asks all jobs of one run."""
+
+    def __init__(self, site: Site, causes: Causes) -> None:
+        self._site = site
+        self._causes = causes
+        self._deaths = 0
+        self._silences = 0
+        self.given_up = ""
+        """The cause for which nothing more is asked."""
+
+    def set_going(self, jobs: Sequence[RowJob]) -> None:
+        """Servers that start while others are talked to."""
+        lanes = {job.lane for job in jobs}
+        rude = bool(lanes & {CheckLane.ODD, CheckLane.SPOILING}) or any(
+            job.check.raw for job in jobs
+        )
+        try:
+            if lanes & {CheckLane.PLAIN, CheckLane.ALONE}:
+                set_going(self._site, ["polite"])
+            if rude:
+                set_going(self._site, ["rude"])
+        except PeerError as error:
+            self.give_up(error)
+
+    def ask_politely(self, jobs: Sequence[RowJob]) -> None:
+        """What any client may ask."""
+        self._together(_on(CheckLane.PLAIN, jobs), self._sharing("polite"), IN_FLIGHT)
+        for declare, alone in _by_declare(_on(CheckLane.ALONE, jobs), self._site.revision):
+            self._together(alone, self._sharing("polite", declare), 1)
+
+    def ask_rudely(self, jobs: Sequence[RowJob]) -> None:
+        """What no client should send, one at a time; over pipes to a process of its own."""
+        raw = [job for job in _on(CheckLane.RUDE, jobs) if job.check.http is None]
+        bare = [job for job in _on(CheckLane.RUDE, jobs) if job.check.http is not None]
+        self._together([*raw, *_on(CheckLane.ODD, jobs)], self._sharing("rude"), 1)
+        # A server may allow one GET stream at a time: none of ours may be open already.
+        self._together(bare, _one_after_the_other(self._site.open_without_listening), 1)
+
+    def ask_spoiling(self, jobs: Sequence[RowJob]) -> None:
+        """After each of these its connection is not used any more."""
+        self._together(_on(CheckLane.SPOILING, jobs), self._sharing("last"), 1)
+
+    def ask_first(self, jobs: Sequence[RowJob]) -> None:
+        """`initialize`, each on a connection of its own; what was asked already is not again."""
+        greeting = self._site.greeting
+        for job in _on(CheckLane.FIRST, jobs):
+            if greeting is not None and job.check == greeting[0]:
+                job.asked = greeting[1]
+        self.ask_unbegun([job for job in _on(CheckLane.FIRST, jobs) if job.asked is None])
+
+    def ask_last(self, jobs: Sequence[RowJob]) -> None:
+        """How the connection that everybody shared has fared."""
+        self._together(_on(CheckLane.LAST, jobs), self._sharing("polite"), 1)
+
+    def ask_unbegun(self, jobs: Sequence[RowJob]) -> None:
+        """Of a server that does not let us in: each request by itself, with no session."""
+        self._ask_first(self._launched_unbegun(jobs))
+
+    # -- connections -----------------------------------------------------------------------
+
+    def _sharing(self, purpose: Purpose, declare: tuple[str, ...] = ()) -> Opener:
+        """Connections are what costs most: the probes use the same ones."""
+
+        return lambda: shared(self._site, purpose, declare)
+
+    def _launched_unbegun(self, jobs: Sequence[RowJob]) -> list[tuple[RowJob, Conversation]]:
+        """A connection that has not begun for each of them; all start at once."""
+        opened: list[tuple[RowJob, Conversation]] = []
+        for job in jobs:
+            conversation = self._conversation(lambda: launched(self._site, begin=False))
+            if conversation is None:
+                job.cause = self.given_up
+            else:
+                conversation.polite = False
+                opened.append((job, conversation))
+        return opened
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def _together(self, jobs: Sequence[RowJob], opener: Opener, in_flight: int) -> None:
+        for start in range(0, len(jobs), in_flight):
+            batch = jobs[start : start + in_flight]
+            conversation = self._conversation(opener)
+            if conversation is None:
+                for job in batch:
+                    job.cause = self.given_up
+                continue
+            self._ask_on(conversation, batch)
+            if not conversation.usable:
+                self._find_the_one(conversation, batch, opener)
+
+    def _conversation(self, opener: Opener) -> Conversation | None:
+        if self.given_up:
+            return None
+        try:
+            return opener()
+        except PeerError as error:
+            self.give_up(error)
+            return None
+
+    def _ask_on(self, conversation: Conversation, batch: Sequence[RowJob]) -> None:
+        started = [(job, conversation.start(job.check)) for job in batch]
+        for job, under_way in started:
+            asked = conversation.finish(under_way)
+            if job.asked is not None and _is_unanswered(job):  # it was waited for once already
+                cut_short = asked.cut_short and job.asked.cut_short
+                asked = msgspec.structs.replace(asked, cut_short=cut_short)
+            # Rules look at the exchange; the messages would stay in memory until all was asked.
+            job.asked = msgspec.structs.replace(asked, answers=())
+            job.conversation = conversation
+
+    def _find_the_one(
+        self, conversation: Conversation, batch: Sequence[RowJob], opener: Opener
+    ) -> None:
+        """After this batch the server was dead or silent: which of them did it?"""
+        self._deaths += conversation.gone is not None
+        self._silences += conversation.gone is None
+        enough = self._deaths > _MOST_DEATHS or self._silences > _MOST_SILENCES
+        error = conversation.gone or silence(conversation, self._site.order.timeout)
+        suspects = [job for job in batch if _is_unanswered(job)]
+        if len(batch) == 1 and (slow := slow_machine(self._site, conversation)) is not None:
+            batch[0].cause = self._causes.note_error(slow)
+        elif len(batch) == 1:
+            batch[0].killed = error
+            self._tell(batch[0], error)
+        elif enough:
+            self.give_up(error)
+            for job in suspects:
+                job.cause = self.given_up
+        else:
+            self._together(suspects, opener, 1)
+        if enough:
+            self.give_up(error)
+
+    def give_up(self, error: PeerError) -> None:
+        """Whatever was not asked by now is not asked any more, for this reason."""
+        self.given_up = self.given_up or self._causes.note_error(error)
+
+    def _tell(self, job: RowJob, error: PeerError) -> None:
+        asked = job.asked
+        sent = asked.sent if asked is not None else b""
+        told = PeerError(error.kind, f"after {job.check.said}: {error.message}")
+        self._causes.note_error(told, (evidence_of(sent, b""),))
+
+    def _ask_first(self, unbegun: Sequence[tuple[RowJob, Conversation]]) -> None:
+        started = [(job, one, one.start(job.check)) for job, one in unbegun]
+        for job, conversation, under_way in started:
+            job.asked = conversation.finish(under_way)
+            if not conversation.usable:
+                job.killed = conversation.gone
+                slow = slow_machine(self._site, conversation)
+                job.cause = "" if slow is None else self._causes.note_error(slow)
+            # The site ends all of them side by side: some servers leave slowly.
+
+
+def _on(lane: CheckLane, jobs: Sequence[RowJob]) -> list[RowJob]:
+    return [job for job in jobs if job.lane is lane]
+
+
+def _one_after_the_other(opener: Opener) -> Opener:
+    """The same connection for as long as it is of use."""
+    kept: list[Conversation] = []
+
+    def usable() -> Conversation:
+        if not kept or not kept[-1].usable:
+            kept.append(opener())
+        return kept[-1]
+
+    return usable
+
+
+def _by_declare(
+    jobs: Sequence[RowJob], revision: Revision
+) -> Iterator[tuple[tuple[str, ...], list[RowJob]]]:
+    """Where every request says what the client can do, one connection is enough for all."""
+    if revision.era is Era.STATELESS:
+        yield (), [*jobs]
+        return
+    for declare in dict.fromkeys(job.check.declare for job in jobs):
+        yield declare, [job for job in jobs if job.check.declare == declare]
+
+
+def _is_unanswered(job: RowJob) -> bool:
+    seen = job.asked.exchange if job.asked is not None else None
+    return seen is None or (seen.answer == "none" and seen.http is None)
+
+
+def silence(conversation: Conversation, limit: float) -> PeerError:
+    """It answers nothing, whatever else it says."""
+    came = conversation.client.connection.what_came_instead()
+    message = f"the server answered nothing any more for {limit:g} s; {came}"
+    return PeerError(ErrorKind.TIMEOUT, message)
+
+
+def slow_machine(site: Site, conversation: Conversation) -> PeerError | None:
+    """Why the silence of a process says nothing about the server, where that is so.
+
+    A process that was started after it settles this without a clock: only once that one has
+    answered has the first one had as long as an answer takes here. Over HTTP all connections lead
+    to the same process, so there is none to compare with.
+    """
+    if not conversation.mute or conversation.transport != "stdio":
+        return None
+    last = conversation.tape.last_answer
+    try:
+        site.leave(site.open())
+    except PeerError as error:
+        return error
+    if not conversation.pump(
+        site.order.patience, lambda: conversation.tape.last_answer is not last
+    ):
+        return None
+    return PeerError(ErrorKind.TIMEOUT, "the server answered later than the timeout allows")
+
+
+def side_by_side(acts: Sequence[Callable[[], None]]) -> None:
+    """Each in a thread of its own; when all have ended, the first error of them is raised."""
+    with ThreadPoolExecutor(len(acts), "mcptest-lane") as pool:
+        ended = [pool.submit(act) for act in acts]
+    for one in ended:
+        one.result()

@@ -1,0 +1,421 @@
+"""From what was seen to the result of a rule, with its proof and the command that repeats it.
+
+The rules over whole sessions are held against every conversation that was had.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Exited, Frame, Trouble
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.judgement import Evidence, RuleResult
+from mcptest.core.message import ABSENT, Kind, id_key
+from mcptest.core.safe_text import in_one_line, show
+from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
+from mcptest.probe.compliance.conversation import AT_WORK, Asked, Conversation
+from mcptest.probe.compliance.questions import SHOWN, Question, Unasked, evidence_of
+from mcptest.probe.compliance.site import Site
+from mcptest.rules.corpus.registry import CorpusRule, answer_in_words, unmet
+from mcptest.rules.declaration import RULES, Rule, shown_by
+from mcptest.rules.judge import decisiveness, judge
+from mcptest.session.tape import Tape
+from mcptest.suite.observed import Failure, compact_json
+from mcptest.suite.targets import SeenExchange, judge_exchange
+from mcptest.wire.envelope import decode
+
+_SHOWN = 400
+_MOST_EVIDENCE = 5
+_SERVED = "a request with nothing wrong in it that the server does not refuse"
+
+
+class Results:
+    """Makes the results of one run."""
+
+    def __init__(self, site: Site, *, is_second: bool = False) -> None:
+        """Of a second sighting: silence that was waited out the first time is not again."""
+        self._site = site
+        self._is_second = is_second
+
+    def unasked(self, rule: CorpusRule, why: Unasked) -> RuleResult:
+        return self._result(rule, why.outcome, reason=why.reason, unlocked_by=why.unlocked_by)
+
+    def kept_from(self, rule: CorpusRule, cause: str) -> RuleResult:
+        """Something else went wrong before it could be judged."""
+        return self._result(
+            rule, Outcome.INCONCLUSIVE, reason=f"could not be judged: see {cause}", cause=cause
+        )
+
+    def killed(self, rule: CorpusRule, error: PeerError, asked: Asked | None) -> RuleResult:
+        """The server did not survive the question."""
+        unanswered = self._cut_short(() if asked is None else (asked,))
+        if error.kind is ErrorKind.TIMEOUT and unanswered is not None:
+            return self._undecided(rule, unanswered)
+        message = in_one_line(self._site.masker.text(error.message), _SHOWN)
+        finding = Finding(message=message, expected="an answer, and a server that lives on")
+        proof = () if asked is None else (asked,)
+        return self._result(
+            rule, Outcome.FAIL, findings=(finding,), evidence=self._evidence(proof), observed=1
+        )
+
+    def exchanged(
+        self, rule: CorpusRule, question: Question, exchange: SeenExchange, proof: Sequence[Asked]
+    ) -> RuleResult:
+        """An exchange against what is expected of it, where anything can be."""
+        missing = unmet(question.when, exchange)
+        if missing is not None:
+            return self.unasked(rule, Unasked(Outcome.NOT_OBSERVED, missing.otherwise))
+        judged = judge_exchange(question.expect, exchange)
+        unanswered = self._cut_short(proof)
+        if not judged.passed and unanswered is not None:
+            return self._undecided(rule, unanswered)
+        outcome = Outcome.PASS if judged.passed else Outcome.FAIL
+        return self._result(
+            rule,
+            outcome,
+            findings=tuple(self._finding(one, rule, exchange) for one in judged.failures),
+            evidence=self._evidence(proof),
+            observed=1,
+        )
+
+    def beside(
+        self, rule: CorpusRule, result: RuleResult, asked: Asked, others: Mapping[str, Asked | None]
+    ) -> RuleResult:
+        """The result, where what was asked beside it shows that the answer means something."""
+        if result.outcome not in {Outcome.PASS, Outcome.FAIL}:
+            return result
+        if not _is_refused(asked):
+            return self._beside_nothing(rule, result, asked, others.get("absent"))
+        control, unlike = others.get("control"), others.get("unlike")
+        beside, why = unlike, "a request with nothing wrong in it is refused in the same words"
+        meaningless = unlike is not None and _refusal(asked) == _refusal(unlike)
+        if control is not None and _is_refused(control):
+            same = _refusal(asked) == _refusal(control)
+            if result.outcome is Outcome.PASS or same:
+                beside, meaningless = control, True
+                why = "the same request with nothing wrong in it is refused too"
+        if not meaningless or beside is None:
+            return result
+        shown = show(self._site.masker.cut_text(_refusal(beside)), 200)
+        reason = f"{why}, so a refusal says nothing: {shown}"
+        return self._result(
+            rule,
+            Outcome.NOT_OBSERVED,
+            reason=reason,
+            unlocked_by=_SERVED,
+            evidence=self._evidence((asked, beside)),
+        )
+
+    def _beside_nothing(
+        self, rule: CorpusRule, result: RuleResult, asked: Asked, absent: Asked | None
+    ) -> RuleResult:
+        """A server that answers everything in the same words has served nothing."""
+        if result.outcome is not Outcome.FAIL or absent is None or _is_refused(absent):
+            return result
+        if _words_of_result(asked) != _words_of_result(absent):
+            return result
+        shown = show(self._site.masker.cut_text(_words_of_result(absent)), 200)
+        return self._result(
+            rule,
+            Outcome.INCONCLUSIVE,
+            reason=f"what is not there is answered in the same words, so nothing was read: {shown}",
+            evidence=self._evidence((asked, absent)),
+        )
+
+    def _cut_short(self, proof: Sequence[Asked]) -> Asked | None:
+        """A request that got no answer in a short time, where none was waited for longer."""
+        silent = [one for one in proof if one.exchange.answer == "none" and not one.received]
+        if self._is_second or not silent or not silent[0].cut_short:
+            return None
+        return silent[0]
+
+    def _undecided(self, rule: CorpusRule, unanswered: Asked) -> RuleResult:
+        """A server that is slow for once is no server that does not answer."""
+        why = (
+            f"no answer came within {unanswered.seconds:.1f} s; it was not waited for longer, "
+            "since a whole timeout had been waited for another answer"
+        )
+        evidence = self._evidence((unanswered,))
+        return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
+
+    def over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
+        return self._result(
+            rule,
+            verdict.outcome,
+            reason=verdict.reason,
+            findings=verdict.findings,
+            evidence=verdict.evidence,
+            observed=verdict.observed,
+        )
+
+    def _finding(self, failure: Failure, rule: CorpusRule, exchange: SeenExchange) -> Finding:
+        mask = self._site.masker.cut_text
+        if rule.row is not None and rule.row.says and failure.check == "exchange":
+            came = mask(answer_in_words(exchange))
+            return Finding(message=came, sender="server", expected=rule.row.says)
+        return Finding(
+            message=show(mask(failure.message), _SHOWN),
+            sender="server",
+            expected=self._shown(failure.expected),
+            actual=self._shown(failure.actual),
+            pointer=show(mask(failure.pointer), 200) or None,
+        )
+
+    def _shown(self, value: Any) -> str | None:
+        if value is None:
+            return None
+        text = value if isinstance(value, str) else compact_json(value)
+        return show(self._site.masker.cut_text(text[: 4 * _SHOWN]), _SHOWN)
+
+    def _evidence(self, proof: Sequence[Asked]) -> tuple[Evidence, ...]:
+        return tuple(evidence_of(one.sent, one.received) for one in proof[:_MOST_EVIDENCE])
+
+    def _result(self, rule: CorpusRule, outcome: Outcome, **more: Any) -> RuleResult:
+        repeat = self._site.order.repeat
+        return RuleResult(
+            id=rule.id,
+            title=rule.title,
+            section=rule.section,
+            severity=rule.severity or Severity.MUST,
+            outcome=outcome,
+            requirement=rule.requirement,
+            url=rule.url,
+            fix=rule.fix,
+            repeat=f"{repeat} --rule {shlex.quote(rule.id)}" if repeat else "",
+            **more,
+        )
+
+
+def _is_refused(asked: Asked) -> bool:
+    """Answered with an error of either kind, or not at all."""
+    result = asked.exchange.result
+    return not isinstance(result, dict) or result.get("isError") is True
+
+
+def _refusal(asked: Asked) -> str:
+    """The words of a refusal, for comparing and for showing."""
+    error, result = asked.exchange.error, asked.exchange.result
+    if isinstance(error, dict):
+        return f"{error.get('code')} {error.get('message')}"
+    if isinstance(result, dict):
+        return compact_json(result.get("content"))
+    return f"HTTP {asked.exchange.http['status']}" if asked.exchange.http else "no answer"
+
+
+def _words_of_result(asked: Asked) -> str:
+    """A result as text, without the URI that was asked for, which its contents repeat."""
+    result = asked.exchange.result
+    contents = result.get("contents") if isinstance(result, dict) else None
+    words = compact_json(result)
+    for one in contents if isinstance(contents, list) else ():
+        uri = one.get("uri") if isinstance(one, dict) else None
+        if isinstance(uri, str) and uri:
+            words = words.replace(compact_json(uri)[1:-1], "…")
+    return words
+
+
+def for_a_cause(result: RuleResult, cause: str) -> RuleResult:
+    """The same rule, which failed only because of something that is told once already."""
+    without = without_findings(result, f"could not be judged: see {cause}")
+    return msgspec.structs.replace(without, cause=cause)
+
+
+def without_findings(result: RuleResult, why: str) -> RuleResult:
+    """The same rule, which can't be held against the server for this reason."""
+    return msgspec.structs.replace(result, outcome=Outcome.INCONCLUSIVE, reason=why, findings=())
+
+
+_KEPT = 3
+"""Different findings of one rule that are told; how many there are in all is said."""
+_BRIEF = 300
+"""How much of the second message and of further ones is shown."""
+
+
+_WHOLE = 0.99
+"""Of a timeout that was waited for: clocks are read a moment before and after."""
+
+
+class SessionVerdict(msgspec.Struct, frozen=True):
+    """What a rule says about all sessions together."""
+
+    outcome: Outcome
+    reason: str = ""
+    observed: int = 0
+    findings: tuple[Finding, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    seen_on: Conversation | None = None
+    """The first session that decided it."""
+    unchecked: bool = False
+
+
+def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVerdict]:
+    """By rule id, over all conversations that each rule can cope with.
+
+    Most rules over sessions take it for granted that the client keeps to the specification. What
+    the server does when it is treated badly is the matter of rows and probes.
+    """
+    found: dict[str, list[tuple[Verdict, Conversation]]] = {rule.id: [] for rule in rules}
+    for conversation in site.conversations:
+        held = [rule for rule in rules if _can_judge(rule, conversation, site)]
+        for verdict in _verdicts(conversation, held, site):
+            found[verdict.rule].append((verdict, conversation))
+    return {name: _combined(verdicts, site) for name, verdicts in found.items()}
+
+
+def judge_session(site: Site, rule: Rule, conversation: Conversation) -> SessionVerdict:
+    """What one rule says about one session."""
+    return _combined([(one, conversation) for one in _verdicts(conversation, [rule], site)], site)
+
+
+def _verdicts(conversation: Conversation, rules: Sequence[Rule], site: Site) -> Iterator[Verdict]:
+    tape = conversation.tape
+    if tape.dropped or not tape.records or not rules:
+        return
+    source = tape.as_session(site.revision.wire_version)
+    judged = judge(source, rules, site.revision, repeating=True)
+    for verdict in judged.verdicts:
+        of_server = about_the_server(verdict, judged.of_server[verdict.rule])
+        yield without_impatience(of_server, tape.records, site.order.timeout)
+
+
+def without_impatience(verdict: Verdict, records: Sequence[AnyRecord], timeout: float) -> Verdict:
+    """Of a rule about answers that never came: without those that were not waited for long enough.
+
+    Once silence was met, less is waited for the next answer. That decides what is asked of the
+    server, and nothing about it.
+    """
+    if shown_by(verdict.rule) != "missing answer" or verdict.outcome is not Outcome.FAIL:
+        return verdict
+    waited = tuple(
+        one for one in verdict.findings if _silence_after(one, records) >= timeout * _WHOLE
+    )
+    if waited:
+        return msgspec.structs.replace(verdict, findings=waited)
+    return Verdict(verdict.rule, Outcome.INCONCLUSIVE, "no answer came while it was waited for")
+
+
+def _silence_after(finding: Finding, records: Sequence[AnyRecord]) -> float:
+    """For how long the answer was waited for; without end where no waiting decided it."""
+    by_itself = any(isinstance(one, Exited) and not one.after for one in records)
+    if finding.record is None or by_itself:
+        return math.inf
+    asked, *later = records[finding.record :]
+    given_up = next((one for one in later if isinstance(one, Trouble)), None)
+    may_take_long = isinstance(asked, Frame) and decode(asked.raw).method in AT_WORK
+    heard_later = any(isinstance(one, Frame) and one.sender == "server" for one in later)
+    if heard_later and not may_take_long:
+        return math.inf  # others were answered meanwhile, and this one had nothing to wait for
+    return (given_up or [asked, *later][-1]).t - asked.t
+
+
+def _can_judge(rule: Rule, conversation: Conversation, site: Site) -> bool:
+    if rule.conversations == "tour":
+        return conversation is site.shared.get("tour")
+    if rule.is_about_silence and (conversation.gone or conversation.mute):
+        return False  # what it died of, or fell silent over, is told already
+    return conversation.polite or rule.conversations == "any"
+
+
+def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
+    """Of a rule that judges both sides: without what it has to say about us."""
+    rule = RULES[verdict.rule]
+    if rule.side is not Side.BOTH or verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:
+        return verdict
+    ours = "server" if rule.shown_by == "missing answer" else "client"
+    findings = tuple(one for one in verdict.findings if one.sender != ours)
+    if findings:
+        return msgspec.structs.replace(verdict, findings=findings)
+    seen = verdict.observed - of_server if rule.shown_by == "silence" else of_server
+    if seen > 0:
+        return Verdict(rule.id, Outcome.PASS, observed=seen)
+    return Verdict(rule.id, Outcome.NOT_OBSERVED, "nothing of the server exercised it")
+
+
+def _combined(verdicts: Sequence[tuple[Verdict, Conversation]], site: Site) -> SessionVerdict:
+    if not verdicts:
+        return SessionVerdict(Outcome.INCONCLUSIVE, "there is no whole session to judge it by")
+    decided = min((verdict for verdict, _ in verdicts), key=decisiveness)
+    deciding = [pair for pair in verdicts if decisiveness(pair[0]) == decisiveness(decided)]
+    found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
+    told = list({(one.message, one.pointer): (one, tape) for one, tape in found[::-1]}.values())
+    told = told[::-1][:_KEPT]
+    total = sum(max(one.findings_total, len(one.findings)) for one, _ in deciding)
+    return SessionVerdict(
+        decided.outcome,
+        decided.reason,
+        sum(verdict.observed for verdict, _ in deciding),
+        tuple(_counted([_masked(finding, site) for finding, _ in told], total)),
+        tuple(
+            evidence
+            for place, (finding, tape) in enumerate(told)
+            if (evidence := _evidence(finding, tape, site, brief=place > 0)) is not None
+        ),
+        deciding[0][1],
+        decided.unchecked,
+    )
+
+
+def _counted(findings: Sequence[Finding], total: int) -> Iterator[Finding]:
+    """The first says how often it was seen in all, where that is more than what is shown."""
+    for place, one in enumerate(findings):
+        often = f"{one.message} (and so on, {total} times in all)"
+        is_more = place == 0 and total > len(findings)
+        yield msgspec.structs.replace(one, message=often) if is_more else one
+
+
+def _masked(finding: Finding, site: Site) -> Finding:
+    mask = site.masker.text
+    return msgspec.structs.replace(
+        finding,
+        message=mask(finding.message),
+        actual=None if finding.actual is None else mask(finding.actual),
+        excerpt=None if finding.excerpt is None else mask(finding.excerpt),
+    )
+
+
+def _evidence(finding: Finding, tape: Tape, site: Site, *, brief: bool) -> Evidence | None:
+    """The message at fault, and the request that it answers."""
+    place = finding.record
+    if place is None or place >= len(tape.records):
+        return None
+    record = tape.records[place]
+    if not isinstance(record, Frame):
+        return None
+    mask = site.masker.message
+    shown = _BRIEF if brief else SHOWN
+    if record.sender == "client":
+        return evidence_of(mask(record.raw), b"", shown)
+    return evidence_of(mask(_request_of(record, tape.records[:place])), mask(record.raw), shown)
+
+
+def answers_of(site: Site) -> Iterator[tuple[str, bytes]]:
+    """Every answer that came in any conversation, with the method that it answers."""
+    for conversation in site.conversations:
+        asked: dict[object, str] = {}
+        for record in conversation.tape.records:
+            if not isinstance(record, Frame):
+                continue
+            message = decode(record.raw)
+            if record.sender == "client" and message.kind is Kind.REQUEST:
+                asked[id_key(message.id)] = str(message.method)
+            elif record.sender == "server" and message.id not in (ABSENT, None):
+                method = asked.pop(id_key(message.id), None)
+                if method is not None:
+                    yield method, record.raw
+
+
+def _request_of(answer: Frame, before: Sequence[AnyRecord]) -> bytes:
+    wanted = decode(answer.raw).id
+    if wanted in (ABSENT, None):
+        return b""
+    for record in reversed(before):
+        if isinstance(record, Frame) and record.sender == "client":
+            message = decode(record.raw)
+            if message.kind is Kind.REQUEST and id_key(message.id) == id_key(wanted):
+                return record.raw
+    return b""

@@ -1,0 +1,478 @@
+"""What is to be judged, and how far judging may go."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.core.capture import TransportName
+from mcptest.core.errors import ErrorKind, McptestError, PeerError
+from mcptest.core.limits import Deadline, now
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Era, Revision
+from mcptest.probe.compliance.conversation import EVERYTHING, Asked, Conversation, answers_for
+from mcptest.session.client import Client
+from mcptest.session.live import LiveSession
+from mcptest.session.meeting import ASKED_FOR
+from mcptest.session.tape import Room, Tape
+from mcptest.suite.sent_message import SentCheck
+from mcptest.transport.base import Sink, Transport, discard
+from mcptest.transport.process import ServerProcess
+from mcptest.transport.recorder import Recorder
+from mcptest.transport.target import Target, transport_for
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """One server to be judged by one corpus."""
+
+    target: Target
+    revision: Revision | None = None
+    """None: the newest that the server speaks."""
+    because: str = ASKED_FOR
+    """Why it is the revision that is given."""
+    rules: tuple[str, ...] = ()
+    """Only these; empty means the whole corpus."""
+    allow_tools: tuple[str, ...] = ()
+    """Tools that the user allows to be called, beside those that say they only read."""
+    fixtures: Mapping[str, str] = {}
+    """Fixture to the tool, prompt or resource that is one."""
+    timeout: float = 30.0
+    startup: float = 30.0
+    patience: float = 2.0
+    """How long silence is waited for, where silence is possible."""
+    corpora: Path | None = None
+    """The folder of another registry."""
+    captures: Path | None = None
+    """The folder in which to keep everything that went over the wire."""
+    repeat: str = ""
+    """The command that judges this server again; ` --rule ID` is appended."""
+    should_stop: Callable[[], bool] | None = None
+
+
+_LEAVING = 2.0
+
+
+class WarmServers:
+    """Processes of one target that nobody has talked to yet."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._waiting: list[ServerProcess] = []
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Start one more, where a connection is a process."""
+        target = self._target
+        if target.way != "stdio":
+            return
+        try:
+            process = ServerProcess(
+                target.command, target.env, target.cwd, clean_env=target.clean_env
+            )
+        except McptestError:
+            return  # whoever needs one meets it again, and says what is wrong
+        with self._lock:
+            self._waiting.append(process)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
+    def take(self) -> ServerProcess | None:
+        """One that runs already, if there is one. It belongs to whoever asked from then on."""
+        with self._lock:
+            return self._waiting.pop() if self._waiting else None
+
+    def end(self) -> None:
+        """End those that nobody took."""
+        while (process := self.take()) is not None:
+            unused = transport_for(self._target, discard, process=process)
+            unused.open(Deadline.after(_LEAVING))
+            unused.close(Deadline.after(_LEAVING))
+
+
+_PATIENCE_WITH_WORK = 2.0
+"""How many times our patience is left for a tool, once a whole timeout was waited in vain."""
+_PATIENCE_WITH_ENDS = 5.0
+"""How many times our patience a process may take to end: large ones on a busy machine do."""
+_MEETINGS = 4
+"""How many times as long as the first meeting is waited at least, however often it was in vain."""
+
+
+class Waits:
+    """What one run has waited for in vain so far. Waits side by side count once."""
+
+    def __init__(self, order: Order) -> None:
+        self._timeout = order.timeout
+        self._startup = order.startup
+        self._patience = order.patience
+        self.met_in = 0.0
+        """How long it took to meet the server: a busy machine has to be waited for longer."""
+        self._spent = 0.0
+        self._counted_until = 0.0
+        self._lock = threading.Lock()
+
+    def left(self, *, at_work: bool = False, starting: bool = False) -> float:
+        """For how many seconds the next answer, or the first one of a process, is waited for."""
+        least = self._patience * (_PATIENCE_WITH_WORK if at_work else 1.0)
+        least = max(least, _MEETINGS * self.met_in)
+        most = max(self._timeout, self._startup) if starting else self._timeout
+        return max(min(least, most), self._timeout - self._spent)
+
+    @property
+    def to_end(self) -> float:
+        """For how many seconds a process is waited for that is to end."""
+        return max(_PATIENCE_WITH_ENDS * self._patience, _MEETINGS * self.met_in)
+
+    def in_vain(self, begun: float, ended: float) -> None:
+        """Between these two moments an answer was waited for that did not come."""
+        with self._lock:
+            self._spent += max(0.0, ended - max(begun, self._counted_until))
+            self._counted_until = max(ended, self._counted_until)
+
+
+_CLOSED_AT_ONCE = 8
+_PATIENCE_WITH_STARTS = 2.5
+_MOST_CONVERSATIONS = 200
+"""However a server behaves, it is not started more often than this."""
+
+
+_ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
+_KNOWLEDGE = (
+    *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
+    *("page_of_tool", "session_id", "asks_for_token", "speaks_handshake", "alive_method"),
+    *("hung_tools", "hung_values", "waits", "_room", "_numbers", "_run"),
+)
+"""What a twin takes over."""
+
+
+class Site:
+    """Opens conversations and remembers each of them. `meet` comes first."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.masker = redaction.masker
+        self.revision: Revision = order.revision or Revision.V2026_07_28
+        self.reason = ""
+        """Why that revision, once the server was met."""
+        self.transport: str = order.target.way
+        self.known: Mapping[str, Any] = {}
+        """The value of each placeholder that there is one for."""
+        self.capabilities: Mapping[str, Any] = {}
+        self.server_info: Mapping[str, Any] = {}
+        self.versions: tuple[str, ...] = ()
+        """What `server/discover` named."""
+        self.header_schemas: dict[str, Mapping[str, Any]] = {}
+        """Input schemas of tools whose arguments travel as headers, by the tool's name."""
+        self.page_of_tool: Mapping[str, str] = {}
+        """The cursor of a tool's page, for tools that are not on the first."""
+        self.session_id: str = ""
+        """What the server gave out to the first conversation, over HTTP."""
+        self.asks_for_token = False
+        self.speaks_handshake = False
+        """Of a server that is judged in the stateless era: whether it speaks the other one too."""
+        self.greeting: tuple[SentCheck, Asked] | None = None
+        """How that was found out."""
+        self._room = Room()
+        self.waits = Waits(order)
+        """How long silence was waited for, and still may be."""
+        self.hung_tools: dict[str, str] = {}
+        """Tools that did not answer, each with what came: nobody calls them again."""
+        self.hung_values: frozenset[str] = frozenset()
+        """Placeholders that have no value because of that."""
+        self.alive_method = ""
+        """What shows that the server lives, where it does not answer what every server should."""
+        self.unread_lists: list[str] = []
+        """Why lists were not read to their end, in words."""
+        self.conversations: list[Conversation] = []
+        self.shared: dict[str, Conversation] = {}
+        """Connections that several checks use, by what they are used for."""
+        self.aside: dict[str, Future[Any]] = {}
+        """Probes that are taken on the side, by name. They end before the connections do."""
+        self._warm = WarmServers(order.target)
+        self._leaving: dict[int, Future[None]] = {}
+        self._closers = ThreadPoolExecutor(_CLOSED_AT_ONCE, "mcptest-closing")
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._fails_to_start = False
+        self._numbers = itertools.count(1)
+        self._run = os.urandom(4).hex()
+
+    def twin(self) -> Site:
+        """The same server, with all that is known of it, and no connection to it yet."""
+        twin = Site(msgspec.structs.replace(self.order, revision=self.revision))
+        for name in _KNOWLEDGE:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+    @property
+    def alive_check(self) -> SentCheck:
+        """A request that every server answers; one that this server does, if it refuses that."""
+        stateless = self.revision.era is Era.STATELESS
+        return SentCheck(method=self.alive_method or ("server/discover" if stateless else "ping"))
+
+    # -- opening ---------------------------------------------------------------------------
+
+    def meet(self, *, warm: bool = False) -> Conversation:
+        """The first connection: which revision, which transport, what is declared.
+
+        With `warm` another server starts meanwhile, since one more will be needed. Raises
+        PeerError when the server can't be reached, or does not speak the pinned revision.
+        """
+        conversation = self._conversation(
+            EVERYTHING, self.order.revision, None, starts_ahead=not warm
+        )
+        client, begun = conversation.client, now()
+        try:
+            client.launch(Deadline.after(self.order.startup))
+            if warm:
+                self._warm.start()
+            client.connect(Deadline.after(self.order.startup))
+            if warm and self._warm.is_empty:  # the meeting took it
+                self._warm.start()
+            self._check_pin(client)
+        except PeerError as error:
+            conversation.close()
+            raise self._with_what_it_speaks(error) from None
+        except BaseException:
+            conversation.close()
+            raise
+        self.revision = conversation.revision = self.order.revision or client.revision
+        self.reason, self.waits.met_in = client.met.reason, now() - begun
+        self.capabilities = client.server.capabilities
+        self.server_info = client.server.info
+        self.versions = client.server.versions
+        conversation.listen()
+        self.transport = conversation.transport
+        headers = client.lifecycle.headers("", None)
+        self.session_id = headers.get("Mcp-Session-Id", "")
+        return conversation
+
+    def _check_pin(self, client: Client) -> None:
+        pin = self.order.revision
+        if pin is not None and client.revision.wire_version != pin.wire_version:
+            raise PeerError(
+                ErrorKind.VERSION_REFUSED,
+                f"the server does not speak {pin}: it answered the offer with {client.revision}",
+                hint=f"judge it with --spec-version {client.revision}, or auto",
+            )
+
+    def _with_what_it_speaks(self, error: PeerError) -> PeerError:
+        """Who pinned a revision that the server refuses is told which one it would speak."""
+        pin = self.order.revision
+        if pin is None or error.kind is not ErrorKind.PROTOCOL:
+            return error
+        asking = Site(msgspec.structs.replace(self.order, revision=None, captures=None))
+        try:
+            asking.meet()
+        except PeerError:
+            return error  # whatever is wrong, it is not the revision
+        finally:
+            asking.close()
+        return PeerError(
+            ErrorKind.VERSION_REFUSED,
+            f"the server does not speak {pin}; it speaks {asking.revision}: {error.message}",
+            hint=f"judge it with --spec-version {asking.revision}, or auto",
+        )
+
+    def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+        """A new connection in the revision that is judged. Raises PeerError when there is none."""
+        conversation = self.launch(begin=begin, declare=declare)
+        return self.ready(conversation)
+
+    def open_without_listening(self) -> Conversation:
+        """A new connection on which no stream for the server's own messages stands open."""
+        conversation = self.launch(begin=False)
+        conversation.is_quiet = True
+        if self.revision.era is Era.HANDSHAKE:
+            try:
+                conversation.begin_without_listening(Deadline.after(self.order.startup))
+            except BaseException:
+                conversation.close()
+                raise
+        return conversation
+
+    def launch(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
+        """Set a connection going without waiting for it; `ready` does that."""
+        way: Any = self.transport
+        conversation = self._conversation(declare, self.revision, way)
+        deadline = Deadline.after(self.order.startup)
+        try:
+            if begin:
+                conversation.client.launch(deadline)
+                conversation.beginning = True
+            else:
+                conversation.live.tell_beginning(way, self.reason)
+                conversation.client.connection.transport.open(deadline)
+                conversation.listen()
+        except BaseException:
+            conversation.close()
+            raise
+        return conversation
+
+    def ready(self, conversation: Conversation) -> Conversation:
+        """Wait until a launched connection can be used. Raises PeerError when it can't."""
+        client = conversation.client
+        if client.has_begun or not conversation.beginning:
+            return conversation
+        try:
+            client.connect(self._startup())
+        except BaseException as error:
+            if isinstance(error, PeerError) and error.kind is ErrorKind.TIMEOUT:
+                self._fails_to_start = True
+            conversation.close()
+            raise
+        client.forget_large_beginning()
+        conversation.listen()
+        self._settle_era(conversation)
+        return conversation
+
+    def _settle_era(self, conversation: Conversation) -> None:
+        """Ask a server that may be of both eras one ordinary thing: it knows then which this is of.
+
+        Discovery commits nobody, and a notification or a malformed line has no `_meta` to go by: a
+        server may take a connection that begins with one for an older client's. No client sends
+        such a thing before its first request.
+        """
+        is_of_one = self.greeting is not None and not self.speaks_handshake
+        if is_of_one or self.transport != "stdio":
+            return
+        # Of these the tools come last: whether their pages belong to a connection is a rule.
+        lists = (f"{name}/list" for name in ("prompts", "resources", "tools"))
+        method = next((one for one in lists if one.split("/")[0] in self.capabilities), None)
+        if method is not None and self.revision.era is Era.STATELESS:
+            conversation.client.request(method, None, self._startup())
+
+    def _startup(self) -> Deadline:
+        """Who once said nothing when it was started again is not waited for that long again."""
+        limit = self.order.startup
+        again = max(_PATIENCE_WITH_STARTS * self.order.patience, _MEETINGS * self.waits.met_in)
+        return Deadline.after(min(limit, again) if self._fails_to_start else limit)
+
+    def _conversation(
+        self,
+        declare: tuple[str, ...],
+        revision: Revision | None,
+        way: TransportName | None,
+        starts_ahead: bool = True,
+    ) -> Conversation:
+        if len(self.conversations) >= _MOST_CONVERSATIONS or self._is_closed:
+            message = f"more than {_MOST_CONVERSATIONS} connections were needed"
+            raise PeerError(ErrorKind.CLOSED, message)
+        answers = answers_for(declare)
+        live = LiveSession(
+            self.order.target,
+            revision=revision,
+            because=self.reason or self.order.because,
+            answers=answers,
+            reach=self._reach,
+            way=way,
+            falls_back=revision is None,
+            starts_ahead=starts_ahead,
+            timeout=self.order.timeout,
+            startup=self.order.startup,
+            new_tape=partial(self._new_tape, way),
+            should_stop=self.order.should_stop,
+        )
+        made = Conversation(self, live, revision or self.revision, answers)
+        self.conversations.append(made)
+        return made
+
+    def _new_tape(self, way: TransportName | None) -> Tape:
+        tape = Tape(self.order.target.label, self._recorder(), self._room)
+        tape.transport = way or self.order.target.way
+        tape.channel = os.urandom(8).hex()
+        return tape
+
+    def _reach(self, way: TransportName | None, sink: Sink) -> Transport:
+        """A fresh connection, to a server that runs already where there is one."""
+        return transport_for(self.order.target, sink, way=way, process=self._warm.take())
+
+    # -- a server that runs once at a time -------------------------------------------------
+
+    @property
+    def has_wordless_end(self) -> bool:
+        """Whether a process ended by itself before it had said anything."""
+        return any(one.tape.ended_wordless for one in self.conversations)
+
+    def require_second_process(self) -> None:
+        """Raise PeerError if the server can't be started while another process of it runs.
+
+        What was asked of such a process was asked of nobody, so its end shows nothing.
+        """
+        if self.transport != "stdio":
+            return
+        twin = self.twin()
+        twin.order = msgspec.structs.replace(twin.order, captures=None)
+        try:
+            error = twin.second_start_error()
+        finally:
+            twin.close()
+        if error is not None:
+            raise PeerError(
+                error.kind,
+                f"the server ends when another process of it runs already: {error.message}",
+                hint="several are needed side by side: let each have files and ports of its own, "
+                "or serve all clients from one process over HTTP",
+            )
+
+    def second_start_error(self) -> PeerError | None:
+        """Why a second process ended while a first one was well, if it did."""
+        try:
+            first = self.open()
+        except PeerError:
+            return None  # it does not start alone either, which is told elsewhere
+        try:
+            self.open()
+        except PeerError as error:
+            first.ask(self.alive_check)
+            return error if error.kind in _ENDED and first.usable else None
+        return None
+
+    # -- captures --------------------------------------------------------------------------
+
+    def _recorder(self) -> Recorder | None:
+        if self.order.captures is None:
+            return None
+        is_met = self.order.revision is not None or bool(self.reason)
+        asked = self.revision.value if is_met else "auto"
+        # Probes on the side open connections too, and other runs may write into the same folder.
+        name = f"{asked}-{self.transport}-{self._run}-{next(self._numbers):03}.jsonl"
+        return Recorder(Path(self.order.captures, name), masker=self.masker)
+
+    @property
+    def captures(self) -> tuple[str, ...]:
+        """The files that were written."""
+        recorders = (one.tape.recorder for one in self.conversations)
+        return tuple(str(one.written_to) for one in recorders if one is not None and one.kept)
+
+    # -- ending ----------------------------------------------------------------------------
+
+    def leave(self, conversation: Conversation) -> None:
+        """End a connection on the side: some servers take seconds to leave."""
+        with self._lock:
+            if id(conversation) not in self._leaving and not conversation.is_closed:
+                self._leaving[id(conversation)] = self._closers.submit(conversation.close)
+
+    def close(self) -> None:
+        """End every connection that is still open, side by side. Nothing runs any more then."""
+        wait(self.aside.values())
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._warm.end()
+            for conversation in self.conversations:
+                self.leave(conversation)
+            for left in self._leaving.values():
+                left.result()
+        finally:
+            self._closers.shutdown()

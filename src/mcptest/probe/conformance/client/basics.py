@@ -1,0 +1,369 @@
+"""What a client does first: shake hands, list and call tools, answer a question, reconnect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcptest.core.capture import StreamEnd
+from mcptest.core.revision import Revision
+from mcptest.core.scenario_outcome import CheckStatus
+from mcptest.probe.conformance.client.seen import (
+    SeenMessage,
+    SeenSession,
+    called_well,
+    declares_forms,
+)
+from mcptest.probe.conformance.scenario import (
+    EVERY_REVISION,
+    HTTP,
+    ONLY_2025_11_25,
+    WITH_HANDSHAKE,
+    CheckFinding,
+    Findings,
+    Judge,
+    Scenario,
+    ScenarioCheck,
+    bad,
+    check,
+    good,
+    missing,
+    reference,
+    shown,
+    untestable,
+    verdict,
+    warned,
+)
+from mcptest.servers.scripted.conforming import Conforming, plain_tool
+from mcptest.servers.scripted.script import EventStream, Obj, ScriptedCall, Visit
+
+_R = Revision
+RETRY_MS = 500
+EARLY_BY_MS = 50
+"""A clock's tolerance: earlier than this before the time that was asked for is too early."""
+_CLOSE_AFTER = 0.05
+
+
+# -- initialize
+
+
+@check(
+    "mcp-client-initialization",
+    "initialize carries a revision of the specification and who the client is",
+    title="MCPClientInitialization",
+)
+def _initializes(seen: SeenSession) -> Findings:
+    known = {revision.wire_version for revision in _R}
+    for said in seen.requests("initialize")[:1]:
+        info = said.params.get("clientInfo")
+        info = info if isinstance(info, dict) else {}
+        version = said.params.get("protocolVersion")
+        problems = []
+        if not isinstance(version, str) or version not in known:
+            problems.append(f"protocolVersion is {shown(version)}, which is no revision")
+        problems += [
+            f"clientInfo.{key} is missing"
+            for key in ("name", "version")
+            if not isinstance(info.get(key), str) or not info[key]
+        ]
+        yield verdict(problems, said, protocolVersion=version)
+
+
+@check(
+    "client-initialized-notification",
+    "after the answer to initialize comes notifications/initialized",
+)
+def _completes_the_handshake(seen: SeenSession) -> Findings:
+    for said in seen.said:
+        if said.sender == "client" and said.method == "notifications/initialized":
+            yield good(said)
+            return
+
+
+INITIALIZE = Scenario(
+    name="initialize",
+    title="The handshake",
+    description="The server answers `initialize` and accepts what follows. The client is expected"
+    " to shake hands: `initialize` with a revision, its name and version, then"
+    " `notifications/initialized`.",
+    revisions=WITH_HANDSHAKE,
+    suites=frozenset({"core"}),
+    script=Conforming,
+    references=reference("MCP-Lifecycle", "2025-11-25/basic/lifecycle#initialization"),
+    checks=(_initializes, _completes_the_handshake),
+)
+
+
+# -- tools_call
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class Adding(Conforming):
+    tools = (
+        {
+            "name": "add_numbers",
+            "description": "Adds two numbers",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+                "required": ["a", "b"],
+            },
+        },
+    )
+
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        numbers: list[Any] = [arguments.get(key) for key in ("a", "b")]
+        if name != "add_numbers":
+            super().call_tool(call, name, arguments)
+        elif all(is_number(one) for one in numbers):
+            self.text(call, f"{numbers[0]} + {numbers[1]} = {sum(numbers)}")
+        else:
+            call.result({"content": [{"type": "text", "text": "two numbers"}], "isError": True})
+
+
+TOOLS_CALL = Scenario(
+    name="tools_call",
+    title="Calling a tool",
+    description="The server has one tool, `add_numbers`. The client is expected to list the tools"
+    " and to call it with two numbers.",
+    revisions=EVERY_REVISION,
+    suites=frozenset({"core"}),
+    script=Adding,
+    context={"toolCalls": [{"name": "add_numbers", "arguments": {"a": 5, "b": 3}}]},
+    references=reference("MCP-Tools", "2025-11-25/server/tools#calling-tools"),
+    checks=(
+        ScenarioCheck(
+            "tool-add-numbers",
+            "add_numbers is called with two numbers",
+            called_well("add_numbers", {"a": is_number, "b": is_number}),
+        ),
+    ),
+)
+
+
+# -- elicitation-sep1034-client-defaults
+
+_ASKED = "defaults"
+_PROPERTIES: Obj = {
+    "name": {"type": "string", "description": "Who", "default": "John Doe"},
+    "age": {"type": "integer", "description": "How old", "default": 30},
+    "score": {"type": "number", "description": "How good", "default": 95.5},
+    "status": {
+        "type": "string",
+        "description": "In which state",
+        "enum": ["active", "inactive", "pending"],
+        "default": "active",
+    },
+    "verified": {"type": "boolean", "description": "Checked or not", "default": True},
+}
+
+
+class AskingWithDefaults(Conforming):
+    tools = (
+        plain_tool(
+            "test_client_elicitation_defaults", "Asks a question in which every field has a default"
+        ),
+    )
+    _waiting: ScriptedCall | None = None
+
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        if not declares_forms(self.declared(call)):
+            self.text(call, "nothing is asked of a client that declares no elicitation")
+            return
+        self._waiting = call
+        schema = {"type": "object", "properties": _PROPERTIES, "required": []}
+        params = {"message": "Please accept what is filled in", "requestedSchema": schema}
+        call.ask(_ASKED, "elicitation/create", params)
+
+    def answered(self, message: Obj) -> None:
+        call, self._waiting = self._waiting, None
+        if call is not None:
+            self.text(call, "thank you")
+
+
+def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSession]:
+    def judge(seen: SeenSession) -> Findings:
+        if seen.requests("initialize") and not seen.declares(declares_forms):
+            yield untestable("the client declares no elicitation, so it is asked nothing")
+        for said in seen.answers(_ASKED)[:1]:
+            yield _judge_content(said, field, fits)
+
+    return judge
+
+
+def _judge_content(said: SeenMessage, field: str, fits: Callable[[Any], bool]) -> CheckFinding:
+    result = said.value.get("result")
+    action = result.get("action") if isinstance(result, dict) else None
+    if action in {"decline", "cancel"}:
+        return untestable(f"the elicitation was answered with {action}, so no defaults were seen")
+    if not isinstance(result, dict) or action != "accept":
+        return bad("the elicitation was not accepted", said)
+    content = result.get("content")
+    content = content if isinstance(content, dict) else {}
+    default = _PROPERTIES[field]["default"]
+    if field not in content:
+        return bad(f"{field} is missing; its default is {shown(default)}", said)
+    if not fits(content[field]):
+        return bad(f"{field} is {shown(content[field])}; its default is {shown(default)}", said)
+    return good(said, expected=default, received=content[field])
+
+
+def _is_integer(value: Any) -> bool:
+    return is_number(value) and float(value).is_integer()
+
+
+_KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("string", "name", lambda value: isinstance(value, str)),
+    ("integer", "age", _is_integer),
+    ("number", "score", is_number),
+    ("enum", "status", lambda value: value in _PROPERTIES["status"]["enum"]),
+    ("boolean", "verified", lambda value: isinstance(value, bool)),
+)
+
+ELICITATION_DEFAULTS = Scenario(
+    name="elicitation-sep1034-client-defaults",
+    title="Defaults in an elicitation",
+    description="The tool `test_client_elicitation_defaults` asks a question in which every field"
+    " has a default. A client that declares elicitation is expected to call the tool and to accept"
+    " with the defaults filled in; one that does not is asked nothing, and one that declines shows"
+    " no defaults.",
+    revisions=ONLY_2025_11_25,
+    suites=frozenset({"core"}),
+    script=AskingWithDefaults,
+    context={"toolCalls": [{"name": "test_client_elicitation_defaults", "arguments": {}}]},
+    references=reference("SEP-1034", "2025-11-25/client/elicitation#supported-schema-types"),
+    checks=tuple(
+        ScenarioCheck(
+            f"client-elicitation-sep1034-{kind}-default",
+            f"the {kind} field that was left out has its default",
+            _applies_default(field, fits),
+            title=f"ClientElicitationSEP1034{kind.capitalize()}Default",
+        )
+        for kind, field, fits in _KINDS
+    ),
+)
+
+
+# -- sse-retry
+
+
+class ClosingEarly(Conforming):
+    """Closes the stream of a call before its answer, which is then given to whoever comes back."""
+
+    tools = (plain_tool("test_reconnection", "Is answered on the next connection"),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owed: Any = None
+        self._events = 0
+
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        self._owed = call.id
+        stream = call.begin_stream(event_id=self._next_id(), retry=RETRY_MS)
+        if stream is not None:
+            self.stage.after(_CLOSE_AFTER, stream.end)
+
+    def visit(self, visit: Visit) -> bool:
+        if visit.method != "GET" or visit.path != self.endpoint:
+            return super().visit(visit)
+        stream = visit.stream()
+        stream.event(event_id=self._next_id(), retry=RETRY_MS)
+        self._pay(stream)
+        return True
+
+    def _pay(self, stream: EventStream) -> None:
+        owed, self._owed = self._owed, None
+        if owed is not None:
+            result = {"content": [{"type": "text", "text": "here you are again"}]}
+            stream.message(
+                {"jsonrpc": "2.0", "id": owed, "result": result}, event_id=self._next_id()
+            )
+
+    def _next_id(self) -> str:
+        self._events += 1
+        return f"event-{self._events}"
+
+
+def _reconnections(seen: SeenSession) -> tuple[float | None, list[Any]]:
+    """When the stream of the call ended, and the GET requests after that."""
+    ended = None
+    for call in seen.calls("test_reconnection")[:1]:
+        stream = call.visited.stream if call.visited else None
+        for record in seen.records:
+            if isinstance(record, StreamEnd) and record.stream == stream:
+                ended = record.t
+                break
+    if ended is None:
+        return None, []
+    return ended, [one for one in seen.visits if one.method == "GET" and one.t >= ended]
+
+
+@check(
+    "client-sse-graceful-reconnect",
+    "the client reconnects when the stream of a call ends before its answer",
+    title="ClientGracefulReconnect",
+)
+def _reconnects(seen: SeenSession) -> CheckFinding:
+    ended, visits = _reconnections(seen)
+    if ended is None:
+        return missing("the client did not call test_reconnection")
+    if not visits:
+        return bad("the client did not come back with a GET after the stream had ended")
+    return good(visits[0])
+
+
+@check(
+    "client-sse-retry-timing",
+    "the client waits as long as `retry` says before it reconnects",
+    title="ClientRespectsRetryField",
+    silence=CheckStatus.SKIPPED,
+)
+def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
+    ended, visits = _reconnections(seen)
+    if ended is not None and visits:
+        waited = (visits[0].t - ended) * 1000
+        early = waited < RETRY_MS - EARLY_BY_MS
+        return verdict(
+            [f"came back after {waited:.0f} ms; retry asked for {RETRY_MS}"] if early else [],
+            visits[0],
+            waited_ms=round(waited),
+        )
+    return None
+
+
+@check(
+    "client-sse-last-event-id",
+    "the client sends the id of the last event that it has seen",
+    title="ClientSendsLastEventId",
+    silence=CheckStatus.SKIPPED,
+)
+def _says_where_it_was(seen: SeenSession) -> Findings:
+    _, visits = _reconnections(seen)
+    for visit in visits[:1]:
+        if visit.headers.get("last-event-id"):
+            yield good(visit)
+        else:
+            yield warned("the GET has no Last-Event-ID, so nothing can be resumed", visit)
+
+
+_RESUMING = reference("SEP-1699", "2025-11-25/basic/transports#resumability-and-redelivery")
+
+SSE_RETRY = Scenario(
+    name="sse-retry",
+    title="Coming back after `retry`",
+    description=f"The stream of the call to `test_reconnection` begins with `retry: {RETRY_MS}` and"
+    " ends before the answer. The client is expected to come back with a GET, not earlier than it"
+    " was asked to, and to say with Last-Event-ID where it was.",
+    revisions=ONLY_2025_11_25,
+    suites=frozenset({"core"}),
+    script=ClosingEarly,
+    context={"toolCalls": [{"name": "test_reconnection", "arguments": {}}]},
+    transports=HTTP,
+    references=_RESUMING,
+    checks=(_reconnects, _waits_as_asked, _says_where_it_was),
+)
+
+SCENARIOS = (INITIALIZE, TOOLS_CALL, ELICITATION_DEFAULTS, SSE_RETRY)

@@ -1,0 +1,604 @@
+"""What every request of the stateless era carries: metadata, and headers that say what it is and
+which arguments it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declared_on
+from mcptest.probe.conformance.scenario import (
+    HTTP,
+    ONLY_2026_07_28,
+    CheckFinding,
+    Findings,
+    Judge,
+    Scenario,
+    ScenarioCheck,
+    bad,
+    check,
+    good,
+    missing,
+    reference,
+    shown,
+    skipped,
+    verdict,
+    warned,
+    worst,
+)
+from mcptest.servers.scripted.conforming import CAPABILITIES, VERSION, Conforming
+from mcptest.servers.scripted.script import META_PREFIX, Obj, ScriptedCall
+from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
+
+_SUITES = frozenset({"core", "draft"})
+_STANDARD = reference("SEP-2243", "2026-07-28/basic/transports/streamable-http#standard-headers")
+_CUSTOM = reference("SEP-2243", "2026-07-28/basic/transports/streamable-http#custom-headers")
+
+
+# -- request-metadata
+
+CLIENT_INFO = META_PREFIX + "clientInfo"
+UNSUPPORTED_VERSION = -32022
+_VERSION_HEADER = "mcp-protocol-version"
+_HTTP_PAGE = reference("SEP-2575", "2026-07-28/basic/transports/streamable-http")
+
+
+class RefusingOnce(Conforming):
+    """Says once that it does not speak this version, and offers the one it does."""
+
+    checks_requests = False
+    _refused = False
+
+    def request(self, call: ScriptedCall) -> None:
+        if self._refused:
+            super().request(call)
+            return
+        self._refused = True
+        self.stage.note("the first request is refused with -32022 on purpose")
+        header = call.visit.headers.get(_VERSION_HEADER) if call.visit else None
+        requested = header or call.meta.get(VERSION) or ""
+        call.error(
+            UNSUPPORTED_VERSION,
+            "this version is not spoken here",
+            {"supported": [self.stage.revision.wire_version], "requested": str(requested)},
+            status=400,
+        )
+
+
+def _each_request(problem: Callable[[SeenMessage], str], mild: bool = False) -> Judge[SeenSession]:
+    """The worst that is to be said of any request."""
+    return lambda seen: worst(verdict(problem(said), said, mild=mild) for said in seen.requests())
+
+
+def _unpopulated(said: SeenMessage) -> str:
+    problems = []
+    if not isinstance(said.meta.get(VERSION), str):
+        problems.append("_meta has no protocolVersion")
+    if not isinstance(said.meta.get(CAPABILITIES), dict):
+        problems.append("_meta has no clientCapabilities")
+    return f"{said.method}: {'; '.join(problems)}" if problems else ""
+
+
+def _unidentified(said: SeenMessage) -> str:
+    fine = isinstance(said.meta.get(CLIENT_INFO), dict)
+    return "" if fine else f"{said.method}: _meta has no clientInfo"
+
+
+def _version_header(seen: SeenSession) -> Findings:
+    for said in seen.requests():
+        header = said.header(_VERSION_HEADER)
+        if header is None:
+            yield bad(f"{said.method} has no MCP-Protocol-Version header", said)
+        else:
+            yield good(said, header=header)
+
+
+def _header_equals_meta(seen: SeenSession) -> Findings:
+    for said in seen.requests():
+        header, version = said.header(_VERSION_HEADER), said.meta.get(VERSION)
+        if header is None or version is None:
+            yield skipped("header or _meta is missing: see the checks about these")
+        else:
+            problem = f"the header says {shown(header)}, _meta says {shown(version)}"
+            yield verdict("" if header == version else problem, said)
+
+
+@check(
+    "sep-2575-client-retry-supported-version",
+    "a client that is refused for its version tries the one that was offered",
+    references=reference("SEP-2575", "2026-07-28/basic/versioning"),
+)
+def _retries(seen: SeenSession) -> Findings:
+    requests, wanted = seen.requests(), seen.revision.wire_version
+    if len(requests) == 1:
+        yield warned("the client gave up where it was offered a version that it may speak")
+    for said in requests[1:2]:
+        if said.meta.get(VERSION) == wanted and said.header(_VERSION_HEADER) in {wanted, None}:
+            yield good(said)
+        else:
+            yield warned(f"the next request does not name the version that was offered, {wanted}")
+
+
+def _declares(capability: str) -> Judge[SeenSession]:
+    """What is declared may differ from request to request; one is enough."""
+
+    def judge(seen: SeenSession) -> Findings:
+        declaring = [said for said in seen.requests() if capability in declared_on(said)]
+        for said in declaring:
+            value = declared_on(said)[capability]
+            problem = f"{capability} is {shown(value)}, not an object"
+            yield verdict("" if isinstance(value, dict) else problem, said)
+        for said in [] if declaring else seen.requests()[:1]:
+            if seen.mode == "strict":
+                yield bad(f"no request declares {capability} (strict)", said)
+            else:
+                yield skipped(f"{capability} is optional, and not declared")
+
+    return lambda seen: worst(judge(seen))
+
+
+REQUEST_METADATA = Scenario(
+    name="request-metadata",
+    title="What every request carries",
+    description="The server refuses the first request with -32022 and names the version it speaks;"
+    " after that it serves. The client is expected to try again with that version, and to send"
+    " its version and capabilities with every request, in `_meta` and, over HTTP, in the header.",
+    revisions=ONLY_2026_07_28,
+    suites=_SUITES,
+    script=RefusingOnce,
+    transports=HTTP,
+    client_may_fail=True,  # who is refused for its version may say so in place of trying again
+    references=reference("SEP-2575", "2026-07-28/basic#meta"),
+    checks=(
+        ScenarioCheck(
+            "sep-2575-http-client-sends-version-header",
+            "every POST has an MCP-Protocol-Version header",
+            lambda seen: worst(_version_header(seen)),
+            title="ClientSendsVersionHeader",
+            references=_HTTP_PAGE,
+        ),
+        ScenarioCheck(
+            "sep-2575-client-populates-meta",
+            "every request has protocolVersion and clientCapabilities in _meta",
+            _each_request(_unpopulated),
+        ),
+        ScenarioCheck(
+            "sep-2575-client-sends-client-info",
+            "every request says in _meta who the client is",
+            _each_request(_unidentified, mild=True),
+        ),
+        ScenarioCheck(
+            "sep-2575-http-version-header-matches-meta",
+            "header and _meta name the same version",
+            lambda seen: worst(_header_equals_meta(seen)),
+            title="ClientVersionHeaderMatchesMeta",
+            references=_HTTP_PAGE,
+        ),
+        *(
+            ScenarioCheck(
+                f"sep-2575-client-declares-{capability}-capability",
+                f"{capability}, where it is declared, is an object",
+                _declares(capability),
+            )
+            for capability in ("roots", "sampling", "elicitation")
+        ),
+        _retries,
+    ),
+)
+
+
+class Anything(Conforming):
+    """Has what is listed and answers every use of it, also one whose headers are wrong."""
+
+    checks_requests = False
+
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        self.text(call, f"{name} was called")
+
+    def get_prompt(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        call.result(
+            {"messages": [{"role": "user", "content": {"type": "text", "text": "Good day"}}]}
+        )
+
+    def read_resource(self, call: ScriptedCall, uri: str) -> None:
+        call.result({"contents": [{"uri": uri, "mimeType": "text/plain", "text": "some text"}]})
+
+
+# -- http-standard-headers
+
+
+_OF_EACH: Obj = {"tools": {}, "resources": {}, "prompts": {}}
+
+
+class OneOfEach(Anything):
+    capabilities = _OF_EACH
+    tools = (
+        {"name": "test_headers", "description": "Any tool", "inputSchema": {"type": "object"}},
+        {"name": "my-hyphenated-tool", "description": "Hyphens", "inputSchema": {"type": "object"}},
+    )
+    resources = (
+        {"uri": "file:///path/to/file%20name.txt", "name": "a name with spaces"},
+        {"uri": "https://example.com/resource?id=123", "name": "a query"},
+    )
+    prompts = ({"name": "test_prompt", "description": "Any prompt"},)
+
+
+_METHODS = (
+    *("server/discover", "tools/list", "tools/call", "resources/list", "resources/read"),
+    *("prompts/list", "prompts/get"),
+)
+_EXPECTED = frozenset({"tools/list", "tools/call"})
+_NAMED = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
+
+
+@check(
+    "sep-2243-client-includes-standard-headers",
+    "Mcp-Method and Mcp-Name are there and say the same as the body",
+    title="ClientStandardHeaders",
+)
+def _standard_headers(seen: SeenSession) -> Findings:
+    if not seen.requests():
+        return
+    for method in _METHODS:
+        yield _header_row(seen, method, "Mcp-Method", "")
+    for method, member in _NAMED.items():
+        yield _header_row(seen, method, "Mcp-Name", member)
+
+
+def _header_row(seen: SeenSession, method: str, header: str, member: str) -> CheckFinding:
+    """Every request of this method counts, not only the first."""
+    name = f"Client{header.replace('-', '')}Header_{method.replace('/', '_')}"
+    requests = seen.requests(method)
+    for said in requests:
+        wanted = said.params.get(member) if member else method
+        problem = _header_problem(said, header, wanted)
+        if problem:
+            return bad(problem, said, name)
+    if not requests and method in _EXPECTED:
+        return missing(f"the client did not send {method}", name=name)
+    if not requests:
+        return skipped(f"the client did not send {method}", name)
+    return good(requests[0], name)
+
+
+def _header_problem(said: SeenMessage, header: str, wanted: Any) -> str:
+    sent = said.header(header.lower())
+    if sent is None:
+        return f"{said.method} has no {header} header"
+    try:
+        plain = decode_header_value(sent)
+    except ValueError as error:
+        return f"{header} can't be decoded: {error}"
+    return "" if plain == wanted else f"{header} is {shown(plain)}, the body has {shown(wanted)}"
+
+
+STANDARD_HEADERS = Scenario(
+    name="http-standard-headers",
+    title="Headers that say what a request is",
+    description="The server has tools, resources and prompts. The client is expected to list"
+    " and call tools, and to use what it knows of the others; every POST says in `Mcp-Method` what"
+    " it is, and in `Mcp-Name` which tool, prompt or resource it is about.",
+    revisions=ONLY_2026_07_28,
+    suites=_SUITES,
+    script=OneOfEach,
+    context={
+        "toolCalls": [{"name": one["name"], "arguments": {}} for one in OneOfEach.tools],
+        "resourceReads": [{"uri": one["uri"]} for one in OneOfEach.resources],
+        "promptGets": [{"name": one["name"], "arguments": {}} for one in OneOfEach.prompts],
+    },
+    transports=HTTP,
+    references=_STANDARD,
+    checks=(_standard_headers,),
+)
+
+
+# -- http-custom-headers
+
+_ANNOTATED: tuple[tuple[str, str, str, Any], ...] = (
+    ("region", "string", "Region", "us-west1"),
+    ("priority", "integer", "Priority", 42),
+    ("verbose", "boolean", "Verbose", False),
+    ("debug", "boolean", "Debug", True),
+    ("empty_val", "string", "EmptyVal", ""),
+    ("method_val", "string", "Method", "test-method"),
+    ("non_ascii_val", "string", "NonAscii", "Hello, 世界"),
+    ("whitespace_val", "string", "Whitespace", " padded "),
+    ("leading_space_val", "string", "LeadingSpace", " us-west1"),
+    ("trailing_space_val", "string", "TrailingSpace", "us-west1 "),
+    ("internal_space_val", "string", "InternalSpace", "us west 1"),
+    ("control_char_val", "string", "ControlChar", "line1\nline2"),
+    ("crlf_val", "string", "CrLf", "line1\r\nline2"),
+    ("tab_val", "string", "Tab", "\tindented"),
+)
+_PLAIN = (("float_val", "number", 3.14159), ("query", "string", "SELECT * FROM users"))
+ALL, NULL = "test_custom_headers", "test_custom_headers_null"
+
+
+def _annotated(names: frozenset[str]) -> Obj:
+    properties: Obj = {
+        name: {"type": kind, "x-mcp-header": header}
+        for name, kind, header, _ in _ANNOTATED
+        if name in names
+    }
+    properties |= {name: {"type": kind} for name, kind, _ in _PLAIN if name in names}
+    required = ["region", "priority", "query"]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+_EVERY = frozenset({name for name, *_ in _ANNOTATED} | {name for name, *_ in _PLAIN})
+SCHEMAS = {
+    ALL: _annotated(_EVERY),
+    NULL: _annotated(frozenset({"region", "priority", "verbose", "query"})),
+}
+TOOL_CALLS: list[Obj] = [
+    {
+        "name": ALL,
+        "arguments": {
+            **{name: value for name, _, _, value in _ANNOTATED},
+            **{name: value for name, _, value in _PLAIN},
+        },
+    },
+    {
+        "name": NULL,
+        "arguments": {"region": "us-east1", "priority": 1, "verbose": None, "query": "SELECT 1"},
+    },
+]
+
+
+class Mirroring(Anything):
+    tools = tuple(
+        {"name": name, "description": "Has arguments that travel as headers", "inputSchema": schema}
+        for name, schema in SCHEMAS.items()
+    )
+
+
+@check("sep-2243-client-supports-custom-headers", "annotated arguments are mirrored at all")
+def _mirrors_at_all(seen: SeenSession) -> Findings:
+    for call in seen.calls(ALL)[:1]:
+        headers = call.visited.headers if call.visited else {}
+        found = any(name.startswith("mcp-param-") for name in headers)
+        yield verdict("" if found else "the call has no Mcp-Param header at all", call)
+
+
+def _mirrored(group: str) -> Judge[SeenSession]:
+    """Each annotated argument of the group, as a row of its own."""
+
+    def judge(seen: SeenSession) -> Findings:
+        for call in seen.calls(ALL)[:1]:
+            arguments = call.params.get("arguments")
+            arguments = arguments if isinstance(arguments, dict) else {}
+            for name, kind, header, _ in _ANNOTATED:
+                value = arguments.get(name)
+                if value is not None and _group_of(kind, value) == group:
+                    problem = _param_problem(call, header, arguments)
+                    row_name = f"ClientCustomHeader_{header}"
+                    yield verdict(problem if problem else "", call, row_name, value=value)
+            if group == "plain":
+                yield _not_mirrored(call, "float_val", "ClientCustomHeaderNoMirrorNumber")
+                yield _not_mirrored(call, "query", "ClientCustomHeaderNoMirrorUnannotated")
+
+    return judge
+
+
+def _group_of(kind: str, value: Any) -> str:
+    if kind != "string":
+        return "other-types"
+    return "plain" if encode_header_value(str(value)) == str(value) else "unsafe"
+
+
+def _param_problem(call: SeenMessage, header: str, arguments: Obj) -> str:
+    full = f"Mcp-Param-{header}"
+    wanted = param_headers(SCHEMAS[ALL], arguments).get(full)
+    sent = call.header(full.lower())
+    if sent is None:
+        return f"{full} is missing"
+    try:
+        plain = decode_header_value(sent)
+    except ValueError as error:
+        return f"{full} can't be decoded: {error}"
+    if plain != wanted:
+        return f"{full} is {shown(plain)}, the argument is {shown(wanted)}"
+    if wanted is not None and encode_header_value(wanted) != wanted and sent == plain:
+        return f"{full} is sent as it is; {shown(wanted)} needs Base64"
+    return ""
+
+
+def _not_mirrored(call: SeenMessage, argument: str, name: str) -> CheckFinding:
+    """An argument without annotation has no header, whatever a client would name it."""
+    bare = argument.replace("_", "")
+    found = [
+        header
+        for header in (call.visited.headers if call.visited else {})
+        if header.startswith("mcp-param-")
+        and header.removeprefix("mcp-param-").replace("-", "").replace("_", "") == bare
+    ]
+    return verdict([f"{one} mirrors an argument without annotation" for one in found], call, name)
+
+
+@check(
+    "sep-2243-client-omit-null", "null and what is left out have no header", title="ClientOmitsNull"
+)
+def _omits_null(seen: SeenSession) -> Findings:
+    calls = seen.calls(NULL)
+    if not calls:
+        yield missing(f"the client did not call {NULL}", name="ClientCustomHeaderOmitNull")
+    for call in calls[:1]:
+        sent = call.header("mcp-param-verbose")
+        yield verdict(
+            "" if sent is None else f"Mcp-Param-Verbose is {shown(sent)} for null",
+            call,
+            "ClientCustomHeaderOmitNull",
+        )
+
+
+CUSTOM_HEADERS = Scenario(
+    name="http-custom-headers",
+    title="Arguments that travel as headers",
+    description="Arguments with `x-mcp-header` are repeated as `Mcp-Param-` headers. The client is"
+    " expected to make the calls of `toolCalls` in its context, with these arguments.",
+    revisions=ONLY_2026_07_28,
+    suites=_SUITES,
+    script=Mirroring,
+    transports=HTTP,
+    context={"toolCalls": TOOL_CALLS},
+    references=_CUSTOM,
+    checks=(
+        _mirrors_at_all,
+        ScenarioCheck(
+            "sep-2243-client-mirrors-designated-params",
+            "annotated strings are mirrored as they are, and nothing else is mirrored",
+            _mirrored("plain"),
+        ),
+        ScenarioCheck(
+            "sep-2243-client-encode-values",
+            "numbers and booleans are written as JSON would",
+            _mirrored("other-types"),
+            title="ClientEncodesValues",
+        ),
+        ScenarioCheck(
+            "sep-2243-client-base64-unsafe",
+            "what can't stand in a header is wrapped in Base64",
+            _mirrored("unsafe"),
+        ),
+        _omits_null,
+    ),
+)
+
+
+# -- http-invalid-tool-headers
+
+_INVALID: tuple[tuple[str, str, Obj], ...] = (
+    ("empty_header", "not-empty", {"value": ("string", "")}),
+    ("object_header", "primitive-only", {"data": ("object", "Data")}),
+    ("array_header", "primitive-only", {"items": ("array", "Items")}),
+    ("null_header", "primitive-only", {"nil": ("null", "Nil")}),
+    ("number_header", "primitive-only", {"score": ("number", "Score")}),
+    (
+        "duplicate_same_case",
+        "unique",
+        {"field1": ("string", "Region"), "field2": ("string", "Region")},
+    ),
+    (
+        "duplicate_diff_case",
+        "unique",
+        {"field1": ("string", "MyField"), "field2": ("string", "myfield")},
+    ),
+    ("space_in_name", "charset", {"value": ("string", "My Region")}),
+    ("colon_in_name", "charset", {"value": ("string", "Region:Primary")}),
+    ("non_ascii_name", "charset", {"value": ("string", "Région")}),
+    ("control_char_name", "charset", {"value": ("string", "Region\t1")}),
+)
+
+
+def _tool(name: str, arguments: Obj) -> Obj:
+    properties = {
+        key: {"type": kind, "x-mcp-header": header} for key, (kind, header) in arguments.items()
+    }
+    schema = {"type": "object", "properties": properties, "required": list(arguments)}
+    return {"name": name, "description": "May be called or not", "inputSchema": schema}
+
+
+_EXAMPLES: Obj = {"string": "x", "object": {}, "array": [], "null": None, "number": 1.5}
+_CALLS_OF_EACH: list[Obj] = [
+    {"name": "valid_tool", "arguments": {"region": "x"}},
+    *(
+        {
+            "name": f"invalid_{name}",
+            "arguments": {key: _EXAMPLES[kind] for key, (kind, _) in arguments.items()},
+        }
+        for name, _, arguments in _INVALID
+    ),
+]
+
+
+class BadlyAnnotated(Anything):
+    tools = (
+        _tool("valid_tool", {"region": ("string", "Region")}),
+        *(_tool(f"invalid_{name}", arguments) for name, _, arguments in _INVALID),
+    )
+
+
+@check(
+    "sep-2243-invalid-tool-tools-list-gate",
+    "the tools are listed",
+    title="ClientInvalidToolHeadersToolsList",
+)
+def _lists_tools(seen: SeenSession) -> Findings:
+    for said in seen.requests("tools/list")[:1]:
+        yield good(said)
+
+
+@check(
+    "sep-2243-client-reject-invalid-tool",
+    "the valid tool is still used",
+    title="ClientKeepsValidTool",
+)
+def _keeps_the_valid_one(seen: SeenSession) -> Findings:
+    for call in seen.calls("valid_tool")[:1]:
+        yield good(call, "ClientKeepsValidTool")
+
+
+def _drops(reason: str) -> Judge[SeenSession]:
+    def judge(seen: SeenSession) -> Findings:
+        if not seen.requests("tools/list"):
+            yield missing("the client did not list the tools, so it could not drop any")
+            return
+        for name, why, _ in _INVALID:
+            if why == reason:
+                calls = seen.calls(f"invalid_{name}")
+                row_name = f"ClientRejectsInvalidTool_invalid_{name}"
+                if calls:
+                    yield bad(f"invalid_{name} was called", calls[0], row_name)
+                elif not seen.calls("valid_tool"):
+                    yield missing("no tool was called at all, which drops nothing", name=row_name)
+                else:
+                    yield good(name=row_name)
+
+    return judge
+
+
+INVALID_TOOL_HEADERS = Scenario(
+    name="http-invalid-tool-headers",
+    title="Tools with annotations that can't be used",
+    description="One tool is fine, eleven have an `x-mcp-header` that breaks a rule. The client is"
+    " expected to list the tools, to call `valid_tool`, and to leave the others out although it"
+    " would call every tool that it keeps.",
+    revisions=ONLY_2026_07_28,
+    suites=_SUITES,
+    script=BadlyAnnotated,
+    context={"toolCalls": _CALLS_OF_EACH},
+    transports=HTTP,
+    client_may_fail=True,
+    references=_CUSTOM,
+    checks=(
+        _lists_tools,
+        _keeps_the_valid_one,
+        ScenarioCheck(
+            "sep-2243-x-mcp-header-not-empty",
+            "a tool with an empty header name is left out",
+            _drops("not-empty"),
+            title="HeaderNotEmpty",
+        ),
+        ScenarioCheck(
+            "sep-2243-x-mcp-header-primitive-only",
+            "only string, integer and boolean arguments may be annotated",
+            _drops("primitive-only"),
+            title="HeaderOnPrimitives",
+        ),
+        ScenarioCheck(
+            "sep-2243-x-mcp-header-unique",
+            "two arguments can't have one header, whatever its case",
+            _drops("unique"),
+            title="HeaderUnique",
+        ),
+        ScenarioCheck(
+            "sep-2243-x-mcp-header-charset",
+            "a header name is a token",
+            _drops("charset"),
+            title="HeaderCharset",
+        ),
+    ),
+)
+
+SCENARIOS = (REQUEST_METADATA, STANDARD_HEADERS, CUSTOM_HEADERS, INVALID_TOOL_HEADERS)

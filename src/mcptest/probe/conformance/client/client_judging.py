@@ -1,0 +1,355 @@
+"""From what was captured of a client to rows: the scenario's checks, the rules, and how it ended.
+
+Pure. A capture that was kept is judged again by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.capture import (
+    AnyRecord,
+    Closed,
+    Frame,
+    HttpRequest,
+    Opened,
+    TransportName,
+    Trouble,
+)
+from mcptest.core.message import Kind
+from mcptest.core.revision import Era, Revision, revision_of_wire
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import WIRE_SCHEMA, CheckResult, CheckStatus, Ended, Reference
+from mcptest.core.verdict import Finding, Outcome, Severity, Side
+from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
+from mcptest.probe.conformance.scenario import CheckFinding, Scenario, every_check, judged
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.declaration import Rule
+from mcptest.rules.judge import judge
+from mcptest.servers.scripted.conforming import VERSION
+from mcptest.transport.process import signal_name
+from mcptest.wire.capture_forms import SessionSource
+
+CLIENT_EXIT = "client-exit"
+CLIENT_SPOKE = "client-spoke"
+CAPTURE_COMPLETE = "capture-complete"
+SERVER_LAUNCHED = "server-launched"
+_TAIL = 3
+"""Lines of a client's stderr that are told where it never got to the point."""
+_WORST = (
+    CheckStatus.FAILURE,
+    CheckStatus.WARNING,
+    CheckStatus.UNTESTABLE,
+    CheckStatus.SKIPPED,
+    CheckStatus.SUCCESS,
+    CheckStatus.INFO,
+)
+
+
+class JudgedClient(msgspec.Struct, frozen=True):
+    """Every row on a client in a scenario, and why it never got there, if it did not."""
+
+    rows: tuple[CheckResult, ...]
+    unreached: str = ""
+
+
+def judge_client(
+    scenario: Scenario[SeenSession], seen: SeenSession, timeout: float
+) -> JudgedClient:
+    why = speaks_only(seen)
+    if why:
+        failed = seen.is_demanded and not was_denied(seen)
+        status = CheckStatus.FAILURE if failed else CheckStatus.UNTESTABLE
+        finding = CheckFinding(status, why, unseen=True)
+        rows = tuple(every_check(scenario, seen.revision, seen.transport, finding))
+        return JudgedClient(rows, why if failed else "")
+    own = tuple(judged(scenario, seen, seen.revision, seen.transport))
+    how = exit_row(scenario, seen, timeout) if seen.ended is not None else None
+    rows = (
+        *own,
+        *_rows_by_rules(seen),
+        *_rows_on_coming(seen),
+        *_rows_on_the_capture(seen),
+        *([how] if how is not None else []),
+    )
+    broke_off = how is not None and how.status is CheckStatus.FAILURE
+    return JudgedClient(rows, _unreached(own, seen, timeout, broke_off=broke_off))
+
+
+def _unreached(
+    own: Sequence[CheckResult], seen: SeenSession, timeout: float, *, broke_off: bool
+) -> str:
+    """One cause instead of a list of what was not seen."""
+    unseen = [row for row in own if row.unseen and row.status is CheckStatus.FAILURE]
+    got_there = any(row.status is CheckStatus.SUCCESS for row in own)
+    if not unseen or (got_there and not broke_off):
+        return ""
+    sent = [one.method for one in seen.said if one.sender == "client" and one.method]
+    if not seen.launched:
+        parts = ["the client did not launch the server"]
+    elif not sent:
+        trouble = next((one for one in seen.records if isinstance(one, Trouble)), None)
+        instead = "" if trouble is None else show(trouble.detail, 200)
+        parts = [f"the client sent no message: {instead}" if trouble else "the client sent nothing"]
+    else:
+        parts = [unseen[0].message, f"the last that it sent was {show(sent[-1], 80)}"]
+    if seen.ended is not None:
+        parts.append(_how_it_ended(seen, timeout) or "it ended with exit code 0")
+    lines = [line.strip() for line in seen.stderr.splitlines() if any(map(str.isalpha, line))]
+    parts += [f"its stderr ends: {show(' | '.join(lines[-_TAIL:]), 400)}"] if lines else []
+    return "; ".join(parts)
+
+
+def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
+    """By session: a client that launches its server twice uses its ids twice."""
+    worst: dict[tuple[str, str], CheckResult] = {}
+    for offset, records in _sessions(seen.records):
+        for row in rows_by_rules(replace(seen, records=records)):
+            placed = row if row.record is None else replace(row, record=row.record + offset)
+            known = worst.setdefault((row.id, row.name), placed)
+            if _WORST.index(placed.status) < _WORST.index(known.status):
+                worst[row.id, row.name] = placed
+    yield from worst.values()
+
+
+def _sessions(records: Sequence[AnyRecord]) -> Iterator[tuple[int, Sequence[AnyRecord]]]:
+    begins = [place for place, record in enumerate(records) if isinstance(record, Opened)]
+    if len(begins) < 2:
+        yield 0, records
+        return
+    for begin, end in zip(begins, [*begins[1:], len(records)], strict=True):
+        yield begin, records[begin:end]
+
+
+def _rows_on_the_capture(seen: SeenSession) -> Iterator[CheckResult]:
+    """What was not kept was not judged: that is never passed over."""
+    dropped = sum(record.dropped for record in seen.records if isinstance(record, Closed))
+    status, message = CheckStatus.FAILURE, ""
+    if dropped:
+        message = f"{dropped} records were too many to be kept, and could not be judged"
+    elif seen.unwritten:
+        status = CheckStatus.WARNING
+        message = f"the capture could not be written: {seen.unwritten}"
+    if message:
+        about = "all that went over the wire is kept"
+        yield CheckResult(CAPTURE_COMPLETE, "CaptureComplete", about, status, message)
+
+
+def _rows_on_coming(seen: SeenSession) -> Iterator[CheckResult]:
+    """A client that never came, or came and sent nothing."""
+    spoke = any(
+        isinstance(one, HttpRequest) or (isinstance(one, Frame) and one.sender == "client")
+        for one in seen.records
+    )
+    if not seen.launched:
+        yield CheckResult(
+            SERVER_LAUNCHED,
+            "ServerLaunched",
+            "the client launches the server that it was given",
+            CheckStatus.FAILURE,
+            "no launch of the server was seen; its command is in the last arguments and, "
+            "as a JSON array, in MCP_CONFORMANCE_SERVER_COMMAND",
+        )
+    elif not spoke:
+        over_stdio = seen.transport == "stdio"
+        did = "launched the server and sent it nothing" if over_stdio else "sent no request"
+        yield CheckResult(
+            CLIENT_SPOKE,
+            "ClientSpoke",
+            "the client talks to the server",
+            CheckStatus.FAILURE,
+            f"the client {did}: nothing could be observed",
+        )
+
+
+def exit_row(
+    scenario: Scenario[SeenSession], seen: SeenSession, timeout: float = 0.0
+) -> CheckResult:
+    """How the client ended. The official suite counts that only for a single scenario."""
+    ended = seen.ended or Ended()
+    status, message = CheckStatus.FAILURE, _how_it_ended(seen, timeout)
+    by_itself = ended.signal is None and not ended.timed_out and not seen.was_settled
+    if seen.was_settled and not ended.timed_out:
+        status = CheckStatus.INFO
+    elif by_itself and ended.code == 0:
+        status = CheckStatus.SUCCESS
+    elif by_itself and scenario.client_may_fail:
+        status = CheckStatus.SUCCESS
+        message = f"exit code {ended.code} is fine here: the right thing was to give up"
+    about = "the client ends by itself, in time, and with exit code 0"
+    return CheckResult(CLIENT_EXIT, "ClientExit", about, status, message)
+
+
+def _how_it_ended(seen: SeenSession, timeout: float) -> str:
+    """Empty for a client that ended by itself with exit code 0."""
+    ended = seen.ended or Ended()
+    if ended.timed_out:
+        return (
+            f"the client did not end within {timeout:g} s, and its whole process group was ended; "
+            "--timeout gives it longer"
+        )
+    if seen.was_settled:
+        return "the client stayed after all was done, and was ended"
+    if ended.signal is not None:
+        return f"the client was ended by {signal_name(ended.signal)}"
+    return "" if ended.code == 0 else f"the client exited with code {ended.code}"
+
+
+# -- The registry's own rules about clients -----------------------------------------------------
+#
+# They come for free: whatever a scenario is about, a client keeps to the protocol in it.
+
+_ABOUT_SHAPES = ("SHAPE-", "MSG-")
+_MOST_PROBLEMS = 3
+_TURNED_AWAY = frozenset({401, 403})
+
+
+def rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
+    """One row on the shape of all that the client sent, and one for each rule that it broke."""
+    rules = [rule for rule in all_rules() if _is_about_clients(rule)]
+    if not any(said.sender == "client" for said in seen.said):
+        return
+    judged = judge(_session(seen), rules, seen.revision)
+    broken: list[tuple[Rule, Finding]] = []
+    for rule, verdict in zip(rules, judged.verdicts, strict=True):
+        if verdict.outcome is Outcome.FAIL:
+            about = [one for one in verdict.findings if one.sender != "server"]
+            broken += [(rule, one) for one in about[:1]]
+    shapes = [pair for pair in broken if pair[0].id.startswith(_ABOUT_SHAPES)]
+    yield _shape_row(shapes)
+    for rule, finding in broken:
+        yield _rule_row(rule, finding, seen)
+
+
+def _is_about_clients(rule: Rule) -> bool:
+    """Which answers a client owes in a scenario is for its own checks to say, since a script may
+    ask for what nobody has to answer."""
+    return rule.side is not Side.SERVER and rule.shown_by != "missing answer"
+
+
+def _session(seen: SeenSession) -> SessionSource:
+    transport: TransportName = "stdio" if seen.transport == "stdio" else "http"
+    return SessionSource(
+        label="client",
+        file="",
+        form="full",
+        records=_records_of_mcp(seen),
+        transport=transport,
+        spec_version=seen.revision.wire_version,
+    )
+
+
+def _records_of_mcp(seen: SeenSession) -> Iterator[tuple[int, AnyRecord]]:
+    """Without what went to other origins, such as an authorization server, and to other pages."""
+    mcp = seen.urls.get("mcp")
+    elsewhere = {
+        one.stream
+        for one in seen.visits
+        if mcp is not None and (one.origin != mcp or one.path != seen.endpoint)
+    }
+    elsewhere |= _sent_again(seen)
+    for place, record in enumerate(seen.records):
+        if getattr(record, "stream", None) not in elsewhere:
+            yield place, record
+
+
+def _sent_again(seen: SeenSession) -> set[int]:
+    """Turned away for want of a token, and sent again as it was: that is one request, not two."""
+    last = {(one.path, one.body): one.stream for one in seen.visits if one.body}
+    return {
+        one.stream
+        for one in seen.visits
+        if one.status in _TURNED_AWAY and last.get((one.path, one.body), one.stream) != one.stream
+    }
+
+
+def _shape_row(broken: list[tuple[Rule, Finding]]) -> CheckResult:
+    failed = [pair for pair in broken if pair[0].severity is Severity.MUST]
+    message = "; ".join(
+        f"{rule.id}: {finding.message}" for rule, finding in failed[:_MOST_PROBLEMS]
+    )
+    first = failed[0][1] if failed else None
+    return CheckResult(
+        id=WIRE_SCHEMA,
+        name="WireSchemaValid",
+        description="every message of the client has the shape that the revision asks for",
+        status=CheckStatus.FAILURE if failed else CheckStatus.SUCCESS,
+        message=show(message, 600),
+        record=first.record if first else None,
+        excerpt=(first.excerpt or "") if first else "",
+    )
+
+
+def _rule_row(rule: Rule, finding: Finding, seen: SeenSession) -> CheckResult:
+    must = rule.severity_in(seen.revision) is Severity.MUST
+    wanted = f"; expected {finding.expected}" if finding.expected else ""
+    return CheckResult(
+        id=rule.id,
+        name=rule.id,
+        description=rule.title,
+        status=CheckStatus.FAILURE if must else CheckStatus.WARNING,
+        message=show(f"{finding.message}{wanted}", 600),
+        record=finding.record,
+        excerpt=finding.excerpt or "",
+        references=(Reference(rule.id, rule.url(seen.revision)),),
+    )
+
+
+# -- Whether a client and the server of a scenario have a revision in common, as the capture -----
+
+
+def speaks_only(seen: SeenSession) -> str:
+    """Why nothing came of it, if the reason is the revision; empty if it is not."""
+    eras = {revision.era for revision in seen.offered}
+    first = seen.requests("initialize")
+    on_their_own = [
+        one for one in seen.requests() if one.method == "server/discover" or VERSION in one.meta
+    ]
+    if not eras or not seen.requests():
+        return ""
+    if Era.HANDSHAKE not in eras and first and not on_their_own:
+        proposed = show(str(first[0].params.get("protocolVersion")), 40)
+        return _and_offered(seen, f"the client speaks only {proposed}: it begins with initialize")
+    if Era.STATELESS not in eras and on_their_own and not first:
+        spoken = show(str(on_their_own[0].meta.get(VERSION, Revision.V2026_07_28)), 40)
+        return _and_offered(
+            seen, f"the client speaks only {spoken}: it does not fall back to initialize"
+        )
+    return _left(seen, first[-1]) if first else ""
+
+
+def was_denied(seen: SeenSession) -> bool:
+    """The server speaks what the client proposed, and answered with something else on purpose."""
+    proposed = (one.params.get("protocolVersion") for one in seen.requests("initialize"))
+    return any(revision_of_wire(one) in seen.offered for one in proposed)
+
+
+def _left(seen: SeenSession, first: SeenMessage) -> str:
+    """It was answered with a revision that it did not propose, and said nothing after that."""
+    proposed = first.params.get("protocolVersion")
+    answer = next((one for one in seen.said if _answers(one, first)), None)
+    result = answer.value.get("result") if answer is not None else None
+    agreed = result.get("protocolVersion") if isinstance(result, dict) else None
+    if answer is None or agreed == proposed or revision_of_wire(agreed) is None:
+        return ""
+    if any(one.sender == "client" and one.place > answer.place and one.method for one in seen.said):
+        return ""
+    why = f"it proposed that, was answered with {agreed}, and left"
+    return _and_offered(seen, f"the client speaks only {show(str(proposed), 40)}: {why}")
+
+
+def _answers(said: SeenMessage, request: SeenMessage) -> bool:
+    return (
+        said.sender == "server"
+        and said.message.kind is Kind.RESULT
+        and said.place > request.place
+        and said.value.get("id") == request.value.get("id")
+    )
+
+
+def _and_offered(seen: SeenSession, why: str) -> str:
+    offered = ", ".join(one.value for one in seen.offered)
+    return f"{why}. The server speaks {offered} here"

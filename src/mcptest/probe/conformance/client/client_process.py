@@ -1,0 +1,261 @@
+"""The client under test as a process: watched on a loop, heard in bounded memory, ended in time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+
+from mcptest.core.capture import AnyRecord, Closed, Note
+from mcptest.core.limits import Deadline
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import Ended
+from mcptest.probe.conformance.client.scenario_server import DEFECT
+from mcptest.transport.capture_file import open_capture
+from mcptest.transport.files import replace_file
+from mcptest.transport.loop import GONE, READ, Loop
+from mcptest.transport.process import ExitStatus, ServerProcess
+from mcptest.transport.recorder import PARTIAL
+from mcptest.transport.temporary import new_folder, remove_folder
+
+KEPT_BYTES = 64 * 1024
+LINE_LETTERS = 2_000
+TERMINATE_SECONDS = 2.0
+"""What a client has to leave after SIGTERM, before SIGKILL."""
+LEAVE_SECONDS = 2.0
+"""What a client has to leave by itself once the scenario has seen all that it waits for."""
+RELEASE_SECONDS = 2.0
+LOOK_SECONDS = 0.2
+"""How often the one is asked who may stop the run; and the process, where nobody can be woken."""
+_CHUNK = 64 * 1024
+
+
+class Tail:
+    """The last of what a client wrote, whatever the amount."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._cut = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._kept += chunk
+        if len(self._kept) > 2 * KEPT_BYTES:  # cut seldom, so that it stays linear
+            self._cut += len(self._kept) - KEPT_BYTES
+            del self._kept[:-KEPT_BYTES]
+
+    def text(self) -> str:
+        """Line by line, made safe to show."""
+        kept = bytes(self._kept[-KEPT_BYTES:])
+        cut = self._cut + len(self._kept) - len(kept)
+        lines = kept.decode("utf-8", "backslashreplace").split("\n")
+        text = "\n".join(show(line.removesuffix("\r"), LINE_LETTERS) for line in lines)
+        return f"(the first {cut} bytes were left out)\n{text}" if cut else text
+
+
+class ClientProcess:
+    """Stops the loop when the client has ended, however it does."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        timeout: float,
+        should_stop: Callable[[], bool],
+        *,
+        clean_env: bool = False,
+    ) -> None:
+        """Starts it. Raises PeerError when that can't be done."""
+        self._loop = loop
+        self._should_stop = should_stop
+        self._process = ServerProcess(command, env, cwd, clean_env=clean_env)
+        self.stdout, self.stderr = Tail(), Tail()
+        self.timed_out = False
+        self.interrupted = False
+        self.was_settled = False
+        """We ended it after the scenario had seen all that it waits for."""
+        self._ending = False
+        self._status: ExitStatus | None = None
+        self._watch(self._process.stdout, self.stdout)
+        self._watch(self._process.stderr, self.stderr)
+        if self._process.pidfd is not None:
+            loop.watch(self._process.pidfd, READ, lambda events: self._look())
+        loop.after(timeout, self._expire)
+        loop.after(LOOK_SECONDS, self._look_around)
+
+    @property
+    def ended(self) -> Ended:
+        status = self._status or ExitStatus()
+        return Ended(code=status.code, signal=status.signal, timed_out=self.timed_out)
+
+    @property
+    def was_ended(self) -> bool:
+        """By us, for whatever reason."""
+        return self._ending
+
+    def may_leave(self) -> None:
+        """All has been seen. A client that stays is ended after a while."""
+        self._loop.after(LEAVE_SECONDS, self._end_settled)
+
+    def release(self) -> None:
+        """End what it left behind, and let go of it."""
+        process = self._process
+        for descriptor in (process.stdout, process.stderr, process.pidfd):
+            if descriptor is not None:
+                self._loop.ignore(descriptor)
+        if self._status is None:
+            process.kill()
+        process.release(Deadline.after(RELEASE_SECONDS), politely=True)
+
+    def _watch(self, descriptor: int, tail: Tail) -> None:
+        def readable(events: int) -> None:
+            chunk = _read(descriptor)
+            if chunk:
+                tail.add(chunk)
+            elif chunk is not None or events & GONE:
+                self._loop.ignore(descriptor)
+
+        self._loop.watch(descriptor, READ, readable)
+
+    def _look(self) -> None:
+        self._status = self._process.status()
+        if self._status is not None:
+            if self._process.pidfd is not None:
+                self._loop.ignore(self._process.pidfd)
+            self._loop.stop()
+
+    def _look_around(self) -> None:
+        self._look()
+        if self._status is None:
+            if not self.interrupted and self._should_stop():
+                self.interrupted = True
+                self._end()
+            self._loop.after(LOOK_SECONDS, self._look_around)
+
+    def _expire(self) -> None:
+        if not self._ending and self._status is None:
+            self.timed_out = True
+            self._end()
+
+    def _end_settled(self) -> None:
+        if not self._ending and self._status is None:
+            self.was_settled = True
+            self._end()
+
+    def _end(self) -> None:
+        """The whole group: politely, then not."""
+        if not self._ending:
+            self._ending = True
+            self._process.note_descendants()
+            self._process.terminate()
+            self._loop.after(TERMINATE_SECONDS, self._kill)
+
+    def _kill(self) -> None:
+        self._process.kill()
+        # One that can't even be killed, as in a broken file system, must not keep us.
+        self._loop.after(TERMINATE_SECONDS, self._loop.stop)
+
+
+def _read(descriptor: int) -> bytes | None:
+    """What there is; nothing at its end; None when there is nothing yet."""
+    try:
+        return os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
+
+
+# -- The server that a stdio client launches itself ----------------------------------------------
+
+_FIRST = "session.jsonl"
+_MOST_RECORDS = 50_000
+"""Many times what the longest scenario takes."""
+
+
+class LaunchedServer:
+    """A command for the client, and the folder where the launched servers leave their captures."""
+
+    def __init__(self, scenario: str, revision: str, capabilities: str) -> None:
+        """`revision` is the one that was asked for, or `auto`."""
+        self._folder = Path(new_folder("mcptest-client-"))
+        self.command: tuple[str, ...] = (
+            sys.executable,
+            "-P",  # the client's folder may hold modules with the names of ours
+            "-m",
+            "mcptest",
+            "serve",
+            "--scenario",
+            scenario,
+            "--transport",
+            "stdio",
+            "--spec-version",
+            revision,
+            "--capabilities",
+            capabilities,
+            "--capture",
+            str(self._folder / _FIRST),
+        )
+
+    def __enter__(self) -> LaunchedServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        remove_folder(self._folder)
+
+    @property
+    def was_launched(self) -> bool:
+        return any(self._folder.iterdir())
+
+    def records(self) -> list[AnyRecord]:
+        """Of all launches, one after the other; of a client that floods, how it began.
+
+        What is left out is counted as dropped, so that no check passes on what was not judged.
+        """
+        everything = (
+            record
+            for file in self._captures()
+            for session in open_capture(str(file))
+            for _, record in session.records
+        )
+        kept = list(islice(everything, _MOST_RECORDS))
+        dropped = sum(1 for _ in everything)
+        if dropped:
+            kept.append(Closed(t=kept[-1].t, records=len(kept), dropped=dropped))
+        return kept
+
+    def keep(self, place: Path) -> None:
+        """Put the captures of all launches in one file."""
+        captures = self._captures()
+        if captures:
+            replace_file(place, b"".join(file.read_bytes() for file in captures))
+
+    def _captures(self) -> list[Path]:
+        """In the order of the launches; one that was killed has left what it had by then."""
+        names = {file.name.removesuffix(PARTIAL) for file in self._folder.iterdir()}
+        places = [self._folder / name for name in sorted(names, key=lambda name: (len(name), name))]
+        found = [_whole_or_partial(place) for place in places]
+        return [file for file in found if file.exists() and file.stat().st_size]
+
+
+def defect_in(records: Iterable[AnyRecord]) -> str:
+    """What went wrong in the script, in whichever process; empty when nothing did."""
+    for record in records:
+        if isinstance(record, Note) and record.text.startswith(DEFECT):
+            return record.text.removeprefix(DEFECT)
+    return ""
+
+
+def _whole_or_partial(place: Path) -> Path:
+    if place.exists() and place.stat().st_size:
+        return place
+    return place.with_name(place.name + PARTIAL)

@@ -1,0 +1,300 @@
+"""Being the server of a scenario by hand: for clients that launch it, and for hosts with windows.
+
+What `mcptest serve --scenario` does. The capture that it leaves can be judged later.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import sys
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_plus
+
+from msgspec.structs import replace
+
+from mcptest.core.capture import AnyRecord, Headers, TransportName
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.limits import MEBIBYTE, Limits
+from mcptest.core.masking import Masker
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Revision, revision_of_wire
+from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
+from mcptest.core.secrets import is_credential_header
+from mcptest.core.verdict import Side
+from mcptest.probe.conformance.client.client_judging import judge_client
+from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
+from mcptest.probe.conformance.scenario import Scenario
+from mcptest.servers.scripted.http_site import ScriptedSite
+from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
+from mcptest.servers.scripted.script import Performance, Script
+from mcptest.servers.scripted.stdio_site import play_on_pipes
+from mcptest.transport.base import Sink, discard
+from mcptest.transport.capture_file import open_capture
+from mcptest.transport.files import replace_file
+from mcptest.transport.loop import Loop
+from mcptest.transport.recorder import Recorder
+
+# -- Keeping secrets out of the capture of a scenario, but not the tokens that its script made ---
+
+
+class ScenarioMasker(Masker):
+    """Masks every credential of a client except those that it has from us."""
+
+    def __init__(self, script: Script, secrets: Iterable[str] = ()) -> None:
+        super().__init__(secrets)
+        self._script = script
+
+    def headers(self, headers: Headers) -> Headers:
+        masked = super().headers(headers)
+        return tuple(
+            (name, value) if self._has_it_from_us(name, value) else hidden
+            for (name, value), hidden in zip(headers, masked, strict=True)
+        )
+
+    def _has_it_from_us(self, name: str, value: str) -> bool:
+        if not is_credential_header(name):
+            return False
+        scheme, _, credential = value.strip().partition(" ")
+        if scheme.lower() == "basic":
+            credential = _secret_in(credential)
+        return bool(credential) and credential in self._script.issued
+
+
+def _secret_in(basic: str) -> str:
+    """The password of HTTP's basic scheme, or nothing when it can't be read."""
+    try:
+        pair = base64.b64decode(basic, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return ""
+    return unquote_plus(pair.partition(":")[2])
+
+
+# -- Writing the capture of a scenario while it is played ----------------------------------------
+
+CAPTURE_LIMITS = Limits(capture_bytes=128 * MEBIBYTE)
+
+
+def flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
+    """Write down what came once it has been dealt with: it costs no memory, and a kill loses
+    nothing."""
+    waits = False
+
+    def flush() -> None:
+        nonlocal waits
+        waits = False
+        recorder.flush()
+
+    def tell(record: AnyRecord) -> None:
+        nonlocal waits
+        recorder(record)
+        if not waits:
+            waits = True
+            loop.after(0, flush)
+
+    return tell
+
+
+# -- Being the server of a scenario by hand ------------------------------------------------------
+
+DEFECT = "a defect of mcptest: "
+_MOST_LAUNCHES = 1_000
+
+
+def _offered(scenario: Scenario[SeenSession], wanted: Revision | None) -> tuple[Revision, ...]:
+    """What to speak: what was asked for, or all revisions that have the scenario."""
+    if wanted is not None and wanted not in scenario.revisions:
+        known = ", ".join(str(one) for one in sorted(scenario.revisions))
+        raise UsageError(f"scenario {scenario.name} is not for {wanted}", hint=f"it is for {known}")
+    return offered_revisions(scenario, wanted)
+
+
+def serve_on_pipes(
+    scenario: Scenario[SeenSession],
+    wanted: Revision | None,
+    capture: Path | None,
+    mode: str = "probe",
+) -> int:
+    """Be the server on stdin and stdout until the client leaves, in a revision or in them all."""
+    if "stdio" not in scenario.transports:
+        raise UsageError(f"scenario {scenario.name} is about HTTP", hint="use --transport http")
+    script = scenario.script()
+    offered = _offered(scenario, wanted)
+    recorder = _recorder(capture, script)
+    tape = _opened(scenario, wanted, "stdio", recorder)
+    flush, probes = recorder.flush if recorder else _nothing, mode == "probe"
+    try:
+        defect = play_on_pipes(script, offered, tape, flush, asks_for_capabilities=probes)
+    finally:
+        _close(recorder)
+    return _outcome(defect)
+
+
+def serve_on_site(
+    scenario: Scenario[SeenSession],
+    wanted: Revision | None,
+    capture: Path | None,
+    port: int = 0,
+    port_file: str | None = None,
+    mode: str = "probe",
+) -> int:
+    """Be the server over HTTP until a signal comes."""
+    if "http" not in scenario.transports:
+        raise UsageError(f"scenario {scenario.name} is about stdio", hint="use --transport stdio")
+    script = scenario.script()
+    offered = _offered(scenario, wanted)
+    loop = Loop()
+    loop.stop_on_signals()
+    recorder = _recorder(capture, script)
+    tape = _opened(scenario, wanted, "http", recorder, loop)
+    performance = Performance(script, tape, loop)
+    try:
+        site = _site(performance, offered, port, probes=mode == "probe")
+        try:
+            _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
+            if not performance.defect:
+                loop.run()
+        finally:
+            site.close()
+    finally:
+        _close(recorder)
+    return _outcome(performance.defect)
+
+
+def judged_capture(
+    scenario: Scenario[SeenSession],
+    captures: Sequence[str],
+    revision: Revision | None = None,
+    *,
+    mode: str = "probe",
+    claims: frozenset[str] = frozenset(),
+) -> ScenarioResult:
+    """Judge what was kept, in one file or several. How the client ended is not known, so it is not
+    judged. With several files a row says which one its place is in."""
+    records: list[AnyRecord] = []
+    begins: list[int] = []
+    transport, spoken = "stdio", ""
+    for capture in captures:
+        begins.append(len(records))
+        for session in open_capture(capture):
+            records += (record for _, record in session.records)
+            transport, spoken = session.transport or transport, session.spec_version or spoken
+    asked_for = revision_of_wire(spoken)
+    offered = _offered(scenario, revision or asked_for)
+    speaks = revision or spoken_in(records) or asked_for or max(offered)
+    seen = SeenSession(
+        records=records,
+        revision=speaks,
+        transport=transport,
+        urls=origins_of(records),
+        endpoint=scenario.path or "/",
+        context=dict(scenario.context),
+        mode=mode,
+        claims=claims,
+        offered=offered,
+        is_demanded=revision is not None or asked_for is not None,
+    )
+    judged = judge_client(scenario, seen, 0.0)
+    rows = judged.rows
+    if len(captures) > 1:
+        rows = tuple(_placed(row, captures, begins) for row in rows)
+    return ScenarioResult(
+        scenario=scenario.name,
+        side=Side.CLIENT,
+        revision=speaks,
+        transport=transport,
+        checks=rows,
+        unreached=judged.unreached,
+        capture=captures[0] if len(captures) == 1 else "",
+    )
+
+
+def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) -> CheckResult:
+    """With its place in the one capture that it is in."""
+    if row.record is None:
+        return row
+    number = bisect_right(begins, row.record) - 1
+    details = {**row.details, "capture": captures[number]}
+    return replace(row, record=row.record - begins[number], details=details)
+
+
+def _opened(
+    scenario: Scenario[SeenSession],
+    wanted: Revision | None,
+    transport: TransportName,
+    recorder: Recorder | None,
+    loop: Loop | None = None,
+) -> SiteTape:
+    sink: Sink = discard
+    if recorder is not None:
+        sink = recorder if loop is None else flushed_soon(recorder, loop)
+    tape = SiteTape(sink)
+    label = recorder.path.stem if recorder is not None else scenario.name
+    tape.opened(label, transport, "", "auto" if wanted is None else wanted.value)
+    return tape
+
+
+def _recorder(capture: Path | None, script: Script) -> Recorder | None:
+    if capture is None:
+        return None
+    masker = ScenarioMasker(script, redaction.secrets)
+    recorder = Recorder(_free_place(capture), masker=masker, limits=CAPTURE_LIMITS)
+    recorder.kept = True  # that it was launched at all is worth keeping
+    return recorder
+
+
+def _free_place(wanted: Path) -> Path:
+    """A name that nobody has: whoever launches us twice gets two captures."""
+    for number in range(1, _MOST_LAUNCHES + 1):
+        name = wanted.name if number == 1 else f"{wanted.stem}-{number}{wanted.suffix}"
+        place = wanted.with_name(name)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"can't write the capture {wanted}: {error.strerror}") from None
+        return place
+    raise UsageError(f"there are {_MOST_LAUNCHES} captures beside {wanted} already")
+
+
+def _close(recorder: Recorder | None) -> None:
+    if recorder is not None:
+        recorder.close()
+        if recorder.error is not None:
+            raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
+
+
+def _site(
+    performance: Performance, offered: Sequence[Revision], port: int, *, probes: bool
+) -> ScriptedSite:
+    try:
+        return ScriptedSite(performance, offered, port, asks_for_capabilities=probes)
+    except OSError as error:
+        raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
+
+
+def _announce(url: str, port_file: str | None, context: Mapping[str, Any]) -> None:
+    sys.stderr.write(f"listening on {url}\n")
+    if context:
+        sys.stderr.write(f"the client is to know: {json.dumps(context)}\n")
+    sys.stderr.flush()
+    if port_file is not None:
+        port = url.removeprefix("http://").partition("/")[0].rpartition(":")[2]
+        replace_file(Path(port_file), f"{port}\n".encode())
+
+
+def _outcome(defect: str) -> int:
+    if defect:
+        raise McptestError(f"{DEFECT}{defect}")
+    return 0
+
+
+def _nothing() -> None:
+    pass

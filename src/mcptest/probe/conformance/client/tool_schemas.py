@@ -1,0 +1,245 @@
+"""Input schemas in the hands of a client: kept as they are, and no reason to use the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mcptest.core.revision import Revision
+from mcptest.probe.conformance.client.client_headers import Anything
+from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
+from mcptest.probe.conformance.scenario import (
+    HTTP,
+    ONLY_2026_07_28,
+    CheckFinding,
+    Findings,
+    Judge,
+    Scenario,
+    ScenarioCheck,
+    bad,
+    check,
+    good,
+    missing,
+    reference,
+    shown,
+    skipped,
+)
+from mcptest.servers.scripted.script import Obj, ScriptStage, Visit
+
+CANARY = "/canary/profile-schema.json"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOCAL, ECHO = "json_schema_2020_12_tool", "json_schema_echo"
+
+
+# -- json-schema-ref-no-deref
+
+
+class Tempting(Anything):
+    """A tool whose schema refers to an address that can be fetched."""
+
+    def begin(self, stage: ScriptStage) -> None:
+        super().begin(stage)
+        address = f"{stage.url()}{CANARY}" if stage.transport == "http" else "http://127.0.0.1:9/x"
+        schema = {
+            "$schema": DIALECT,
+            "type": "object",
+            "$defs": {"userId": {"type": "string", "pattern": "^[a-z0-9-]+$"}},
+            "properties": {"id": {"$ref": "#/$defs/userId"}, "profile": {"$ref": address}},
+            "required": ["id"],
+        }
+        about = "Finds the profile of a user"
+        self.tools = ({"name": "lookup_user", "description": about, "inputSchema": schema},)
+
+    def visit(self, visit: Visit) -> bool:
+        if visit.path != CANARY:
+            return super().visit(visit)
+        visit.respond(200, {"$schema": DIALECT, "type": "object"})
+        return True
+
+
+@check(
+    "sep-2106-no-network-ref-deref",
+    "a $ref to the network is not followed",
+    title="NoNetworkRefDereference",
+)
+def _never_fetches(seen: SeenSession) -> CheckFinding:
+    fetched = [one for one in seen.visits if one.path == CANARY]
+    listed = seen.requests("tools/list")
+    if fetched:
+        return bad(f"the address in $ref was fetched {len(fetched)} times", fetched[0])
+    if not listed:
+        return missing("the client did not list the tools, so it never saw the address")
+    return good(listed[0])
+
+
+REF_NO_DEREF = Scenario(
+    name="json-schema-ref-no-deref",
+    title="A schema that points to the network",
+    description="The input schema of `lookup_user` has a `$ref` to an address of this server. The"
+    " client is expected to list the tools, to call this one, and never to fetch the address.",
+    revisions=ONLY_2026_07_28,
+    suites=frozenset({"core", "draft"}),
+    script=Tempting,
+    context={"toolCalls": [{"name": "lookup_user", "arguments": {"id": "user-1"}}]},
+    transports=HTTP,
+    references=reference("SEP-2106", "2026-07-28/server/tools"),
+    checks=(_never_fetches,),
+)
+
+
+# -- json-schema-2020-12-preservation
+
+SCHEMA: Obj = {
+    "$schema": DIALECT,
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+class Echoing(Anything):
+    tools = (
+        {"name": FOCAL, "description": "Has a schema with many keywords", "inputSchema": SCHEMA},
+        {
+            "name": ECHO,
+            "description": f"Takes the input schema of {FOCAL}, as the client has it",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"schema": {"type": "object"}},
+                "required": ["schema"],
+            },
+        },
+    )
+
+
+def _echoed(seen: SeenSession) -> tuple[SeenMessage, Obj] | None:
+    for call in seen.calls(ECHO):
+        arguments = call.params.get("arguments")
+        schema = arguments.get("schema") if isinstance(arguments, dict) else None
+        if isinstance(schema, dict):
+            return call, schema
+    return None
+
+
+@check(
+    "json-schema-2020-12-client-tool-found",
+    "the tools are listed",
+    title="JsonSchema2020_12ClientToolFound",
+)
+def _lists(seen: SeenSession) -> Findings:
+    for said in seen.requests("tools/list")[:1]:
+        yield good(said)
+
+
+@check(
+    "json-schema-2020-12-client-echo-completed",
+    "the schema comes back",
+    title="JsonSchema2020_12ClientEchoCompleted",
+)
+def _echoes(seen: SeenSession) -> CheckFinding | None:
+    echoed = _echoed(seen)
+    if echoed is not None:
+        return good(echoed[0])
+    return None
+
+
+def _anchor(schema: Obj) -> Any:
+    definitions = schema.get("$defs")
+    address = definitions.get("address") if isinstance(definitions, dict) else None
+    return address.get("$anchor") if isinstance(address, dict) else None
+
+
+def _parts(*keywords: str) -> Callable[[Obj], Any]:
+    return lambda schema: {key: schema.get(key) for key in keywords}
+
+
+def _survives(
+    part: Callable[[Obj], Any], *, since: Revision = Revision.V2025_11_25
+) -> Judge[SeenSession]:
+    """The part of the schema comes back equal; before `since` it is not asked for."""
+
+    def judge(seen: SeenSession) -> CheckFinding:
+        echoed = _echoed(seen)
+        if echoed is None:
+            return skipped("the schema did not come back: see the check about that")
+        if part(echoed[1]) == part(SCHEMA):
+            return good(echoed[0])
+        if seen.revision < since:
+            return skipped(f"asked for since {since} only")
+        received, wanted = part(echoed[1]), part(SCHEMA)
+        return bad(f"came back as {shown(received)} instead of {shown(wanted)}", echoed[0])
+
+    return judge
+
+
+_NEW = Revision.V2026_07_28
+PRESERVATION = Scenario(
+    name="json-schema-2020-12-preservation",
+    title="Schemas stay as they are",
+    description="The client is expected to list the tools and to pass the input schema of"
+    f" `{FOCAL}` to `{ECHO}`, exactly as it has it. Every keyword must have survived.",
+    revisions=frozenset({Revision.V2025_11_25, Revision.V2026_07_28}),
+    suites=frozenset({"core"}),
+    script=Echoing,
+    context={"toolCalls": [{"name": ECHO, "arguments": {}, "schemaArguments": {"schema": FOCAL}}]},
+    references=reference("SEP-2106", "2026-07-28/server/tools"),
+    checks=(
+        _lists,
+        _echoes,
+        ScenarioCheck(
+            "json-schema-2020-12-client-$schema-preserved",
+            "$schema survives",
+            _survives(_parts("$schema")),
+            title="JsonSchema2020_12Client$SchemaPreserved",
+        ),
+        ScenarioCheck(
+            "json-schema-2020-12-client-$defs-preserved",
+            "$defs survives",
+            _survives(lambda schema: list(schema.get("$defs") or ())),
+            title="JsonSchema2020_12Client$DefsPreserved",
+        ),
+        ScenarioCheck(
+            "json-schema-2020-12-client-additionalProperties-preserved",
+            "additionalProperties survives",
+            _survives(_parts("additionalProperties")),
+            title="JsonSchema2020_12ClientAdditionalPropertiesPreserved",
+        ),
+        ScenarioCheck(
+            "sep-2106-client-composition-keywords-preserved",
+            "allOf and anyOf survive",
+            _survives(_parts("allOf"), since=_NEW),
+            title="JsonSchema2020_12ClientCompositionKeywordsPreserved",
+        ),
+        ScenarioCheck(
+            "sep-2106-client-conditional-keywords-preserved",
+            "if, then and else survive",
+            _survives(_parts("if", "then", "else"), since=_NEW),
+            title="JsonSchema2020_12ClientConditionalKeywordsPreserved",
+        ),
+        ScenarioCheck(
+            "sep-2106-client-anchor-keyword-preserved",
+            "$anchor survives",
+            _survives(_anchor, since=_NEW),
+            title="JsonSchema2020_12ClientAnchorKeywordPreserved",
+        ),
+    ),
+)
+
+SCENARIOS = (REF_NO_DEREF, PRESERVATION)

@@ -1,0 +1,241 @@
+"""Sessions of the handshake era: initialize, its session id, ending it, ping and the log level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from mcptest.core.capture import Frame, HttpResponse
+from mcptest.core.message import Kind, id_key
+from mcptest.probe.conformance.scenario import (
+    HTTP,
+    CheckFinding,
+    Scenario,
+    ScenarioNeeds,
+    bad,
+    check,
+    info,
+    reference,
+    skipped,
+    verdict,
+    warned,
+)
+from mcptest.probe.conformance.server.scene import (
+    ACTIVE,
+    FROM_2025_03_26,
+    HANDSHAKE,
+    Obj,
+    ScenarioStage,
+    Scene,
+    asks,
+    one_check,
+    result_of,
+)
+from mcptest.wire.envelope import decode
+from mcptest.wire.mcp_headers import is_legal_session_id
+
+_SESSIONS = reference("MCP-Session-Management", "2025-11-25/basic/transports#session-management")
+_GONE = 404
+_NO_SESSION = "the server gave out no session id"
+_NOT_ALLOWED = 405
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """How the session of a connection began."""
+
+    result: Any = None
+    session_id: str | None = None
+    initialized: int | None = None
+    """The status of the notification, over HTTP."""
+
+
+def _begun(scene: Scene) -> _Begun:
+    """Read from the records of the connection."""
+    asked, carried, notified_on = None, None, None
+    result = None
+    statuses: dict[int | None, HttpResponse] = {}
+    for record in scene.records:
+        if isinstance(record, HttpResponse):
+            statuses.setdefault(record.stream, record)
+        if not isinstance(record, Frame):
+            continue
+        message = decode(record.raw)
+        if record.sender == "client" and message.method == "initialize":
+            asked, carried = id_key(message.id), record.stream
+        elif record.sender == "client" and message.method == "notifications/initialized":
+            notified_on = record.stream
+        elif message.kind is Kind.RESULT and asked is not None and id_key(message.id) == asked:
+            result = message.result
+    first, second = statuses.get(carried), statuses.get(notified_on)
+    return _Begun(
+        result,
+        first.header("mcp-session-id") if first is not None else None,
+        second.status if second is not None else None,
+    )
+
+
+# -- server-initialize
+
+
+def _only_begins(stage: ScenarioStage) -> None:
+    """The connection of the scenario was opened for it: that is the handshake."""
+
+
+@check("server-initialize", "initialize is answered with a well-formed result")
+def _initialized(scene: Scene) -> CheckFinding:
+    return verdict(_problems_of_handshake(scene))
+
+
+def _problems_of_handshake(scene: Scene) -> Iterator[str]:
+    begun = _begun(scene)
+    if not isinstance(begun.result, dict):
+        yield "initialize was not answered with a result"
+        return
+    named = begun.result.get("serverInfo")
+    if not isinstance(begun.result.get("protocolVersion"), str):
+        yield "the result has no protocolVersion"
+    if not isinstance(begun.result.get("capabilities"), dict):
+        yield "the result has no capabilities object"
+    if not isinstance(named, dict) or not named.get("name") or not named.get("version"):
+        yield "the result has no serverInfo with name and version"
+    status = begun.initialized
+    if status is not None and not 200 <= status < 300:
+        yield f"notifications/initialized was answered with HTTP {status}"
+
+
+@check(
+    "server-session-id-visible-ascii",
+    "a session id has visible ASCII characters only",
+    references=_SESSIONS,
+    transports=HTTP,
+)
+def _session_id(scene: Scene) -> CheckFinding:
+    given = _begun(scene).session_id
+    if given is None:
+        return info("the server gave out no session id, which is its choice")
+    fault = "the session id has characters outside of visible ASCII (0x21 to 0x7E)"
+    return verdict("" if is_legal_session_id(given) else fault)
+
+
+# -- server-session-lifecycle
+
+
+def _end_session(stage: ScenarioStage) -> None:
+    headers = stage.main.lifecycle.headers("", None)
+    if "Mcp-Session-Id" not in headers:
+        return
+    stage.http("delete", "DELETE", {})
+    stage.ask("after", "tools/list")
+
+
+@check(
+    "server-session-initialized-accepted",
+    "notifications/initialized under the session id is accepted",
+    title="SessionInitializedAccepted",
+)
+def _accepted(scene: Scene) -> CheckFinding:
+    begun = _begun(scene)
+    if begun.session_id is None:
+        return skipped(_NO_SESSION)
+    status = begun.initialized
+    fine = status is not None and 200 <= status < 300
+    return verdict("" if fine else f"notifications/initialized was answered with HTTP {status}")
+
+
+@check(
+    "server-session-delete-accepted",
+    "DELETE under the session id is accepted",
+    title="SessionDeleteAccepted",
+)
+def _deleted(scene: Scene) -> CheckFinding:
+    if _begun(scene).session_id is None:
+        return skipped(_NO_SESSION)
+    heard, after = scene["delete"], scene["after"]
+    status = heard.status
+    if status == _NOT_ALLOWED:
+        return skipped("the server does not let clients end sessions (HTTP 405)")
+    if status == _GONE and after.status != _GONE:
+        fault = f"DELETE was answered with 404, yet the session still answers (HTTP {after.status})"
+        return warned(fault, heard)
+    if status is None:
+        return bad(heard.silence, heard)
+    fine = 200 <= status < 300 or status == _GONE
+    return verdict("" if fine else f"DELETE was answered with HTTP {status}", heard, mild=True)
+
+
+@check(
+    "server-session-terminated-returns-404",
+    "a request of an ended session is answered with 404",
+    title="SessionTerminatedReturns404",
+)
+def _stays_ended(scene: Scene) -> CheckFinding:
+    if _begun(scene).session_id is None:
+        return skipped(_NO_SESSION)
+    ended, after = scene["delete"].status, scene["after"]
+    over = ended is not None and (200 <= ended < 300 or (ended == _GONE and after.status == _GONE))
+    if not over:
+        return skipped(f"the session was not ended (DELETE gave HTTP {ended})")
+    fault = f"a request of the ended session was answered with HTTP {after.status}, not 404"
+    return verdict("" if after.status == _GONE else fault, after)
+
+
+# -- ping, logging-set-level
+
+
+def _empty(result: Obj) -> Iterator[str]:
+    if result:
+        yield f"the result is not empty: it has {', '.join(map(str, list(result)[:5]))}"
+
+
+SCENARIOS = (
+    Scenario(
+        name="server-initialize",
+        title="A session begins",
+        description="A client sends `initialize` and then `notifications/initialized`. The server "
+        "answers with its version, capabilities and name. A session id, if there is one, is of "
+        "visible ASCII characters.",
+        revisions=HANDSHAKE,
+        suites=ACTIVE,
+        script=_only_begins,
+        isolated=True,
+        references=reference("MCP-Initialize", "2025-06-18/basic/lifecycle#initialization"),
+        checks=(_initialized, _session_id),
+    ),
+    Scenario(
+        name="server-session-lifecycle",
+        title="A session ends",
+        description="The client ends its session with DELETE and then asks once more under the "
+        "same session id, which is answered with 404. A server may refuse DELETE with 405, and "
+        "one without sessions has nothing to end.",
+        revisions=FROM_2025_03_26,
+        suites=ACTIVE,
+        transports=HTTP,
+        script=_end_session,
+        isolated=True,
+        references=_SESSIONS,
+        checks=(_accepted, _deleted, _stays_ended),
+    ),
+    one_check(
+        "logging-set-level",
+        "The log level is set",
+        "`logging/setLevel` with the level `info` is answered with an empty result.",
+        "logging/setLevel is answered with an empty result",
+        asks("logging/setLevel", {"level": "info"}),
+        result_of("asked", _empty),
+        reference("MCP-Logging", "2025-06-18/server/utilities/logging"),
+        ScenarioNeeds(capabilities=("logging",)),
+        HANDSHAKE,
+    ),
+    one_check(
+        "ping",
+        "Ping",
+        "`ping` is answered with an empty result.",
+        "ping is answered with an empty result",
+        asks("ping"),
+        result_of("asked", _empty),
+        reference("MCP-Ping", "2025-06-18/basic/utilities/ping"),
+        revisions=HANDSHAKE,
+    ),
+)

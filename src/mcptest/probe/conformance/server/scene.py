@@ -1,0 +1,531 @@
+"""What one scenario saw of a server, in order, for its checks. Pure: nothing in here asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Frame, Note, SseEvent
+from mcptest.core.message import ABSENT, Kind, Message, id_key, json_type
+from mcptest.core.revision import Era, Revision
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import Reference
+from mcptest.probe.compliance.conversation import Conversation, Started, trouble_of
+from mcptest.probe.compliance.site import Site
+from mcptest.probe.conformance.scenario import (
+    BOTH,
+    ONLY_2025_11_25,
+    CheckFinding,
+    Judge,
+    Scenario,
+    ScenarioCheck,
+    ScenarioNeeds,
+    verdict,
+)
+from mcptest.schema.plausible import plausible_arguments
+from mcptest.session.lifecycle import PREFIX
+from mcptest.suite.sent_message import SentCheck, SentHttpRequest
+from mcptest.suite.targets import SeenExchange
+from mcptest.wire.envelope import decode
+
+Obj = dict[str, Any]
+ServerScript: TypeAlias = Callable[["ScenarioStage"], object]
+Problems: TypeAlias = Callable[[Obj], Iterable[str]]
+"""What is wrong with a result."""
+FROM_2025_03_26 = frozenset({Revision.V2025_03_26, Revision.V2025_06_18, Revision.V2025_11_25})
+HANDSHAKE = frozenset({Revision.V2025_06_18, Revision.V2025_11_25})
+STATELESS = frozenset({Revision.V2026_07_28, Revision.DRAFT})
+SINCE_2025_11_25 = ONLY_2025_11_25 | STATELESS
+EVERY = HANDSHAKE | STATELESS
+ACTIVE = frozenset({"active", "all"})
+PENDING = frozenset({"pending", "all"})
+DRAFT = frozenset({"draft", "all"})
+_NOTHING = ScenarioNeeds()
+_SHOWN = 160
+_EXCERPT = 400
+
+
+class ServerOffer(msgspec.Struct, frozen=True):
+    """What the server declares and lists, learned once for all scenarios."""
+
+    capabilities: Mapping[str, Any] = {}
+    tools: tuple[Any, ...] = ()
+    prompts: tuple[Any, ...] = ()
+    resources: tuple[Any, ...] = ()
+    templates: tuple[Any, ...] = ()
+    endless: tuple[str, ...] = ()
+    """Which lists could not be read to their end, and why."""
+
+    def declares(self, path: str) -> bool:
+        """`resources.subscribe`: each part is there, and none of them is false."""
+        value: Any = self.capabilities
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return value is not None and value is not False
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether it is listed: a `tool`, a `prompt` or a `resource`."""
+        listed = {"tool": self.tools, "prompt": self.prompts, "resource": self.resources}[kind]
+        key = "uri" if kind == "resource" else "name"
+        return any(isinstance(one, Mapping) and one.get(key) == name for one in listed)
+
+    def input_schema(self, tool: str) -> Mapping[str, Any]:
+        """Of a tool that is listed; empty when it has none."""
+        for one in self.tools:
+            if isinstance(one, Mapping) and one.get("name") == tool:
+                schema = one.get("inputSchema")
+                return schema if isinstance(schema, Mapping) else {}
+        return {}
+
+    def prompt_arguments(self, prompt: str) -> dict[str, bool]:
+        """The arguments of a prompt that is listed, and whether each is required."""
+        for one in self.prompts:
+            if isinstance(one, Mapping) and one.get("name") == prompt:
+                arguments = one.get("arguments")
+                return {
+                    str(about.get("name")): about.get("required") is True
+                    for about in (arguments if isinstance(arguments, list) else ())
+                    if isinstance(about, Mapping)
+                }
+        return {}
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was asked, by its label, and what came of it."""
+
+    label: str
+    method: str
+    exchange: SeenExchange
+    received: bytes = b""
+    """As it may be shown."""
+    identifier: Any = ABSENT
+    begins: int = 0
+    """The place in the records before anything was sent."""
+    stream: int | None = None
+    lost: str = ""
+    """Why no answer could come any more; empty while the connection is fine."""
+    trouble: str = ""
+    """What came in place of the answer, or what became of its HTTP exchange."""
+
+    @property
+    def place(self) -> int:
+        # A capture's first record tells of the peer; the connection's own records follow it.
+        return self.begins + 1
+
+    @property
+    def excerpt(self) -> str:
+        return show(self.received, _EXCERPT) if self.received else ""
+
+    @property
+    def result(self) -> Obj:
+        """The result, or an empty object when there is none that is one."""
+        return self.exchange.result if isinstance(self.exchange.result, dict) else {}
+
+    @property
+    def error(self) -> Obj:
+        return self.exchange.error if isinstance(self.exchange.error, dict) else {}
+
+    @property
+    def error_data(self) -> Obj:
+        data = self.error.get("data")
+        return data if isinstance(data, dict) else {}
+
+    @property
+    def code(self) -> Any:
+        return self.error.get("code")
+
+    @property
+    def status(self) -> int | None:
+        status = (self.exchange.http or {}).get("status")
+        return status if isinstance(status, int) else None
+
+    def status_problem(self, wanted: int) -> str:
+        came = self.silence if self.status is None else f"HTTP {self.status}"
+        return "" if self.status == wanted else f"{came} came, not HTTP {wanted}"
+
+    def header(self, name: str) -> str | None:
+        headers = (self.exchange.http or {}).get("headers") or {}
+        value = headers.get(name)
+        return value if isinstance(value, str) else None
+
+    @property
+    def answered(self) -> bool:
+        return self.exchange.answer != "none"
+
+    @property
+    def without_result(self) -> str:
+        """Why there is no result to look at, in words; empty when there is one."""
+        if self.exchange.answer == "error":
+            code, words = show(str(self.code), 20), show(str(self.error.get("message")), _SHOWN)
+            return f"{self.method} was answered with the error {code}: {words}"
+        if self.exchange.answer == "none":
+            return self.silence
+        if not isinstance(self.exchange.result, dict):
+            return f"the result of {self.method} is {json_type(self.exchange.result)}, no object"
+        return ""
+
+    @property
+    def without_success(self) -> str:
+        """Why there is no result of a tool that did its work; empty when there is one."""
+        if self.without_result or self.did_its_work:
+            return self.without_result
+        texts = [one.get("text") for one in listed(self.result.get("content"))]
+        said = show(" ".join(one for one in texts if isinstance(one, str)), _SHOWN)
+        return f"the tool failed (isError: true){f': {said}' if said else ''}"
+
+    @property
+    def silence(self) -> str:
+        """What came in place of an answer."""
+        if self.lost:
+            return f"{self.method} was not answered: {self.lost}"
+        if self.trouble and self.status in {None, 200}:
+            return f"{self.method} was not answered: {self.trouble}"
+        if self.status is not None:
+            body = show(str((self.exchange.http or {}).get("body", "")), _SHOWN)
+            came = f"HTTP {self.status}" + (f" with {body!r}" if body else "")
+            return f"{self.method} was answered with {came}, and no JSON-RPC message"
+        return f"{self.method} was not answered"
+
+    @property
+    def did_its_work(self) -> bool:
+        """A call that came to a tool, and did not fail there."""
+        return bool(self.result) and self.result.get("isError") is not True
+
+    @property
+    def wants_input(self) -> bool:
+        return self.result.get("resultType") == "input_required"
+
+
+class Scene(msgspec.Struct, kw_only=True):
+    """Everything that one scenario saw."""
+
+    revision: Revision
+    transport: str
+    offered: ServerOffer = ServerOffer()
+    heard: Mapping[str, Heard] = {}
+    records: Sequence[AnyRecord] = ()
+    """Of its connection, up to where the scenario ended."""
+    names: Mapping[str, str] = {}
+    """What the user calls a fixture, by its official name."""
+    facts: Mapping[str, Any] = {}
+
+    def __getitem__(self, label: str) -> Heard:
+        """What was heard under a label; where the script did not come so far, that is heard."""
+        never = "the scenario did not get so far"
+        nothing = Heard(label=label, method=label, exchange=SeenExchange(), lost=never)
+        return self.heard.get(label, nothing)
+
+    def __contains__(self, label: str) -> bool:
+        return label in self.heard
+
+    @property
+    def is_stateless(self) -> bool:
+        return self.revision.era is Era.STATELESS
+
+    def fixture(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def records_since(self, label: str) -> Sequence[AnyRecord]:
+        """What happened on the connection from when this was asked to the scenario's end."""
+        return self.records[self[label].begins :]
+
+    def said_since(self, label: str) -> Iterator[Message]:
+        """Every message of the server from then on, whatever carried it."""
+        for record in self.records_since(label):
+            if isinstance(record, Frame) and record.sender == "server":
+                message = decode(record.raw)
+                yield from message.items if message.kind is Kind.BATCH else (message,)
+
+    def notices(self, label: str, method: str) -> list[Obj]:
+        """The params of the server's notifications of a method from then on."""
+        return [
+            one.params
+            for one in self.said_since(label)
+            if one.kind is Kind.NOTIFICATION and one.method == method
+        ]
+
+    def on_stream(self, label: str) -> list[Frame | SseEvent]:
+        """What came on the HTTP stream of this request; on stdio, everything from then on."""
+        stream = self[label].stream
+        return [
+            one
+            for one in self.records_since(label)
+            if (isinstance(one, SseEvent) and one.stream == stream)
+            or (
+                isinstance(one, Frame)
+                and one.sender == "server"
+                and (stream is None or one.stream == stream)
+            )
+        ]
+
+
+# -- Short ways to ask, and to judge what was heard ----------------------------------------------
+
+
+def asks(method: str, params: Obj | None = None) -> ServerScript:
+    return lambda stage: stage.ask("asked", method, params)
+
+
+def calls(tool: str, arguments: Obj | None = None) -> ServerScript:
+    return lambda stage: stage.call("called", tool, arguments)
+
+
+def needs_tool(*names: str, capabilities: tuple[str, ...] = ()) -> ScenarioNeeds:
+    return ScenarioNeeds(capabilities=("tools", *capabilities), tools=names)
+
+
+def one_check(
+    name: str,
+    title: str,
+    description: str,
+    expected: str,
+    script: ServerScript,
+    judge: Judge[Scene],
+    references: tuple[Reference, ...],
+    needs: ScenarioNeeds = _NOTHING,
+    revisions: frozenset[Revision] = EVERY,
+    check_title: str = "",
+) -> Scenario[Scene]:
+    """A scenario of the active suite with one check, which has its name."""
+    checks = (ScenarioCheck(name, expected, judge, check_title),)
+    return Scenario(
+        name, title, description, script, checks, ACTIVE, revisions, BOTH, references, needs=needs
+    )
+
+
+def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> Judge[Scene]:
+    """The result of what was asked under a label must be there, and have no problems. With
+    `tool_worked`, the tool that was called must not have failed either."""
+
+    def judge(scene: Scene) -> CheckFinding:
+        heard = scene[label]
+        why = heard.without_success if tool_worked else heard.without_result
+        return verdict(why or problems(heard.result), heard)
+
+    return judge
+
+
+def success_of(label: str, problems: Problems) -> Judge[Scene]:
+    """The tool that was called under a label must have done its work, and without problems."""
+    return result_of(label, problems, tool_worked=True)
+
+
+def listed(value: Any) -> list[Obj]:
+    """The objects of a list; empty when it is none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def missing_members(items: Any, what: str, *members: str) -> Iterator[str]:
+    """What a list of a result lacks."""
+    if not isinstance(items, list):
+        yield f"{what}s is no array"
+        return
+    for place, item in enumerate(items):
+        if not isinstance(item, dict):
+            yield f"{what} {place} is no object"
+            continue
+        yield from (f"{what} {place} has no {one}" for one in members if not item.get(one))
+
+
+# -- Where a script acts -------------------------------------------------------------------------
+
+CAPABILITIES = PREFIX + "clientCapabilities"
+SUBSCRIPTION = PREFIX + "subscriptionId"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+class ScenarioStage:
+    """One scenario in progress, on one connection. Nothing that the server does raises here."""
+
+    def __init__(
+        self,
+        site: Site,
+        conversation: Conversation,
+        *,
+        scenario: str,
+        offered: ServerOffer,
+        names: Mapping[str, str],
+        whole: bool = False,
+    ) -> None:
+        """`whole`: the connection was opened for this scenario, and its beginning counts."""
+        self.site = site
+        self.revision: Revision = site.revision
+        self.transport = site.transport
+        self.offered = offered
+        self.scenario = scenario
+        self.facts: dict[str, Any] = {}
+        self.main = conversation
+        self.begins = 0 if whole else len(conversation.tape.records)
+        """Where in the records of the connection the scenario begins."""
+        self._names = names
+        self._heard: dict[str, Heard] = {}
+        self._under_way: dict[str, tuple[Started, int]] = {}
+        """Requests that are not collected yet, and where in the records each began."""
+
+    @property
+    def is_stateless(self) -> bool:
+        return self.revision.era is Era.STATELESS
+
+    @property
+    def patience(self) -> float:
+        """How long something is waited for that may well not come."""
+        return self.site.order.patience
+
+    def fixture(self, name: str) -> str:
+        """What the user calls it."""
+        return self._names.get(name, name)
+
+    def __contains__(self, label: str) -> bool:
+        return label in self._heard
+
+    def heard(self, label: str) -> Heard:
+        return self._heard[label]
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def ask(
+        self, label: str, method: str, params: Mapping[str, Any] | None = None, **changed: Any
+    ) -> Heard:
+        """Ask and wait. `changed` is what `start` takes besides."""
+        self.start(label, method, params, **changed)
+        return self.collect(label)
+
+    def start(
+        self,
+        label: str,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, Any] | None = None,
+        omit: tuple[str, ...] = (),
+    ) -> None:
+        """Ask and go on at once; `collect` waits for the answer. `meta` and `headers` change what
+        is usually sent; None leaves one out."""
+        sent = SentCheck(
+            method=method, params=params, meta=meta or {}, headers=headers or {}, omit=omit
+        )
+        self._begin(label, sent)
+
+    def call(self, label: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Heard:
+        """Call a fixture by its official name; without arguments, none are sent."""
+        return self.ask(label, "tools/call", self.call_params(tool, arguments))
+
+    def call_params(self, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What calls a fixture. A tool of the user's own that stands for it gets what its schema
+        requires as well, and nothing that the schema forbids.
+        """
+        name = self.fixture(tool)
+        schema = self.offered.input_schema(name)
+        if tool in self._names and schema:
+            given = dict(arguments or {})
+            if schema.get("additionalProperties") is False:
+                known = schema.get("properties")
+                known = known if isinstance(known, Mapping) else {}
+                given = {key: value for key, value in given.items() if key in known}
+            arguments = {**plausible_arguments(schema), **given} or arguments
+        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def prompt_params(
+        self, prompt: str, arguments: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """What gets a prompt. One of the user's own takes the values under its own names, in
+        order, and each argument beyond these that it requires.
+        """
+        name = self.fixture(prompt)
+        declared = self.offered.prompt_arguments(name)
+        if prompt in self._names and declared:
+            values = list((arguments or {}).values())
+            given = dict(zip(declared, values, strict=False))
+            more = {key: key for key in declared if declared[key] and key not in given}
+            arguments = {**given, **more} or arguments
+        return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+
+    def http(self, label: str, method: str, headers: Mapping[str, Any]) -> Heard:
+        """A bare HTTP request; of a stream only that it was opened is waited for."""
+        self._begin(label, SentCheck(http=SentHttpRequest(method, headers, "")))
+        return self.collect(label)
+
+    def collect(self, label: str) -> Heard:
+        started, place = self._under_way.pop(label)
+        asked = self.main.finish(started)
+        sent = started.check
+        records = self.main.tape.records
+        self._heard[label] = Heard(
+            label=label,
+            method=sent.method or (sent.http.method if sent.http else ""),
+            exchange=asked.exchange,
+            received=asked.received,
+            identifier=asked.identifier,
+            begins=place,
+            stream=asked.stream,
+            lost=why_lost(self.main),
+            trouble=asked.unusable or trouble_of(records[place:], asked.stream),
+        )
+        return self._heard[label]
+
+    def _begin(self, label: str, check: SentCheck) -> None:
+        """With a note, so that a capture which was kept says what was being done."""
+        records = self.main.tape.records
+        at = records[-1].t if records else 0.0
+        self.main.tape(Note(t=at, text=f"{self.scenario}: {label}"))
+        place = len(records)
+        self._under_way[label] = self.main.start(check), place
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def await_notices(self, method: str, count: int, since: int = 0, seconds: float = 0.0) -> bool:
+        """Wait until so many notifications of a method came, for as long as they may take."""
+
+        def came() -> bool:
+            seen = self.main.notifications[since:]
+            return sum(bool(_method(one) == method) for one in seen) >= count
+
+        return self.main.pump(seconds or self.patience, came)
+
+    def await_settled(self, labels: Sequence[str]) -> bool:
+        """Wait until each of these subscriptions is acknowledged, or answered otherwise."""
+        waiting = [self._under_way[label][0] for label in labels]
+        return self.main.pump(self.patience, lambda: all(map(self._is_settled, waiting)))
+
+    def _is_settled(self, started: Started) -> bool:
+        wanted = id_key(started.identifier)
+        return started.done or any(
+            _method(one) == ACKNOWLEDGED and id_key(_subscription(one)) == wanted
+            for one in self.main.notifications
+        )
+
+    def give_up(self, label: str) -> None:
+        """Take a request back, and keep what came of it so far."""
+        self.main.give_up(self._under_way[label][0])
+        self.collect(label)
+
+    def scene(self) -> Scene:
+        """All of it, up to now."""
+        return Scene(
+            revision=self.revision,
+            transport=self.transport,
+            offered=self.offered,
+            heard=self._heard,
+            records=self.main.tape.records,
+            names=self._names,
+            facts=self.facts,
+        )
+
+
+def why_lost(conversation: Conversation) -> str:
+    if conversation.gone is not None:
+        return show(conversation.gone.message.partition("\n")[0], 300)
+    return "the server answers nothing any more" if conversation.mute else ""
+
+
+def _method(notification: Any) -> Any:
+    return notification.get("method") if isinstance(notification, dict) else None
+
+
+def _subscription(notification: dict[str, Any]) -> Any:
+    params = notification.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None

@@ -1,0 +1,521 @@
+"""The scenario about the whole stateless era: its requests, and its subscriptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcptest.core.capture import Frame
+from mcptest.core.message import Kind, Message, id_key
+from mcptest.core.safe_text import show
+from mcptest.probe.conformance.scenario import (
+    HTTP,
+    CheckFinding,
+    Findings,
+    Judge,
+    Scenario,
+    ScenarioCheck,
+    bad,
+    check,
+    good,
+    sep,
+    skipped,
+    untestable,
+    verdict,
+)
+from mcptest.probe.conformance.server.scene import (
+    ACKNOWLEDGED,
+    CAPABILITIES,
+    DRAFT,
+    STATELESS,
+    SUBSCRIPTION,
+    Heard,
+    Obj,
+    ScenarioStage,
+    Scene,
+)
+from mcptest.session.lifecycle import PREFIX
+from mcptest.wire.envelope import decode
+
+VERSION = PREFIX + "protocolVersion"
+CLIENT_INFO = PREFIX + "clientInfo"
+SERVER_INFO = PREFIX + "serverInfo"
+BARE: dict[str, Any] = {CAPABILITIES: {}}
+"""A client that declares nothing."""
+_UNKNOWN = "v999.0.0"
+_INVALID_PARAMS, _NOT_FOUND, _HEADER_MISMATCH, _MISSING_CAPABILITY = -32602, -32601, -32020, -32021
+_FAULTS = ("missing-meta", "missing-protocol-version", "missing-client-capabilities")
+_REMOVED = (
+    *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
+)
+_NEEDS_SAMPLING = "test_missing_capability"
+_STREAMS = "test_streaming_elicitation"
+_LOGS = "test_logging_tool"
+_LISTEN = "subscriptions/listen"
+_KINDS = ("tools", "prompts")
+_TRIGGERS = {"tools": "test_trigger_tool_change", "prompts": "test_trigger_prompt_change"}
+_SUBSCRIBED = (
+    *("tools.listChanged", "prompts.listChanged", "resources.listChanged", "resources.subscribe"),
+)
+
+
+# -- asking
+
+
+def _ask(stage: ScenarioStage) -> None:
+    def discover(label: str, params: Obj | None = None, **changed: Any) -> None:
+        stage.ask(label, "server/discover", params, **{"meta": BARE, **changed})
+
+    discover("missing-meta", {}, meta=None, omit=("_meta",))
+    discover("missing-protocol-version", meta={**BARE, VERSION: None})
+    discover("missing-client-capabilities", meta={CAPABILITIES: None})
+    discover("no client info", meta={**BARE, CLIENT_INFO: None})
+    discover("discover")
+    stage.ask("prompts/list", "prompts/list", meta=BARE)
+    stage.ask("tools/list", "tools/list", meta=BARE)
+    spoken = {"MCP-Protocol-Version": stage.revision.wire_version}
+    discover("unknown version", meta={**BARE, VERSION: _UNKNOWN})
+    if stage.transport == "http":
+        discover("other version", meta={**BARE, VERSION: _UNKNOWN}, headers=spoken)
+    _call(stage, "capability", _NEEDS_SAMPLING)
+    # Over a pipe, initialize may turn a server of both eras into one of the other.
+    for method in (*_REMOVED, "unknown/method") if stage.transport == "http" else ():
+        # Our client sends no headers with initialize, which it knows from the other era only.
+        stage.ask(method, method, meta=BARE, headers={**spoken, "Mcp-Method": method})
+    _call(stage, "stream", _STREAMS, {CAPABILITIES: {"elicitation": {}}})
+    _call(stage, "log", _LOGS)
+    _listen(stage)
+
+
+def _call(stage: ScenarioStage, label: str, tool: str, meta: Obj = BARE) -> Heard:
+    return stage.ask(label, "tools/call", stage.call_params(tool, {}), meta=meta)
+
+
+def _listen(stage: ScenarioStage) -> None:
+    """Two subscriptions side by side: a change of one list must show on one of them alone."""
+    labels = [f"listen {kind}" for kind in _KINDS]
+    for kind, label in zip(_KINDS, labels, strict=True):
+        wanted = {"notifications": {f"{kind}ListChanged": True}}
+        stage.start(label, _LISTEN, wanted, meta=BARE)
+    stage.await_settled(labels)
+    for kind in _KINDS:
+        since = len(stage.main.notifications)
+        heard = _call(stage, f"change {kind}", _TRIGGERS[kind])
+        if heard.did_its_work and stage.offered.declares(f"{kind}.listChanged"):
+            stage.await_notices(_changed(kind), 1, since)
+    # What still comes of a change comes before the answer to this.
+    stage.ask("afterwards", "server/discover", meta=BARE)
+    for label in labels:
+        stage.give_up(label)
+
+
+def _changed(kind: str) -> str:
+    return f"notifications/{kind}/list_changed"
+
+
+# -- requests that are refused
+
+
+def _code_problem(heard: Heard, wanted: int) -> str:
+    if not heard.answered:
+        return heard.silence
+    if heard.exchange.answer == "result":
+        return f"{heard.method} was served, and should be refused with {wanted}"
+    code = show(str(heard.code), 20)
+    return "" if heard.code == wanted else f"the error's code is {code}, not {wanted}"
+
+
+def _refused(label: str, code: int | None = None, status: int | None = None) -> Judge[Scene]:
+    """What was asked under a label is refused, with this HTTP status and this error."""
+
+    def judge(scene: Scene) -> CheckFinding:
+        heard = scene[label]
+        problems = [] if status is None else [heard.status_problem(status)]
+        problems += [] if code is None else [_code_problem(heard, code)]
+        return verdict(filter(None, problems), heard)
+
+    return judge
+
+
+@check(
+    "sep-2575-http-server-meta-invalid-400",
+    "requests without a member of _meta are refused with HTTP 400",
+    transports=HTTP,
+)
+def _refused_with_400(scene: Scene) -> Findings:
+    for label in _FAULTS:
+        problem = scene[label].status_problem(400)
+        yield verdict(problem and f"{label}: {problem}", scene[label])
+
+
+@check("sep-2575-request-meta-client-info-optional", "a request without clientInfo is served")
+def _served_without_name(scene: Scene) -> CheckFinding:
+    heard = scene["no client info"]
+    status = "" if heard.status is None else heard.status_problem(200)
+    return verdict(heard.without_result or status, heard)
+
+
+# -- discovery
+
+
+@check("sep-2575-server-implements-discover", "server/discover names versions and capabilities")
+def _discovered(scene: Scene) -> CheckFinding:
+    heard = scene["discover"]
+    members = {"supportedVersions": list, "capabilities": dict}
+    missing = [one for one, kind in members.items() if not isinstance(heard.result.get(one), kind)]
+    return verdict(heard.without_result or (f"the result has no {one}" for one in missing), heard)
+
+
+@check(
+    "sep-2575-server-identifies-in-result-meta",
+    "a server should name itself in _meta of its results",
+)
+def _named(scene: Scene) -> CheckFinding:
+    heard = scene["discover"]
+    if heard.without_result:
+        return skipped(heard.without_result)
+    meta = heard.result.get("_meta")
+    info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
+    named = isinstance(info, dict) and info.get("name") and info.get("version")
+    fault = f"_meta of the result has no {SERVER_INFO} with name and version"
+    return verdict("" if named else fault, heard, mild=True)
+
+
+def _declared(scene: Scene, capability: str) -> bool:
+    capabilities = scene["discover"].result.get("capabilities")
+    return isinstance(capabilities, dict) and isinstance(capabilities.get(capability), dict)
+
+
+@check("sep-2575-server-declares-prompts-in-discover", "a server that serves prompts declares them")
+def _declares_prompts(scene: Scene) -> CheckFinding:
+    heard = scene["prompts/list"]
+    if scene["discover"].without_result or not heard.answered:
+        return bad(scene["discover"].without_result or heard.silence, heard)
+    fine = heard.code == _NOT_FOUND or _declared(scene, "prompts")
+    fault = "prompts/list is served, and the capability prompts is not declared"
+    return verdict("" if fine else fault, heard)
+
+
+@check(
+    "sep-2575-discover-capabilities-match-handlers",
+    "tools are served if and only if they are declared",
+)
+def _keeps_its_word(scene: Scene) -> CheckFinding:
+    heard = scene["tools/list"]
+    if scene["discover"].without_result or not heard.answered:
+        return bad(scene["discover"].without_result or heard.silence, heard)
+    if _declared(scene, "tools"):
+        fine = isinstance(heard.result.get("tools"), list)
+        return verdict("" if fine else "tools is declared, and tools/list shows none", heard)
+    problem = _code_problem(heard, _NOT_FOUND)
+    return verdict(problem and f"tools is not declared: {problem}", heard)
+
+
+@check(
+    "sep-2575-server-unsupported-version-error",
+    "an unknown version is refused with the versions that are known",
+)
+def _unsupported(scene: Scene) -> CheckFinding:
+    heard = scene["unknown version"]
+    if not heard.answered:
+        return bad(heard.silence, heard)
+    supported = heard.error_data.get("supported")
+    known = scene["discover"].result.get("supportedVersions")
+    problems = []
+    if not isinstance(supported, list) or not supported:
+        problems.append("data.supported of the error lists no versions")
+    elif isinstance(known, list) and not all(one in known for one in supported):
+        problems.append("data.supported names versions that server/discover does not")
+    if heard.error_data.get("requested") != _UNKNOWN:
+        given = show(repr(heard.error_data.get("requested")), 60)
+        problems.append(f"data.requested is {given}, not {_UNKNOWN!r}")
+    return verdict(problems, heard)
+
+
+# -- what a call needs
+
+
+def _unlocked_by(scene: Scene, tool: str, heard: Heard) -> CheckFinding | None:
+    """A call of a tool that is not there says nothing; some answer it with a failed result."""
+    is_listed = scene.offered.has("tool", scene.fixture(tool))
+    if is_listed or heard.did_its_work or not heard.answered:
+        return None
+    return untestable(f"offer the fixture {tool}, or map it to a tool of yours", heard)
+
+
+@check(
+    "sep-2575-server-rejects-undeclared-capability",
+    "a call that needs sampling is refused with -32021 when that was not declared",
+)
+def _undeclared(scene: Scene) -> CheckFinding:
+    heard = scene["capability"]
+    if heard.code != _MISSING_CAPABILITY:
+        problem = _code_problem(heard, _MISSING_CAPABILITY)
+        return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or verdict(problem, heard)
+    needed = heard.error_data.get("requiredCapabilities")
+    named = isinstance(needed, dict) and isinstance(needed.get("sampling"), dict)
+    fault = "data.requiredCapabilities of the error is no object that names sampling"
+    return verdict("" if named else fault, heard)
+
+
+@check(
+    "sep-2575-missing-capability-http-400",
+    "a missing capability is told with HTTP 400",
+    transports=HTTP,
+)
+def _undeclared_400(scene: Scene) -> CheckFinding:
+    heard = scene["capability"]
+    if heard.code == _MISSING_CAPABILITY:
+        return verdict(heard.status_problem(400), heard)
+    fault = f"the error {_MISSING_CAPABILITY} did not come, so its status is not known"
+    return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or bad(fault, heard)
+
+
+# -- what comes
+
+
+def _messages(scene: Scene, label: str) -> list[Message]:
+    return [decode(one.raw) for one in scene.on_stream(label) if isinstance(one, Frame)]
+
+
+@check(
+    "sep-2575-http-server-error-jsonrpc-id",
+    "every error has the id of its request",
+    transports=HTTP,
+)
+def _own_id(scene: Scene) -> CheckFinding:
+    errors = [
+        (label, message.id, heard.identifier)
+        for label, heard in scene.heard.items()
+        for message in _messages(scene, label)
+        if message.kind is Kind.ERROR
+    ]
+    if not errors:
+        return bad("no error came, so no id could be compared")
+    return verdict(
+        f"{label}: the error's id is {show(repr(given), 40)}, not {own!r}"
+        for label, given, own in errors
+        if id_key(given) != id_key(own)
+    )
+
+
+@check(
+    "sep-2575-http-server-no-independent-requests-on-stream",
+    "a stream of an answer carries no requests of the server",
+    transports=HTTP,
+)
+def _no_requests(scene: Scene) -> CheckFinding:
+    heard, messages = scene["stream"], _messages(scene, "stream")
+    if not messages:
+        return bad(heard.silence, heard)
+    if not heard.did_its_work:
+        refused = untestable(f"let {_STREAMS} run for a client that declares elicitation", heard)
+        return _unlocked_by(scene, _STREAMS, heard) or refused
+    sent = [str(one.method) for one in messages if one.kind is Kind.REQUEST]
+    return verdict((f"the server sent the request {show(one, 60)}" for one in sent), heard)
+
+
+@check(
+    "sep-2575-server-no-log-without-loglevel",
+    "no log message comes for a request that set no log level",
+    title="ServerNoLogWithoutLogLevel",
+)
+def _no_logs(scene: Scene) -> CheckFinding:
+    heard = scene["log"]
+    if not heard.answered:
+        return bad(heard.silence, heard)
+    if not heard.did_its_work:
+        refused = untestable(f"let {_LOGS} run without a log level", heard)
+        return _unlocked_by(scene, _LOGS, heard) or refused
+    logs = sum(one.method == "notifications/message" for one in _messages(scene, "log"))
+    fault = f"{logs} log messages came, though the request set no log level"
+    return verdict(fault if logs else "", heard)
+
+
+# -- subscriptions
+
+
+def _heard_on(scene: Scene, label: str) -> list[Message]:
+    """What came on a subscription. Over HTTP it has a stream, on stdio its id tells."""
+    heard, messages = scene[label], _messages(scene, label)
+    return [one for one in messages if heard.stream is not None or _belongs(one, heard)]
+
+
+def _belongs(message: Message, heard: Heard) -> bool:
+    own = id_key(heard.identifier)
+    if message.kind is not Kind.NOTIFICATION:
+        return bool(id_key(message.id) == own)
+    tag = _tag(message)
+    about = message.method == ACKNOWLEDGED or str(message.method).endswith("/list_changed")
+    return bool(id_key(tag) == own or (about and tag is None))
+
+
+def _tag(message: Message) -> Any:
+    meta = message.params.get("_meta")
+    return meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
+
+
+def _without_subscriptions(scene: Scene, label: str) -> CheckFinding | None:
+    if scene[label].code != _NOT_FOUND:
+        return None
+    declared = [one for one in _SUBSCRIBED if scene.offered.declares(one)]
+    if not declared:
+        return skipped("the server declares nothing that could be subscribed to")
+    return bad(f"{', '.join(declared)} is declared, and {_LISTEN} is unknown", scene[label])
+
+
+@check(
+    "sep-2575-server-sends-subscription-ack", "the first message of a subscription acknowledges it"
+)
+def _acknowledged(scene: Scene) -> CheckFinding:
+    label = "listen tools"
+    nothing, messages = _without_subscriptions(scene, label), _heard_on(scene, label)
+    if nothing is not None or not messages:
+        return nothing or bad(f"nothing came on {_LISTEN}", scene[label])
+    first = messages[0].method
+    fault = f"the first message is {show(str(first), 80)}, not {ACKNOWLEDGED}"
+    return verdict("" if first == ACKNOWLEDGED else fault, scene[label])
+
+
+@check("sep-2575-server-tags-subscription-id", "every notification of a subscription has its id")
+def _tagged(scene: Scene) -> CheckFinding:
+    nothing = _without_subscriptions(scene, "listen tools")
+    if nothing is not None:
+        return nothing
+    notices = [
+        (one, scene[f"listen {kind}"].identifier)
+        for kind in _KINDS
+        for one in _heard_on(scene, f"listen {kind}")
+        if one.kind is Kind.NOTIFICATION
+    ]
+    problems = [
+        f"{one.method} has the subscriptionId {show(repr(_tag(one)), 40)}"
+        for one, own in notices
+        if id_key(_tag(one)) != id_key(own)
+    ]
+    unseen = "no notification came that could have a subscriptionId"
+    return verdict(problems if notices else unseen, scene["listen tools"])
+
+
+@check("sep-2575-server-honors-notification-filter", "nothing comes that was not asked for")
+def _filtered(scene: Scene) -> CheckFinding:
+    nothing, heard = _without_subscriptions(scene, "listen prompts"), scene["listen prompts"]
+    if nothing is not None:
+        return nothing
+    leaks = [
+        f"{_changed(other)} came to who asked for {kind} only"
+        for kind, other in (_KINDS, _KINDS[::-1])
+        if _is_told_of(scene, f"listen {kind}", _changed(other))
+    ]
+    if leaks or not any(_heard_on(scene, f"listen {kind}") for kind in _KINDS):
+        return verdict(leaks or f"nothing came on {_LISTEN}", heard)
+    if scene["change tools"].did_its_work:
+        return good(heard)
+    if not scene.offered.declares("tools.listChanged"):
+        return skipped("the server declares no tools.listChanged, so there is nothing to leak")
+    return untestable(f"offer the fixture {_TRIGGERS['tools']}, or map it to a tool of yours")
+
+
+def _is_told_of(scene: Scene, label: str, method: str) -> bool:
+    """What names no subscription could be for anybody; that it does not is another check's."""
+    own = scene[label].stream is not None
+    return any(
+        one.method == method and (own or _tag(one) is not None) for one in _heard_on(scene, label)
+    )
+
+
+def _announced(kind: str) -> Judge[Scene]:
+    def judge(scene: Scene) -> CheckFinding:
+        if not scene.offered.declares(f"{kind}.listChanged"):
+            return skipped(f"the server does not declare {kind}.listChanged")
+        trigger, label = scene[f"change {kind}"], f"listen {kind}"
+        if not trigger.did_its_work:
+            wanted = f"offer the fixture {_TRIGGERS[kind]}, or map it to a tool of yours"
+            return untestable(wanted, trigger)
+        came = any(one.method == _changed(kind) for one in _heard_on(scene, label))
+        fault = f"the list changed, and no {_changed(kind)} came on the subscription"
+        return verdict("" if came else fault, scene[label], mild=True)
+
+    return judge
+
+
+SCENARIOS = (
+    Scenario(
+        name="server-stateless",
+        title="Every request stands on its own",
+        description="Requests without a member of `_meta`, of an unknown version, under another "
+        "version in the header, or of a method that is unknown or was removed are refused, each "
+        "with its own error and HTTP status. `server/discover` says what is there. The fixture "
+        "`test_missing_capability` needs sampling, which is not declared; "
+        "`test_streaming_elicitation` asks within its result, and `test_logging_tool` stays quiet "
+        "without a log level. Two subscriptions are acknowledged and hear of what they asked for: "
+        "`test_trigger_tool_change` and `test_trigger_prompt_change` make something happen.",
+        revisions=STATELESS,
+        suites=DRAFT,
+        script=_ask,
+        references=sep(2575),
+        checks=(
+            *(
+                ScenarioCheck(
+                    f"sep-2575-request-meta-invalid-{label}",
+                    f"a request ({label.replace('-', ' ')}) is refused with -32602",
+                    _refused(label, _INVALID_PARAMS),
+                    title="RequestMetaInvalid",
+                )
+                for label in _FAULTS
+            ),
+            _refused_with_400,
+            _served_without_name,
+            _discovered,
+            _named,
+            _declares_prompts,
+            _keeps_its_word,
+            _unsupported,
+            ScenarioCheck(
+                "sep-2575-http-server-unsupported-version-400",
+                "an unknown version is refused with HTTP 400",
+                _refused("unknown version", status=400),
+                transports=HTTP,
+            ),
+            ScenarioCheck(
+                "sep-2575-http-server-header-mismatch-400",
+                "a version that the header does not have is refused with 400 and -32020",
+                _refused("other version", _HEADER_MISMATCH, 400),
+                transports=HTTP,
+            ),
+            _undeclared,
+            _undeclared_400,
+            *(
+                ScenarioCheck(
+                    f"sep-2575-http-server-method-not-found-404-{method.lower().replace('/', '-')}",
+                    f"{method}, which this era does not have, is answered with 404 and -32601",
+                    _refused(method, _NOT_FOUND, 404),
+                    title=f"HttpServerMethodNotFound404{method.replace('/', '')}",
+                    transports=HTTP,
+                )
+                for method in _REMOVED
+            ),
+            ScenarioCheck(
+                "sep-2575-http-server-method-not-found-404",
+                "an unknown method is answered with 404 and -32601",
+                _refused("unknown/method", _NOT_FOUND, 404),
+                transports=HTTP,
+            ),
+            _no_requests,
+            _no_logs,
+            _own_id,
+            _acknowledged,
+            _tagged,
+            _filtered,
+            *(
+                ScenarioCheck(
+                    f"sep-2575-server-sends-{kind}-list-changed-on-subscription",
+                    f"a change of the {kind} should be told to who subscribed to it",
+                    _announced(kind),
+                )
+                for kind in ("prompts", "tools")
+            ),
+        ),
+        isolated=True,
+        disturbs=True,
+    ),
+)

@@ -1,0 +1,395 @@
+"""Counterexamples as files: how what `fuzz` and `property` found is saved, and read to be replayed.
+
+With `--output` each becomes a suite that fails until the server is mended; a conversation of
+`property` also becomes an example and a pytest file. Besides, `property` keeps its examples in a
+folder of the server and tries them first next time. An example holds the steps and the rule,
+nothing that was received, and no secret: a request is made of what the server lists, never of what
+the user configured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from mcptest.core.errors import UsageError
+from mcptest.core.safe_text import show
+from mcptest.probe.live_server import INTERNAL_ERROR
+from mcptest.probe.properties.example_player import AnyStep, Steps
+from mcptest.probe.starter_suites import Placed, make_folder, place_schema, put
+from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
+from mcptest.report.property import Counterexample, PropertyReport
+from mcptest.suite.starters import SCHEMA_FILE, FileNames, UnwritableError, WrittenServer, scalar
+from mcptest.transport.files import read_input, replace_file
+from mcptest.transport.target import Target
+
+FORMAT = "mcptest.example/1"
+FOLDER = Path(".mcptest", "examples")
+_LARGEST = 4 * 1024 * 1024
+_MOST = 200
+"""Examples of one property that are read."""
+_LONGEST_COMMENT = 200
+_PLACEHOLDER = re.compile(r"\{[a-z][a-z_]*\}|\{\{")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+# -- examples that are kept ----------------------------------------------------------------------
+
+
+class SavedExample(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that broke a property of a server."""
+
+    format: str = FORMAT
+    of_property: str = msgspec.field(name="property")
+    rule: str = ""
+    title: str = ""
+    way: str = "rule"
+    revision: str = ""
+    transport: str = ""
+    after: int = 0
+    steps: list[AnyStep]
+
+    @property
+    def name(self) -> str:
+        """The same for the same conversation."""
+        what = msgspec.json.encode(
+            [self.of_property, self.rule or self.title, self.way, self.steps]
+        )
+        return f"{self.of_property}-{hashlib.sha256(what).hexdigest()[:10]}"
+
+    @property
+    def all_steps(self) -> Steps:
+        return tuple(self.steps)
+
+
+class Examples:
+    """The folder of one server. One that can't be read or written is said, and costs no verdict."""
+
+    def __init__(self, folder: Path | None, target: Target) -> None:
+        mark = hashlib.sha256(target.peer.encode()).hexdigest()[:12]
+        self.folder = None if folder is None else folder / mark
+        self.troubles: list[str] = []
+
+    def of(self, name: str, revision: str, transport: str) -> list[SavedExample]:
+        """What broke that property in that revision over that transport."""
+        if self.folder is None or not self.folder.is_dir():
+            return []
+        found = []
+        for path in sorted(self.folder.glob(f"{name}-*.json"))[:_MOST]:
+            try:
+                one = read_example(path)
+            except UsageError as error:
+                self.troubles.append(error.message)
+                continue
+            if (one.of_property, one.revision, one.transport) == (name, revision, transport):
+                found.append(one)
+        return found
+
+    def keep(self, example: SavedExample) -> None:
+        if self.folder is None:
+            return
+        written = msgspec.json.format(msgspec.json.encode(example), indent=2) + b"\n"
+        try:
+            # Several workers, and several runs at once, may keep the same example.
+            replace_file(self.folder / f"{example.name}.json", written)
+        except UsageError as error:
+            self.troubles.append(f"the example could not be kept: {error.message}")
+
+    def forget(self, example: SavedExample) -> None:
+        """It holds now."""
+        if self.folder is None:
+            return
+        try:
+            (self.folder / f"{example.name}.json").unlink(missing_ok=True)
+        except OSError as error:
+            self.troubles.append(f"{example.name} could not be forgotten: {error.strerror}")
+
+
+def read_example(path: Path) -> SavedExample:
+    """Raises UsageError for anything that is no example."""
+    return example_of(read_input(path, "the example", largest=_LARGEST), str(path))
+
+
+def example_of(data: bytes | dict[str, Any], where: str) -> SavedExample:
+    try:
+        if isinstance(data, bytes):
+            example = msgspec.json.decode(data, type=SavedExample)
+        else:
+            example = msgspec.convert(data, SavedExample)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UsageError(f"{where} is no example: {error}") from None
+    if example.format != FORMAT:
+        raise UsageError(f"{where} is no example of a format that is known here: {FORMAT}")
+    return example
+
+
+# -- files that are written ----------------------------------------------------------------------
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """A file that is to be written."""
+
+    subject: str
+    name: str
+    text: str = ""
+    left_out: str = ""
+    """Why it can't be written."""
+
+
+def save_failures(
+    folder: Path, failures: Iterable[FuzzFailure], server: WrittenServer, *, overwrite: bool
+) -> list[Placed]:
+    """One suite for each failure of a fuzz run."""
+    return _save(folder, (_fuzz_file(one, server) for one in failures), overwrite)
+
+
+def save_counterexamples(
+    folder: Path, report: PropertyReport, target: Target, server: WrittenServer, *, overwrite: bool
+) -> list[Placed]:
+    """An example, a suite and a pytest file for each counterexample to a property."""
+    files = (
+        file
+        for found in report.counterexamples
+        for file in _property_files(found, report, target, server)
+    )
+    return _save(folder, files, overwrite)
+
+
+def _save(folder: Path, files: Iterable[_Written], overwrite: bool) -> list[Placed]:
+    """A file that exists already is of the same failure, and stays."""
+    make_folder(folder)
+    placed = []
+    for file in files:
+        existed = os.path.lexists(folder / file.name)
+        if file.left_out:
+            placed.append(Placed(file.subject, file.name, "left out", file.left_out))
+        elif put(folder / file.name, file.text.encode(), overwrite=overwrite):
+            placed.append(Placed(file.subject, file.name, "replaced" if existed else "created"))
+        else:
+            placed.append(Placed(file.subject, file.name, "kept", "it exists already"))
+    if any(one.how in ("created", "replaced") for one in placed):
+        place_schema(folder)
+    return placed
+
+
+def _suite_head(server: WrittenServer, about: Iterable[str]) -> list[str]:
+    """The first lines of a suite. The block is JSON, which is YAML as well."""
+    lines = [f"# yaml-language-server: $schema=./{SCHEMA_FILE}"]
+    lines += (f"# {show(line, _LONGEST_COMMENT)}" for line in (*server.comments, *about))
+    return lines
+
+
+# -- a failure of a fuzz run ---------------------------------------------------------------------
+
+
+def _fuzz_file(failure: FuzzFailure, server: WrittenServer) -> _Written:
+    subject = show(f"{failure.tool}: {failure.label}", 120)
+    stem = FileNames().name_for(failure.tool, f"fuzz-{failure.verdict.value}-")
+    # With the tool in it: where names differ in their case only, the marks do more.
+    sent = {"no": "arguments"} if failure.minimal is UNSET else failure.minimal
+    what = json.dumps([failure.tool, sent, failure.verdict.value, failure.pattern])
+    mark = hashlib.sha256(what.encode()).hexdigest()[:8]
+    name = f"{stem.removesuffix('.yaml')}-{mark}.yaml"
+    try:
+        return _Written(subject, name, failure_yaml(failure, server))
+    except UnwritableError as error:
+        return _Written(subject, name, left_out=str(error))
+
+
+def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
+    """The whole file. Raises UnwritableError for what can't be said in one."""
+    params: dict[str, Any] = {"name": failure.tool}
+    if failure.minimal is not UNSET:
+        params["arguments"] = failure.minimal
+    _refuse_placeholders(params)
+    lines = _suite_head(server, _about_failure(failure))
+    if server.block:
+        lines.append(f"server: {_flow(server.block)}")
+    name = scalar(show(f"{failure.tool}: {failure.label}", 200))
+    lines += _called_twice(failure, name) if failure.afterwards else _called(failure, name, params)
+    return "\n".join(lines) + "\n"
+
+
+def _called(failure: FuzzFailure, name: str, params: Mapping[str, Any]) -> list[str]:
+    expected = {"target": "exchange", "matcher": {"schema": _sound_answer(failure)}}
+    return [
+        "compliance:",
+        "  tests:",
+        f"    - name: {name}",
+        f"      check: {_flow({'method': 'tools/call', 'params': params})}",
+        "      expect:",
+        f"        - {_flow(expected)}",
+    ]
+
+
+def _called_twice(failure: FuzzFailure, name: str) -> list[str]:
+    """A server that dies after its answer is seen to be dead by the next call only."""
+    if not isinstance(failure.minimal, Mapping):
+        raise UnwritableError("the server died after its answer to a malformed request")
+    call = {"tool": failure.tool, "args": failure.minimal}
+    there = {"target": "duration", "matcher": {"minimum": 0}}
+    return [
+        "tests:",
+        f"  - name: {name}",
+        f"    setup: [{_flow(call)}]",
+        f"    assert: {_flow({**call, 'expect': [there]})}",
+    ]
+
+
+def _about_failure(failure: FuzzFailure) -> Iterator[str]:
+    yield f"found by fuzzing: {failure.verdict.value}: {failure.detail}"
+    if failure.valid is not None:
+        yield (
+            "the tool's own schema accepts the input"
+            if failure.valid
+            else f"the tool's own schema does not accept the input: {failure.misfit}"
+        )
+    yield "it passes when the tool answers with a result (isError: true is one) or refuses the call"
+
+
+def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
+    """What a sound answer looks like."""
+    if failure.verdict is FuzzVerdict.LEAK:
+        if not failure.pattern:
+            raise UnwritableError("a secret got out, which is not written down")
+        clean: dict[str, Any] = {"$ref": "#/$defs/clean"}
+        rule = {"not": {"type": "string", "pattern": failure.pattern}}
+        clean_value = {**rule, "items": clean, "additionalProperties": clean}
+        return {**clean, "$defs": {"clean": clean_value}}
+    code = {"type": "integer", "not": {"const": INTERNAL_ERROR}}
+    return {
+        "properties": {
+            "answer": {"enum": ["result", "error"]},
+            "result": {"type": "object"},
+            "error": {"properties": {"code": code}, "required": ["code"]},
+        }
+    }
+
+
+def _refuse_placeholders(value: Any) -> None:
+    if isinstance(value, str) and _PLACEHOLDER.search(value):
+        raise UnwritableError("a value holds braces that a suite reads as a variable")
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _refuse_placeholders(key)
+            _refuse_placeholders(one)
+    elif isinstance(value, list):
+        for one in value:
+            _refuse_placeholders(one)
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{scalar(key)}: {_flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return scalar(value)
+
+
+# -- a counterexample to a property --------------------------------------------------------------
+
+
+def _property_files(
+    found: Counterexample, report: PropertyReport, target: Target, server: WrittenServer
+) -> Iterator[_Written]:
+    subject = show(f"{found.of_property}: {found.rule or found.title}", 120)
+    example = {
+        "format": FORMAT,
+        "property": found.of_property,
+        "rule": found.rule,
+        "title": found.title,
+        "way": found.way.value,
+        "revision": report.revision,
+        "transport": report.transport,
+        "after": found.after,
+        "steps": list(found.steps),
+    }
+    lines = _suite_head(server, _about_counterexample(found))
+    if server.block:
+        lines.append(f"server: {json.dumps(server.block)}")
+    lines += ["properties:", "  strict: true", f"  replay: [{found.example}.json]"]
+    test = f"test_{found.example.replace('-', '_')}.py"
+    yield _Written(subject, f"{found.example}.json", json.dumps(example, indent=2) + "\n")
+    yield _Written(subject, f"{found.example}.yaml", "\n".join(lines) + "\n")
+    yield _Written(subject, test, pytest_text(found, example, server, target))
+
+
+def _about_counterexample(found: Counterexample) -> Iterator[str]:
+    rule = f"{found.rule}: " if found.rule else ""
+    yield f"{rule}{found.title} ({found.severity.value})"
+    yield found.message
+    yield from (f"{number}. {words}" for number, words in enumerate(found.words, 1))
+
+
+def pytest_text(
+    found: Counterexample, example: dict[str, Any], server: WrittenServer, target: Target
+) -> str:
+    """A test that needs nothing but mcptest and the server."""
+    name = found.example.replace("-", "_")
+    about = "\n".join(f"    {show(line, 90)}" for line in _about_counterexample(found)).replace(
+        '"""', "'''"
+    )
+    body = pformat(example, width=96, sort_dicts=False)
+    return (
+        f'"""Found by `mcptest property`: it fails until the server is mended."""\n\n'
+        "from __future__ import annotations\n\n"
+        f"{_imports(server)}"
+        f"{_server_text(server, target)}\n"
+        f"EXAMPLE = {body}\n\n\n"
+        f"def test_{name}() -> None:\n"
+        f'    r"""\n{about}\n    """\n'
+        f"    assert_holds(EXAMPLE, {_server_argument(server)})\n"
+    )
+
+
+def _imports(server: WrittenServer) -> str:
+    first = "import os\n\n" if server.needs else ""
+    return f"{first}from mcptest.testing import {'Server, ' * _is_special(server)}assert_holds\n\n"
+
+
+def _server_text(server: WrittenServer, target: Target) -> str:
+    if not server.block:
+        return 'SERVER = ""  # it holds a secret: name it here'
+    if "command" in server.block:
+        words = [server.block["command"], *server.block.get("args", ())]
+        return f"SERVER = {pformat(words, width=90)}"
+    return f"SERVER = {server.block.get('url', target.url)!r}"
+
+
+def _is_special(server: WrittenServer) -> bool:
+    """Whether more is to be said of it than its name."""
+    return any(server.block.get(what) for what in ("cwd", "env", "headers")) or _is_sse(server)
+
+
+def _is_sse(server: WrittenServer) -> bool:
+    return bool(server.block.get("transport") == "sse")
+
+
+def _server_argument(server: WrittenServer) -> str:
+    if not _is_special(server):
+        return "SERVER"
+    block = server.block
+    given = ["tuple(SERVER)" if "command" in block else "SERVER"]
+    given += [f"cwd={block['cwd']!r}"] if block.get("cwd") else []
+    given += (f"{what}={_values(block[what])}" for what in ("env", "headers") if block.get(what))
+    given += ['transport="sse"'] if _is_sse(server) else []
+    return f"Server({', '.join(given)})"
+
+
+def _values(written: Mapping[str, str]) -> str:
+    """As a suite has them: a secret is a variable of the environment."""
+    members = []
+    for name, text in written.items():
+        variable = _VARIABLE.fullmatch(text)
+        value = f"os.environ[{variable[1]!r}]" if variable else repr(text.replace("$$", "$"))
+        members.append(f"{name!r}: {value}")
+    return "{" + ", ".join(members) + "}"

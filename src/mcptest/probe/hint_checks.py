@@ -1,0 +1,219 @@
+"""Is a tool what it says? What is visible of a server is compared before and after its calls.
+
+Visible are its lists, what its resources say, what its witnesses answer (tools that only read and
+take no arguments), and the files of a fixture. What changes by itself proves nothing against a
+tool: a change is looked at a second time without a call, and what may hold a clock, an answer or a
+resource, is asked for again and again, in turn without a call in between and with one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mcptest.core.safe_text import show
+from mcptest.probe.live_server import OfferedItems, Subject
+from mcptest.report.audit import Claim
+
+_READS = 20
+"""Resources that are looked at, at the most."""
+_WITNESSES = 8
+"""Tools that are asked each time, at the most."""
+_SUSPECTS = 3
+_TURNS = 3
+"""A clock that moves on by chance between two looks does not do so each time."""
+_FILES = 5_000
+_LONG_LIST = 500
+_LARGEST = 16 * 1024 * 1024
+
+
+_ANSWER = "the answer of "
+_RESOURCE = "resource "
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """The visible state: a digest for each thing that can be seen."""
+
+    digests: Mapping[str, bytes]
+    """By words that name it for people."""
+    restarts: int
+    """A server that began anew has another state for another reason."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is anything in it that a tool's work could show in."""
+        return any(not name.startswith("the list of") for name in self.digests)
+
+    def in_words(self) -> str:
+        reads = sum(name.startswith(_RESOURCE) for name in self.digests)
+        files = sum(name.startswith("file ") for name in self.digests)
+        answers = sum(name.startswith(_ANSWER) for name in self.digests)
+        parts = [f"{reads} resource{'s' * (reads != 1)}"] if reads else []
+        parts += [f"the answers of {answers} tool{'s' * (answers != 1)}"] if answers else []
+        parts += [f"{files} file{'s' * (files != 1)}"] if files else []
+        return ", ".join(["the lists", *parts])
+
+
+def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> Sight:
+    """What can be seen of the server now; `without` names lists that are too long for that."""
+    offer = subject.offer(without=without)
+    seen: dict[str, bytes] = {}
+    lists = {
+        "tools": offer.tools,
+        "prompts": offer.prompts,
+        "resources": offer.resources,
+        "resource templates": offer.templates,
+    }
+    for name, items in lists.items():
+        seen[f"the list of {name}"] = _digest(items)
+    uris = (one.get("uri") for one in offer.resources if isinstance(one, dict))
+    for uri in [one for one in uris if isinstance(one, str)][:_READS]:
+        outcome = subject.ask("resources/read", {"uri": uri})
+        if outcome.reply is not None and outcome.reply.ok:
+            contents = outcome.reply.result.get("contents")
+            seen[f"{_RESOURCE}{show(uri, 100)}"] = _digest(contents)
+    if fixture is not None:
+        seen.update(_files_of(fixture))
+    return Sight(seen, subject.restarts)
+
+
+def _answer_of(subject: Subject, tool: str) -> bytes:
+    """What it says now; nothing where it does not answer."""
+    outcome = subject.call(tool, {})
+    if outcome.reply is None or not outcome.reply.ok:
+        return b""
+    members = ("content", "structuredContent", "isError")
+    return _digest([outcome.reply.result.get(member) for member in members])
+
+
+def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for number, path in enumerate(sorted(folder.rglob("*"))):
+        if number >= _FILES:
+            return
+        name = f"file {show(path.relative_to(folder).as_posix(), 100)}"
+        if path.is_symlink() or not path.is_file():
+            yield name, b"folder" if path.is_dir() else b"other"
+            continue
+        with path.open("rb") as file:
+            yield name, _digest(file.read(_LARGEST))
+
+
+def _digest(value: Any) -> bytes:
+    """The same for the same bytes, or for the same JSON."""
+    data = value if isinstance(value, bytes) else json.dumps(value, sort_keys=True).encode("ascii")
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def changes(before: Sight, after: Sight) -> tuple[str, ...]:
+    """What is not as it was, by name."""
+    names = dict.fromkeys((*before.digests, *after.digests))
+    return tuple(name for name in names if before.digests.get(name) != after.digests.get(name))
+
+
+class Verifier:
+    """Calls tools again and looks what that changed. One for all tools of a server."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        offer: OfferedItems,
+        fixture: Path | None,
+        witnesses: Sequence[str] = (),
+    ) -> None:
+        """`witnesses`: tools that only read and take no arguments."""
+        self._subject = subject
+        self._fixture = fixture
+        self._witnesses = tuple(witnesses)
+        lengths = {
+            "tools/list": len(offer.tools),
+            "prompts/list": len(offer.prompts),
+            "resources/list": len(offer.resources),
+            "resources/templates/list": len(offer.templates),
+        }
+        # Else a long list would be read once for each of its own items.
+        self._without = frozenset(name for name, long in lengths.items() if long > _LONG_LIST)
+        self._restless: set[str] = set()
+        """What was seen to change by itself."""
+        self._last: Sight | None = None
+
+    def claims(
+        self, tool: Mapping[str, Any], arguments: Mapping[str, Any], timeout: float
+    ) -> tuple[Claim, ...]:
+        """Each hint that can be held against what happens; the tool is called twice."""
+        hints = tool.get("annotations")
+        hints = hints if isinstance(hints, Mapping) else {}
+        reads = hints.get("readOnlyHint") is True
+        same = hints.get("idempotentHint") is True
+        if not reads and not same:
+            return ()
+        name = str(tool["name"])
+        # What a witness does is not what the tool does: it is asked before the first look and
+        # after the last one. Its own answer may change when it is called.
+        witnesses = [one for one in self._witnesses if one != name][:_WITNESSES]
+        said = self._answers(witnesses)
+        before = self._look() if witnesses or self._last is None else self._last
+        restarts = self._subject.restarts
+        self._subject.call(name, arguments, timeout=timeout)
+        between = self._look() if not reads else before
+        self._subject.call(name, arguments, timeout=timeout)
+        after = self._look()
+        seen = Sight({**after.digests, **self._answers(witnesses)}, after.restarts)
+        if self._subject.restarts != restarts or after.restarts != before.restarts:
+            self._last = None
+            return tuple(
+                Claim(hint, None, "the server had to be restarted meanwhile")
+                for hint in ("readOnlyHint", "idempotentHint")
+                if hints.get(hint) is True
+            )
+
+        def call() -> None:
+            self._subject.call(name, arguments, timeout=timeout)
+
+        hint = "readOnlyHint" if reads else "idempotentHint"
+        what = "two calls" if reads else "the second call"
+        first = before if reads else between
+        return (self._judged(hint, Sight({**first.digests, **said}, 0), seen, what, call),)
+
+    def _look(self) -> Sight:
+        self._last = looked(self._subject, self._fixture, self._without)
+        return self._last
+
+    def _answers(self, witnesses: Sequence[str]) -> dict[str, bytes]:
+        return {_ANSWER + name: _answer_of(self._subject, name) for name in witnesses}
+
+    def _judged(
+        self, hint: str, before: Sight, after: Sight, what: str, call: Callable[[], None]
+    ) -> Claim:
+        seen = [name for name in changes(before, after) if name not in self._restless]
+        suspects = [name for name in seen if name.startswith((_ANSWER, _RESOURCE))]
+        changed = [name for name in seen if name not in suspects]
+        if changed:
+            self._restless.update(changes(self._look(), self._look()))
+            changed = [name for name in changed if name not in self._restless]
+        changed += [name for name in suspects[:_SUSPECTS] if self._follows(name, call)]
+        if changed:
+            more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+            return Claim(hint, False, f"{what} changed {', '.join(changed[:3])}{more}")
+        if not after.tells:
+            return Claim(hint, None, "nothing of the server's state is visible")
+        return Claim(hint, True, f"nothing visible changed by {what}: {after.in_words()}")
+
+    def _follows(self, name: str, call: Callable[[], None]) -> bool:
+        """Whether it changes with each call, and never without one."""
+        for _ in range(_TURNS):
+            first, control = self._sight_of(name), self._sight_of(name)
+            call()
+            self._last = None
+            if not first or first != control or self._sight_of(name) == control:
+                return False
+        return True
+
+    def _sight_of(self, name: str) -> bytes:
+        if name.startswith(_ANSWER):
+            return _answer_of(self._subject, name.removeprefix(_ANSWER))
+        return self._look().digests.get(name, b"")

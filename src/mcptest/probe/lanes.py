@@ -1,0 +1,433 @@
+"""What a suite file asks for beside its tests: compliance, invariants, properties.
+
+Each lane ends in results like those of tests, so there is one report and one exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord
+from mcptest.core.errors import McptestError, PeerError, UsageError
+from mcptest.core.judgement import Scorecard
+from mcptest.core.limits import Deadline
+from mcptest.core.redaction import redaction
+from mcptest.core.results import Proof, Status, TestResult
+from mcptest.core.revision import TIMELINE, Revision, parse_revision
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.core.verdict import Outcome, Verdict
+from mcptest.probe.compliance.block import Tell, judge_block
+from mcptest.probe.compliance.site import Order
+from mcptest.probe.suites.server_start import isolate_fixture, resolved_server, target_for
+from mcptest.probe.suites.settings import ServerChoice
+from mcptest.report.compliance.judged_results import (
+    COMPLIANCE,
+    broken_rule_in_words,
+    failed_checks,
+    result_at,
+    result_of_gate,
+    results_of_judgement,
+    status_of,
+)
+from mcptest.report.property import PropertyReport, property_results
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.probes import known_fixtures
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.declaration import Rule
+from mcptest.rules.judge import decisiveness, judge
+from mcptest.session.connection import Stopped
+from mcptest.suite.compliance_block import ComplianceBlock
+from mcptest.suite.lane_blocks import InvariantsBlock, Lanes, PropertiesBlock
+from mcptest.suite.model import Place, ServerSpec
+from mcptest.suite.reading import SuiteError, SuiteSource
+from mcptest.suite.templates import fill_server, variables_of
+from mcptest.transport.capture_file import open_capture
+from mcptest.transport.files import read_bounded
+from mcptest.transport.target import Target
+
+INVARIANTS = "invariants"
+PROPERTIES = "properties"
+_RECORDS_BETWEEN_LOOKS = 1_000
+"""Records between two looks at the clock."""
+_UNJUDGED_SHOWN = 5
+_PROPERTY_TIMEOUT = 5.0
+"""For one request: there are many, and silence is waited for."""
+_LISTED = "`mcptest compliance rules` lists them"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """How lanes are run, whatever they judge."""
+
+    timeout: float = 30.0
+    fixture: str | Path | None = None
+    choice: ServerChoice = field(default_factory=ServerChoice)
+    scorecards: Mapping[str, Scorecard | None] = field(default_factory=dict)
+    """What `grade_delta` of each file compares with."""
+    repeat: Callable[[str], str] = lambda file: ""
+    """The command that judges the server of a file again."""
+    should_stop: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteServer:
+    """The server of a suite as something that can be judged."""
+
+    target: Target
+    revision: Revision | None
+    """What the suite or the command line says; None: find out."""
+
+
+def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str) -> SuiteServer:
+    """UsageError when it can't be understood, or needs a fixture that nobody gave."""
+    spec = spec or ServerSpec()
+    texts = (*spec.args, *spec.env.values(), spec.cwd or "")
+    if not fixture and any("{{fixture}}" in text for text in texts):
+        raise UsageError(
+            "the server needs {{fixture}}, which has no value here",
+            hint="mcptest run --config FILE --fixture DIR gives it one",
+        )
+    resolved = resolved_server(spec, choice)
+    filled = fill_server(resolved.server, variables_of(fixture, {}))
+    target = target_for(filled, choice, fixture)
+    # What came from the environment is secret, whether it is in a header or not.
+    target = msgspec.structs.replace(
+        target, referenced=(*target.referenced, *sorted(resolved.secrets))
+    )
+    asked = choice.spec_version or filled.spec_version
+    return SuiteServer(target, None if asked == "auto" else parse_revision(asked))
+
+
+@contextmanager
+def _suite_server(lanes: Lanes, how: LaneSettings) -> Iterator[SuiteServer]:
+    """The server of a file, with a copy of the fixture for as long as it is needed."""
+    copy = None if how.fixture is None else isolate_fixture(how.fixture)
+    try:
+        server = server_of_suite(lanes.server, how.choice, copy.folder if copy else "")
+        try:
+            yield server
+        except McptestError as error:
+            raise error.masked(redaction.text) from None
+    finally:
+        if copy is not None:
+            copy.remove()
+
+
+def _unreached(
+    name: str, verb: str, error: McptestError, place: Place, repeat: str = ""
+) -> TestResult:
+    """A lane that could not do its work."""
+    kind = "call" if isinstance(error, PeerError) else "start"
+    detail = f"the server could not be {verb}: {error.message}"
+    proof = Proof(repeat=repeat) if repeat else None
+    return result_at(name, Status.FAIL, place, detail=detail, kind=kind, proof=proof)
+
+
+# -- compliance: the server is judged by a revision of the specification -------------------------
+
+
+def run_compliance_lane(lanes: Lanes, how: LaneSettings, tell: Tell) -> Iterator[TestResult]:
+    """Judge the server of a file as its block says. One that can't be reached is a failure."""
+    block = lanes.compliance
+    assert block is not None  # whoever calls has looked
+    try:
+        if not block.needs_server:
+            yield from _compliance_results(block, lanes, how, None, tell)
+            return
+        with _suite_server(lanes, how) as server:
+            yield from _compliance_results(block, lanes, how, server, tell)
+    except Stopped:
+        return
+    except McptestError as error:
+        gates = replace(block, tests=(), grade_delta=None)
+        yield from _compliance_results(gates, lanes, how, None, tell)
+        yield _unreached(COMPLIANCE, "judged", error, block.place, how.repeat(lanes.file))
+
+
+def _compliance_results(
+    block: ComplianceBlock,
+    lanes: Lanes,
+    how: LaneSettings,
+    server: SuiteServer | None,
+    tell: Tell,
+) -> Iterator[TestResult]:
+    order, label = None, ""
+    if server is not None:
+        label = show(redaction.text(server.target.label), 120)
+        order = Order(
+            target=server.target,
+            revision=block.spec_version or server.revision,
+            fixtures=block.fixtures,
+            timeout=how.timeout,
+            startup=how.timeout,
+            captures=how.choice.captures,
+            repeat=redaction.masker.text(how.repeat(lanes.file)),
+            should_stop=how.should_stop,
+        )
+    judged = judge_block(block, order, tell, before=how.scorecards.get(lanes.file))
+    places = {test.name: test.place for test in block.tests or ()}
+    for judgement in judged.judgements:
+        for result in results_of_judgement(judgement, block.place, server=label):
+            place = places.get(result.name.removeprefix(f"{COMPLIANCE} "), block.place)
+            yield msgspec.structs.replace(result, line=place.line)
+    for gate in judged.gates:
+        gate_block = getattr(block, gate.name, None)
+        yield result_of_gate(gate, gate_block.place if gate_block is not None else block.place)
+
+
+# -- invariants: the sessions that the tests recorded, judged by the session rules ---------------
+
+
+class _InTime(Iterator[tuple[int, AnyRecord]]):
+    """Records up to a deadline. A session that ends there is judged as one that was cut short."""
+
+    def __init__(self, records: Iterator[tuple[int, AnyRecord]], deadline: Deadline | None) -> None:
+        self._records = records
+        self._deadline = deadline
+        self.read = 0
+        self.cut_off = False
+
+    def __next__(self) -> tuple[int, AnyRecord]:
+        due = self.read % _RECORDS_BETWEEN_LOOKS == 0 and self.read > 0
+        if due and self._deadline is not None and self._deadline.expired:
+            self.cut_off = True
+            raise StopIteration
+        record = next(self._records)
+        self.read += 1
+        return record
+
+
+@dataclass(slots=True)
+class _RuleOverSessions:
+    """One rule over all sessions."""
+
+    rule: Rule
+    worst: Verdict | None = None
+    file: str = ""
+    failed: int = 0
+    sessions: int = 0
+
+    def add(self, verdict: Verdict, file: str) -> None:
+        self.sessions += 1
+        self.failed += verdict.outcome is Outcome.FAIL
+        if self.worst is None or decisiveness(verdict) < decisiveness(self.worst):
+            self.worst, self.file = verdict, file
+
+
+def run_invariants_lane(
+    block: InvariantsBlock, captures: Sequence[Path], *, kept: bool, limit: float | None = None
+) -> Iterator[TestResult]:
+    """One result for each rule that the sessions exercised, and for each that was asked for.
+
+    `kept`: the captures stay, so a failure may name its file. `limit`: seconds for each capture;
+    what is not judged by then is a failure of its own.
+    """
+    unjudged: list[str] = []
+    rules = [rule for rule in all_rules() if not block.rules or rule.id in block.rules]
+    seen = {rule.id: _RuleOverSessions(rule) for rule in rules}
+    for path in captures:
+        for verdict in _verdicts(path, rules, limit, unjudged):
+            seen[verdict.rule].add(verdict, str(path))
+    exercised = {Outcome.FAIL, Outcome.PASS, Outcome.INCONCLUSIVE}
+    results = [
+        _result_over_sessions(one, one.worst, block, kept=kept)
+        for one in seen.values()
+        if one.worst is not None and (block.rules or one.worst.outcome in exercised)
+    ]
+    yield from results
+    if unjudged:
+        advice = "mcptest compliance invariants --capture FILE judges all of a capture"
+        detail = "\n  ".join((*unjudged[:_UNJUDGED_SHOWN], advice))
+        yield result_at(INVARIANTS, Status.FAIL, block.place, detail=detail, kind="timeout")
+    elif not results:
+        detail = "not observed: the tests of the file recorded no session"
+        yield result_at(INVARIANTS, Status.SKIP, block.place, detail=detail)
+
+
+def _verdicts(
+    path: Path, rules: list[Rule], limit: float | None, unjudged: list[str]
+) -> Iterator[Verdict]:
+    deadline = Deadline.after(limit) if limit is not None else None
+    try:
+        for source in open_capture(str(path)):
+            records = _InTime(source.records, deadline)
+            yield from judge(msgspec.structs.replace(source, records=records), rules).verdicts
+            if records.cut_off:
+                unjudged.append(
+                    f"only the first {records.read:,} records of {show(source.label, 80)} were "
+                    f"judged, which took {limit:.1f} s"
+                )
+                return
+    except UsageError:
+        # Nothing was said: the server did not start, and the test that needed it says so.
+        return
+
+
+def _result_over_sessions(
+    one: _RuleOverSessions, verdict: Verdict, block: InvariantsBlock, *, kept: bool
+) -> TestResult:
+    rule, findings = one.rule, verdict.findings
+    status = status_of(verdict.outcome, rule.severity, strict=block.strict)
+    if verdict.unchecked and verdict.outcome not in {Outcome.PASS, Outcome.FAIL}:
+        status = Status.FAIL
+    detail = ""
+    if verdict.outcome is Outcome.FAIL:
+        broken = broken_rule_in_words(rule.title, rule.severity, findings, status)
+        detail = f"{broken} (in {one.failed} of {one.sessions} sessions)"
+    elif status is not Status.PASS:
+        detail = f"{verdict.outcome.value.replace('_', ' ')}: {verdict.reason}".rstrip(": ")
+    name = f"{INVARIANTS} {rule.id}"
+    if status is not Status.FAIL:
+        return result_at(name, status, block.place, detail=detail)
+    return result_at(
+        name,
+        status,
+        block.place,
+        detail=detail,
+        kind="check",
+        failures=failed_checks(findings),
+        proof=Proof(
+            response=(findings[0].excerpt if findings else None) or "",
+            repeat=f"mcptest explain {rule.id}",
+            capture=one.file if kept else "",
+        ),
+    )
+
+
+# -- properties: the server is tried with generated examples or kept ones ------------------------
+
+
+def run_properties_lane(lanes: Lanes, how: LaneSettings) -> Iterator[TestResult]:
+    """A server that can't be reached is a failure."""
+    block = lanes.properties
+    assert block is not None  # whoever calls has looked
+    try:
+        for report in _property_reports(block, lanes, how):
+            for result in property_results(report):
+                yield msgspec.structs.replace(result, file=block.place.file, line=block.place.line)
+    except Stopped:
+        return
+    except McptestError as error:
+        yield _unreached(PROPERTIES, "tried", error, block.place)
+
+
+def _property_reports(
+    block: PropertiesBlock, lanes: Lanes, how: LaneSettings
+) -> Iterator[PropertyReport]:
+    if find_spec("hypothesis") is None:
+        raise UsageError(
+            "property tests need Hypothesis, which is not installed",
+            hint="pip install 'mcptest[property]'",
+        )
+    from mcptest.probe.counterexamples import read_example
+    from mcptest.probe.properties.engine import replay_example, run_properties
+    from mcptest.probe.properties.property_order import PropertyOrder
+
+    with _suite_server(lanes, how) as server:
+        order = PropertyOrder(
+            target=server.target,
+            revision=server.revision,
+            properties=block.names,
+            examples=block.examples,
+            seed=block.seed,
+            max_time=block.max_time,
+            allow_tools=block.allow_tools,
+            captures=how.choice.captures,
+            timeout=min(how.timeout, _PROPERTY_TIMEOUT),
+            startup=how.timeout,
+            strict=block.strict,
+            should_stop=how.should_stop,
+        )
+        if not block.replay:
+            yield run_properties(order)
+        for file in block.replay:
+            yield replay_example(order, read_example(Path(lanes.file).parent / file))
+
+
+# -- Names that a lane uses must exist -----------------------------------------------------------
+
+
+def check_names(lanes: Sequence[Lanes], corpora: Path | None = None) -> None:
+    """SuiteError, with every place, when a lane names something that does not exist."""
+    problems = [problem for one in lanes for problem in _checked(one, corpora).finish()]
+    if problems:
+        raise SuiteError(problems)
+
+
+def _checked(lanes: Lanes, corpora: Path | None) -> SuiteSource:
+    try:  # for the line under a problem; it was read a moment ago, and if it is gone, none is shown
+        text = read_bounded(lanes.file, pipes=False).decode("utf-8-sig", errors="replace")
+    except OSError:
+        text = ""
+    source = SuiteSource(lanes.file, text)
+    for place, message, hint in _unknown_names(lanes, corpora):
+        source.report(message, place.line, place.column, hint=hint)
+    return source
+
+
+def _unknown_names(lanes: Lanes, corpora: Path | None) -> Iterator[tuple[Place, str, str]]:
+    if block := lanes.compliance:
+        named = [test for test in block.tests or () if test.runs_corpus_rule]
+        for test in named:
+            if problem := _rule_problem(test.rule_id, block.spec_version, corpora):
+                yield test.place, *problem
+        for name in block.fixtures:
+            if name not in known_fixtures():
+                place = block.fixture_places.get(name, block.place)
+                yield place, f"unknown fixture {show(name, 60)}", _nearest(name, known_fixtures())
+    if lanes.invariants is not None:
+        rules = [rule.id for rule in all_rules()]
+        for name in lanes.invariants.rules:
+            if name not in rules:
+                hint = _nearest(name, rules) or _LISTED
+                yield lanes.invariants.place, f"there is no session rule {show(name, 60)}", hint
+    if lanes.properties is not None:
+        from mcptest.probe.properties.property_catalogue import PROPERTIES as KNOWN
+
+        for name in lanes.properties.names:
+            if name not in KNOWN:
+                hint = _nearest(name, KNOWN)
+                yield lanes.properties.place, f"unknown property {show(name, 60)}", hint
+
+
+def check_rules(
+    names: Sequence[str], revision: Revision | None, corpora: Path | None = None
+) -> None:
+    """UsageError when one of the rules that the command line names does not exist there."""
+    for name in names:
+        if (problem := _rule_problem(name, revision, corpora)) is not None:
+            raise UsageError(f"--rule: {problem[0]}", hint=problem[1])
+
+
+def _rule_problem(
+    name: str, revision: Revision | None, corpora: Path | None
+) -> tuple[str, str] | None:
+    """What is wrong with the name, and what may help; without a revision any one will do."""
+    if revision is not None and name in _rules_in(revision, corpora):
+        return None
+    having = [one for one in TIMELINE if name in _rules_in(one, corpora)]
+    if not having:
+        known = {rule for one in TIMELINE for rule in _rules_in(one, corpora)}
+        return f"there is no rule {show(name, 60)}", _nearest(name, known) or _LISTED
+    if revision is None:
+        return None
+    there = ", ".join(one.label for one in having)
+    return f"{revision.label} has no rule {show(name, 60)}", f"it is in {there}"
+
+
+def _rules_in(revision: Revision, corpora: Path | None) -> Collection[str]:
+    corpus = corpus_of(revision, corpora)
+    return corpus.rules.keys() if corpus is not None else ()
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    wanted = name[:60] if name.islower() else name[:60].upper()
+    near = close_matches(wanted, sorted(known), 1, 0.6)
+    return f"did you mean {near[0]}?" if near else ""

@@ -1,0 +1,286 @@
+"""A run of property tests: every property that was asked for, and one report of them all."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest import __version__
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.limits import Deadline, cancellation
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import revision_of_wire
+from mcptest.core.safe_text import show
+from mcptest.probe.counterexamples import Examples, SavedExample, example_of
+from mcptest.probe.properties.example_server import ExampleServer, Whom
+from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
+from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_run import PropertyRun
+from mcptest.report.property import Counterexample, PropertyReport, PropertyResult
+from mcptest.schema.plausible import unchecked_schemas
+from mcptest.session.connection import Stopped
+from mcptest.session.server_spec import ServerWords, target_of
+from mcptest.transport.target import Target
+
+# -- Properties on one server, one after the other, and the time that each of them may take ------
+
+Tell = Callable[[str], None]
+_LARGEST_SEED = 2**63
+_INTERRUPTED = "interrupted"
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What came of several properties, and what else is to be said."""
+
+    results: tuple[PropertyResult, ...] = ()
+    slow_tools: Mapping[str, str] = {}
+    troubles: tuple[str, ...] = ()
+    starts: int = 0
+    """How often a server was started."""
+    interrupted: bool = False
+
+
+class OneAfterTheOther:
+    """One server that serves one property after the other."""
+
+    def __init__(self, order: PropertyOrder, stage: ExampleServer, ground: KnownServer) -> None:
+        self.order = order
+        self.stage = stage
+        self.ground = ground
+        self.examples = Examples(order.database, order.target)
+        self.interrupted = False
+        self._tried = 0
+        self.lost = ""
+        """Why the server did not come back, if it did not."""
+
+    @property
+    def has_met_the_server(self) -> bool:
+        """Whether it was there at all, for this one."""
+        return self._tried > 0
+
+    def done(self, results: Sequence[PropertyResult]) -> Done:
+        stage = self.stage
+        troubles = tuple(self.examples.troubles)
+        return Done(
+            tuple(results), dict(stage.slow_tools), troubles, stage.starts, self.interrupted
+        )
+
+    def all_of(self, names: Sequence[str], begins: Tell, ends: Tell) -> Done:
+        """Try them all; being interrupted ends it early, with what was found until then."""
+        results = []
+        for place, name in enumerate(names):
+            begins(name)
+            results.append(self.one(name, is_last=place == len(names) - 1))
+            ends(name)
+            if self.interrupted:
+                break
+        return self.done(results)
+
+    def replayed(self, example: SavedExample) -> Done:
+        run = self._run_of(example.of_property)
+        try:
+            return self.done([run.replayed(example)])
+        except Stopped:
+            return self.done([self._cut_short(run)])
+
+    def one(self, name: str, *, is_last: bool) -> PropertyResult:
+        """A property has half of the time that is left: most of them need far less."""
+        if self.order.is_out_of_time:
+            about, why = PROPERTIES[name].about, self.order.out_of_time
+            return PropertyResult(name=name, about=about, ended_early=f"not tried: {why}")
+        left = self.order.limit.remaining() if self.order.limit is not None else math.inf
+        share = left if is_last else left / 2
+        seed = zlib.crc32(name.encode()) * _LARGEST_SEED // 2**32 ^ self.order.seed
+        run = self._run_of(name)
+        try:
+            result = run.result(seed % _LARGEST_SEED, share)
+            self._tried += 1
+            return result
+        except PeerError as error:
+            mask = redaction.text
+            self.lost = show(mask(error.message.partition("\n")[0]), 300)
+            why = f"the server did not come back: {mask(error.message)}"
+            return msgspec.structs.replace(run.so_far(), ended_early=show(why, 300))
+        except Stopped:
+            return self._cut_short(run)
+
+    def _cut_short(self, run: PropertyRun) -> PropertyResult:
+        self.interrupted = self.order.is_interrupted
+        why = _INTERRUPTED if self.interrupted else self.order.out_of_time
+        return msgspec.structs.replace(run.so_far(), ended_early=why)
+
+    def _run_of(self, name: str) -> PropertyRun:
+        return PropertyRun(PROPERTIES[name], self.ground, self.stage, self.examples, self.order)
+
+
+# -- A run of property tests ---------------------------------------------------------------------
+
+
+def run_properties(
+    order: PropertyOrder, begins: Tell = lambda name: None, ends: Tell = lambda name: None
+) -> PropertyReport:
+    """Try every property that was asked for. Raises PeerError when the server can't be reached.
+
+    `begins` hears the name of each property before it is tried, `ends` afterwards.
+    """
+    return _PropertyRun(order, begins, ends).report()
+
+
+def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyReport:
+    """Try one counterexample again. Raises PeerError when the server can't be reached."""
+    if example.of_property not in PROPERTIES:
+        raise UsageError(f"there is no property {example.of_property!r}")
+    asked = order.revision or revision_of_wire(example.revision)
+    return _PropertyRun(msgspec.structs.replace(order, revision=asked), only=example).report()
+
+
+class _PropertyRun:
+    def __init__(
+        self,
+        order: PropertyOrder,
+        begins: Tell = lambda name: None,
+        ends: Tell = lambda name: None,
+        only: SavedExample | None = None,
+    ) -> None:
+        limit = order.limit or Deadline.after(order.max_time)
+        self.order = order = msgspec.structs.replace(order, limit=limit)
+        self.only = only
+        self.begins = begins
+        self.ends = ends
+        self.begun = time.monotonic()
+        self.started = datetime.datetime.now(datetime.UTC)
+        self.stage = ExampleServer(
+            Whom(
+                target=order.target,
+                revision=order.revision,
+                timeout=order.timeout,
+                startup=order.startup,
+                should_stop=order.is_over,
+                limit=limit,
+            )
+        )
+        self.done = Done()
+
+    def report(self) -> PropertyReport:
+        try:
+            self._meet()
+            with cancellation.heeding(self.order.is_over):
+                self.done = self._run_all()
+        finally:
+            self.stage.close()
+        facts = self.stage.facts
+        assert facts is not None  # the server was met
+        order, done = self.order, self.done
+        mask = redaction.text
+        return PropertyReport(
+            server=mask(order.target.label),
+            server_name=show(str(facts.info.get("name") or ""), 120),
+            server_version=show(str(facts.info.get("version") or ""), 60),
+            transport=facts.met.transport,
+            revision=self.stage.revision.value,
+            revision_reason=mask(facts.met.reason),
+            seed=order.seed,
+            wanted=order.examples,
+            properties=done.results,
+            notes=(*_slow_tools(done.slow_tools), *done.troubles),
+            problems=tuple(map(mask, self._problems(facts.offer.tools))),
+            restarts=max(0, done.starts - 1),
+            strict=order.strict,
+            started=self.started.isoformat(timespec="seconds"),
+            duration_ms=round((time.monotonic() - self.begun) * 1000),
+            interrupted=done.interrupted,
+            tool=f"mcptest {__version__}",
+        )
+
+    def _problems(self, tools: Iterable[Any]) -> Iterator[str]:
+        yield from self.stage.endless.values()
+        yield from unchecked_schemas(tools)
+
+    def _meet(self) -> None:
+        try:
+            self.stage.open()
+        except Stopped:
+            if self.order.is_interrupted:
+                raise
+            message = f"{self.order.out_of_time}: the server was not met by then"
+            raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
+
+    def _run_all(self) -> Done:
+        facts = self.stage.facts
+        assert facts is not None  # the server was met
+        order = self.order
+        ground = ground_of(self.stage.revision, facts.met.transport, facts.offer, order.allow_tools)
+        if self.only is not None:
+            return OneAfterTheOther(order, self.stage, ground).replayed(self.only)
+        names = order.properties or tuple(PROPERTIES)
+        workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
+        if workers > 1 and hasattr(os, "fork"):
+            from mcptest.probe.properties.parallel import Team
+
+            team = Team(order, self.stage, ground, names, self.begins, self.ends)
+            return team.done(workers)
+        return OneAfterTheOther(order, self.stage, ground).all_of(names, self.begins, self.ends)
+
+
+def _slow_tools(slow: Mapping[str, str]) -> Iterator[str]:
+    for tool, how in slow.items():
+        yield f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"
+
+
+# -- One counterexample as a test ----------------------------------------------------------------
+
+_ANY = ("*",)
+
+
+def assert_holds(
+    example: Mapping[str, Any],
+    *,
+    server: str | Sequence[str],
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 5.0,
+) -> None:
+    """Play the example on a fresh server. Raises AssertionError when the server still breaks it.
+
+    `server` is what `--server` takes, or the words of a command.
+    """
+    __tracebackhide__ = True
+    command = [] if isinstance(server, str) else list(server)
+    words = ServerWords(
+        server=server if isinstance(server, str) else None,
+        command=command,
+        way=None,
+        headers=dict(headers or {}),
+        env=dict(env or {}),
+        cwd=cwd,
+        config=None,
+    )
+    assert_example_holds(example, target_of(words), timeout=timeout)
+
+
+def assert_example_holds(
+    example: Mapping[str, Any], target: Target, *, timeout: float = 5.0, startup: float = 30.0
+) -> None:
+    """The same for a server that is named already."""
+    __tracebackhide__ = True
+    order = PropertyOrder(
+        target=target, allow_tools=_ANY, timeout=timeout, startup=startup, strict=True
+    )
+    report = replay_example(order, example_of(dict(example), "the example"))
+    if report.counterexamples:
+        raise AssertionError(_words(report.counterexamples[0]))
+
+
+def _words(found: Counterexample) -> str:
+    rule = f"{found.rule}: " if found.rule else ""
+    said = [f"{line.sender or 'note'}: {line.text}" for line in found.lines]
+    steps = [f"{number}. {words}" for number, words in enumerate(found.words, 1)]
+    return "\n".join([f"{rule}{found.title}: {found.message}", *steps, *said])

@@ -1,0 +1,432 @@
+"""What the rules say about an example that was played. Nothing is decided here but who is asked.
+
+A message that was sent as it is, is judged by the rows of the corpus that its mutation names; what
+the server said, by the rules over sessions: all of them where we kept to the specification, and
+those that hold whatever a server is sent where we did not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.capture import AnyRecord, Closed
+from mcptest.core.errors import PeerError
+from mcptest.core.message import ABSENT
+from mcptest.core.revision import Revision
+from mcptest.core.verdict import Finding, Outcome, Severity, Side
+from mcptest.probe.properties.crafted import ALIVE
+from mcptest.probe.properties.example_player import Played, PlayedSession, Steps, play, tools_called
+from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.raw_steps import EveryStep, Send, Sent
+from mcptest.probe.properties.steps import AskStep, Connect
+from mcptest.report.property import Way
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import CorpusRule, Row, answer_in_words, unmet
+from mcptest.rules.declaration import RULES, Rule, shown_by
+from mcptest.rules.judge import OngoingJudge, RuleTable, judge
+from mcptest.session.tape import Tape
+from mcptest.suite.sent_message import texts_in
+from mcptest.suite.targets import SeenExchange, judge_exchange
+
+# -- The session rules over a session that goes on -----------------------------------------------
+
+_KEPT = 50
+
+
+class WatchedSession:
+    """One session and the rules that watch it."""
+
+    def __init__(self, tape: Tape, rules: RuleTable, revision: Revision) -> None:
+        self.tape = tape
+        source = tape.as_session(revision.wire_version, ())
+        self._judge = OngoingJudge(source, rules, revision, kept=_KEPT, read=tape.read)
+        self._place = 0
+        self.broken_at_first = self.look(tape.records[: tape.marked])
+        """What the server broke before the first example."""
+
+    def look(self, records: Sequence[AnyRecord]) -> list[tuple[Rule, Finding]]:
+        """Take in more records; what the server broke with them."""
+        self._judge.feed(enumerate(records, self._place))
+        self._place += len(records)
+        return [
+            (rule, one)
+            for rule, found in self._judge.broken_since()
+            for one in of_the_server(rule, (found,))
+        ]
+
+
+def of_the_server(rule: Rule, findings: Iterable[Finding]) -> list[Finding]:
+    """Of a rule that judges both sides: without what it has to say about us."""
+    if rule.side is not Side.BOTH:
+        return list(findings)
+    ours = "server" if rule.shown_by == "missing answer" else "client"
+    return [one for one in findings if one.sender != ours]
+
+
+# -- What the rules say about an example that was played -----------------------------------------
+
+_TAKEN_FOR_NONE = frozenset({-32700, -32600, -32601})
+"""Codes that say: this is no message, or none that I know."""
+_PLACEHOLDER = re.compile(r"\{[a-z][a-z_]*\}")
+_MOST_SAID = 1_000
+_LARGEST_MARK = 4_096
+_encode = msgspec.json.Encoder().encode
+_OF_ANY_TEXT = frozenset({"prompts/get", "completion/complete"})
+"""Their arguments have names and no schema: nothing says which texts a server takes."""
+_WEIGHT = {Severity.MUST: 0, Severity.SHOULD: 1, Severity.MAY: 2}
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """One way in which an example breaks its property."""
+
+    way: Way
+    rule: str = ""
+    title: str = ""
+    severity: Severity = Severity.MUST
+    message: str = ""
+    expected: str = ""
+    actual: str = ""
+    record: int | None = None
+    """The place of the record at fault in the session that shows it."""
+    carried_over: bool = False
+    """It shows only with what was said before this example."""
+    tape: Tape | None = None
+    """The session that shows it; None: the last one."""
+
+    @property
+    def is_silence(self) -> bool:
+        """An answer did not come in time: on a busy machine that may be no fault of the server."""
+        return self.way is Way.HANG or shown_by(self.rule) == "missing answer"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes two of them the same."""
+        return (self.way.value, self.rule or self.title)
+
+
+class Judge:
+    """The rules for one server, and what they said of the session that goes on."""
+
+    def __init__(self, revision: Revision, transport: str, *, rude: bool = False) -> None:
+        self.revision = revision
+        self.transport = transport
+        corpus = corpus_of(revision)
+        self._corpus = corpus.rules if corpus is not None else {}
+        rules = [one for one in all_rules() if self._can_judge(one, rude=rude)]
+        self._rules = RuleTable(rules)
+        self._rules_of_the_dead = RuleTable(one for one in rules if not one.is_about_silence)
+        """Who has ended owes nothing any more."""
+        self._watching: WatchedSession | None = None
+        self._rows: dict[tuple[str, ...], list[tuple[CorpusRule, Row]]] = {}
+        self._owed: dict[tuple[str, ...], bool] = {}
+        self._said: dict[tuple[Any, ...], tuple[Violation, ...]] = {}
+        """Servers answer the same to most of what is invalid, and rows say the same of that."""
+        self.told: set[str] = set()
+
+    def _can_judge(self, rule: Rule, *, rude: bool) -> bool:
+        return (
+            rule.side is not Side.CLIENT
+            and rule.conversations != "tour"
+            and rule.may_hold(self.revision)
+            and (not rule.transports or self.transport in rule.transports)
+            and (not rude or rule.conversations == "any")
+        )
+
+    def tell(self, rule: str) -> None:
+        """The server is known to break this one: nobody waits any more for it to be kept."""
+        self.told.add(rule)
+        self._owed.clear()
+
+    # -- one message -----------------------------------------------------------------------
+
+    def owed(self, step: Send) -> bool:
+        """Whether some rule is broken by silence alone."""
+        known = self._owed.get(step.rules)
+        if known is None:
+            told = self.told
+            observed = {"transport": self.transport, "alive": True, "unusable": 0}
+            silence = SeenExchange(transport=observed)
+            steps = EveryStep(silence, after=SeenExchange(result={}))
+            silence = msgspec.structs.replace(silence, steps=steps)
+            rows = [row for rule, row in self._rows_of(step) if rule.id not in told]
+            known = any(not judge_exchange(row.expect, silence).passed for row in rows)
+            self._owed[step.rules] = known
+        return known
+
+    def _rows_of(self, step: Send) -> list[tuple[CorpusRule, Row]]:
+        """The rows that speak about the message, in this revision and over this transport."""
+        known = self._rows.get(step.rules)
+        if known is None:
+            found = (self._corpus.get(name) for name in step.rules)
+            known = [(one, one.row) for one in found if one is not None and one.row is not None]
+            known = [(one, _without_placeholders(row)) for one, row in known if self._speaks(row)]
+            known = [(one, row) for one, row in known if row.expect]
+            self._rows[step.rules] = known
+        return known
+
+    def _speaks(self, row: Row) -> bool:
+        here = not row.needs.transport or self.transport in row.needs.transport
+        return here and not any(one.target.startswith("probe.") for one in row.expect)
+
+    def _of_message(self, sent: Sent) -> Iterator[Violation]:
+        if sent.step.valid:
+            yield from _refused(sent)
+            return
+        mark = _mark_of(sent)
+        known = self._said.get(mark) if mark is not None else None
+        if known is None:
+            known = tuple(self._by_rows(sent))
+            if mark is not None and len(self._said) < _MOST_SAID:
+                self._said[mark] = known
+        yield from known
+
+    def _by_rows(self, sent: Sent) -> Iterator[Violation]:
+        for rule, row in self._rows_of(sent.step):
+            if unmet(row.when, sent.exchange) is not None:
+                continue
+            judged = judge_exchange(row.expect, sent.exchange)
+            if not judged.passed:
+                first, came = judged.failures[0], answer_in_words(sent.exchange)
+                yield Violation(
+                    way=Way.RULE,
+                    rule=rule.id,
+                    title=rule.title,
+                    severity=rule.severity or Severity.MUST,
+                    message=came if row.says else f"{came}: {first.message}",
+                    expected=row.says or _text(first.expected),
+                    actual="" if row.says else _text(first.actual),
+                )
+
+    # -- everything that was said ----------------------------------------------------------
+
+    def broken(self, stage: ExampleServer, played: Played) -> list[Violation]:
+        """Whatever is wrong with how the server took the example, the gravest first."""
+        found = list(self._of_the_end(played))
+        for sent in played.sent:
+            found += (one for one in self._of_message(sent) if not (found and one.rule == ALIVE))
+        for scene in played.scenes:
+            found += self._of_records(scene.records, scene, ended=played.ended is not None)
+        found += self._of_session(stage, played)
+        if played.internal:
+            found.append(_internal(played))
+        return sorted(found, key=lambda one: (one.way is Way.RULE, _WEIGHT[one.severity]))
+
+    def _of_the_end(self, played: Played) -> Iterator[Violation]:
+        if played.ended is None:
+            return
+        alive = self._corpus.get(ALIVE)
+        yield Violation(
+            way=played.ended,
+            rule=ALIVE if alive is not None else "",
+            title=alive.title if alive is not None else "the server is still there",
+            message=played.detail,
+        )
+
+    def _of_session(self, stage: ExampleServer, played: Played) -> list[Violation]:
+        """What the session that goes on shows; first whether there is anything to be seen."""
+        tape = stage.tape
+        if not tape.since_mark and played.scenes:
+            return []
+        watching = self._watching
+        if watching is None or watching.tape is not tape:
+            watching = self._watching = WatchedSession(tape, self._rules, self.revision)
+            # What is wrong with the beginning is wrong with every example: it is told once.
+            odd = bool(watching.broken_at_first)
+        else:
+            odd = False
+        carried = watching.look(tape.since_mark)
+        if not (odd or carried or played.unanswered):
+            return []
+        scene = PlayedSession(tape, tuple(tape.records), is_over=False)
+        found = self._of_records(scene.records, scene, ended=played.ended is not None)
+        names = {one.rule for one in found}
+        return found + [
+            _of_rule(rule, finding, self.revision, carried_over=True)
+            for rule, finding in carried
+            if rule.id not in names
+        ]
+
+    def _of_records(
+        self, records: Sequence[AnyRecord], scene: PlayedSession, *, ended: bool
+    ) -> list[Violation]:
+        whole = [*records]
+        if not scene.tape.dropped:  # nobody knows what else was said in one that was cut off
+            last = records[-1].t if records else 0.0
+            whole.append(Closed(t=last, records=len(records)))
+        rules = self._rules_of_the_dead if ended else self._rules
+        source = scene.tape.as_session(self.revision.wire_version, whole)
+        found = []
+        for verdict in judge(source, rules, self.revision).verdicts:
+            if verdict.outcome is Outcome.FAIL:
+                rule = RULES[verdict.rule]
+                theirs = of_the_server(rule, verdict.findings)
+                found += [_of_rule(rule, one, self.revision, scene.tape) for one in theirs[:1]]
+        return found
+
+
+def _without_placeholders(row: Row) -> Row:
+    """Without what is expected of the corpus' own question, which is not the one that was asked."""
+    kept = (
+        one
+        for one in row.expect
+        if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
+    )
+    return dataclasses.replace(row, expect=tuple(kept))
+
+
+def _of_rule(
+    rule: Rule,
+    finding: Finding,
+    revision: Revision,
+    tape: Tape | None = None,
+    *,
+    carried_over: bool = False,
+) -> Violation:
+    return Violation(
+        way=Way.RULE,
+        rule=rule.id,
+        title=rule.title,
+        severity=rule.severity_in(revision),
+        message=finding.message,
+        expected=finding.expected or "",
+        actual=finding.actual or "",
+        record=None if carried_over else finding.record,
+        carried_over=carried_over,
+        tape=tape,
+    )
+
+
+def _mark_of(sent: Sent) -> tuple[Any, ...] | None:
+    """The same for messages and answers of which the rows say the same; None: it is too large."""
+    seen = sent.exchange
+    after = seen.steps.get("after", seen)
+    parts = (seen.result, seen.error, seen.http, seen.transport, after.result, after.error)
+    try:
+        mark = _encode([None if part is ABSENT else [part] for part in parts])
+    except (ValueError, TypeError, RecursionError, OverflowError):  # no JSON that can be written
+        return None
+    return (sent.step.rules, mark) if len(mark) <= _LARGEST_MARK else None
+
+
+def _refused(sent: Sent) -> Iterator[Violation]:
+    """A valid message is accepted and processed: it may fail, but not as a message."""
+    error = sent.exchange.error
+    code = error.get("code") if isinstance(error, dict) else None
+    if sent.step.offered and error is not ABSENT and code in _TAKEN_FOR_NONE:
+        yield Violation(
+            way=Way.RULE,
+            title="a valid message is accepted and processed",
+            message=f"a valid request for something that the server offers is refused with {code}",
+            expected="a result, or an error about what was asked",
+            actual=f"error {code}",
+        )
+
+
+def _internal(played: Played) -> Violation:
+    return Violation(
+        way=Way.CRASH,
+        title="a valid request is served",
+        severity=Severity.SHOULD if played.internal in _OF_ANY_TEXT else Severity.MUST,
+        message=f"{played.internal} is answered with an internal error",
+        expected="a result, or -32602 for an argument that is not liked"
+        if played.internal in _OF_ANY_TEXT
+        else "a result; isError: true where the tool fails",
+        actual="error -32603",
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+# -- The bench for examples that are conversations -----------------------------------------------
+
+_VAIN_STARTS = 3
+_PATIENCE = 4
+"""So many times longer a server may take that fell silent, before that is believed."""
+_SLOW = 1.0
+"""Seconds that a call may take before its tool is called no more."""
+
+
+class PlayBench:
+    """One server and the rules for it."""
+
+    def __init__(self, stage: ExampleServer, judge: Judge) -> None:
+        self.stage = stage
+        self.judge = judge
+        self._fresh = True
+        self.began_anew = False
+        """Whether the last example left its session for another."""
+        self._avoided: set[str] = set()
+        """Mutations that are known to end the server, which is not ended once more for each."""
+
+    @property
+    def is_fresh(self) -> bool:
+        return self._fresh
+
+    def learn(self, steps: Steps, found: Violation) -> None:
+        """This is known now: it need not cost time again."""
+        self.judge.tell(found.rule)
+        if found.way is not Way.RULE:
+            self._avoided |= {one.mutation for one in steps if isinstance(one, Send)} - {""}
+
+    def renew(self, *, patient: bool = False) -> None:
+        self.stage.drop()
+        self.stage.patience = _PATIENCE if patient else 1
+        self._fresh = True
+
+    def skips(self, steps: Steps) -> bool:
+        """Whether trying it would only cost time."""
+        if self._avoided and any(
+            isinstance(one, Send) and one.mutation in self._avoided for one in steps
+        ):
+            return True
+        slow = self.stage.slow_tools
+        return bool(slow) and not slow.keys().isdisjoint(tools_called(steps))
+
+    def judged(self, steps: Steps) -> Sequence[Violation]:
+        """Raises PeerError when no server can be had any more."""
+        played = self._played(steps)
+        found = self.judge.broken(self.stage, played)
+        cut_off = bool(self.stage.tape.dropped)
+        self._fresh = played.ended is not None or not self.stage.is_open or cut_off
+        self.began_anew = bool(played.scenes)
+        if self._fresh:
+            self.stage.drop(deaf=played.ended is Way.HANG)
+        seconds, tool = played.slowest
+        if seconds > _SLOW:
+            self.stage.note_slow(tool, seconds)
+        if played.silent and played.ended is None:
+            found = self._without_the_slow(found, played)
+        shown = self.stage.tape  # also when something else was played since
+        return [one if one.tape is not None else replace(one, tape=shown) for one in found]
+
+    def _without_the_slow(self, found: list[Violation], played: Played) -> list[Violation]:
+        """A call that gets no answer all by itself takes its time; that is for the user to judge.
+
+        One that gets its answer alone was forgotten because of what was around it.
+        """
+        tape = self.stage.tape
+        forgotten = False
+        for ask in played.silent:
+            self.stage.drop()
+            alone = self._played((Connect(), AskStep(ask.method, ask.params)))
+            forgotten = forgotten or not alone.silent
+        self.renew()
+        self.stage.tape = tape  # it is what shows the failure, if it is one
+        return found if forgotten else [one for one in found if shown_by(one.rule) == "message"]
+
+    def _played(self, steps: Steps) -> Played:
+        for _ in range(_VAIN_STARTS - 1):
+            try:
+                return play(self.stage, steps, self.judge.owed)
+            except PeerError:
+                self.stage.drop()
+        return play(self.stage, steps, self.judge.owed)

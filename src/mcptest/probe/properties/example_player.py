@@ -1,0 +1,323 @@
+"""Playing an example: its steps are taken one after the other, and everything seen is kept.
+
+Nothing in here judges. Behind the last step stands a fence, a request that every server answers:
+what was not answered before it is late, and a server that does not answer it hangs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.probe.live_server import OutcomeKind, judged_error
+from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.raw_steps import Relate, Send, Sending, Sent, called_in
+from mcptest.probe.properties.steps import (
+    AskAtOnce,
+    AskStep,
+    Cancel,
+    Connect,
+    Disconnect,
+    Notify,
+    PageStep,
+    Step,
+    Subscribe,
+    Unsubscribe,
+)
+from mcptest.report.property import Way
+from mcptest.session.connection import Connection, Pending
+from mcptest.session.lifecycle import StatelessLifecycle
+from mcptest.session.tape import Tape
+
+AnyStep: TypeAlias = Step | Send | Relate
+Steps: TypeAlias = tuple[AnyStep, ...]
+
+_CHANGES = {
+    "tools": "toolsListChanged",
+    "prompts": "promptsListChanged",
+    "resources": "resourcesListChanged",
+}
+_ENDS = {OutcomeKind.CRASHED: Way.CRASH, OutcomeKind.HUNG: Way.HANG}
+_INTERNAL = -32603
+
+
+class PlayedSession(msgspec.Struct, frozen=True):
+    """What one session has to do with an example."""
+
+    tape: Tape
+    records: tuple[AnyRecord, ...]
+    """With the beginning of the session in front."""
+    is_over: bool
+    """Whether the client left, so that nothing more can come."""
+
+
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """An example that was played."""
+
+    ended: Way | None = None
+    """How the server ended, if it did."""
+    detail: str = ""
+    sent: tuple[Sent, ...] = ()
+    scenes: tuple[PlayedSession, ...] = ()
+    """The sessions that were left on the way; the last one is still open."""
+    unanswered: bool = False
+    """A request was waited for in vain."""
+    silent: tuple[AskStep, ...] = ()
+    """Calls of tools among them."""
+    slowest: tuple[float, str] = (0.0, "")
+    """The call that took the longest, in seconds, and its tool."""
+    internal: str = ""
+    """A request that the server answered with an internal error."""
+    rude: bool = False
+    """Something was sent that no client may send."""
+
+
+def called_tool(step: object) -> str:
+    """The tool that a step calls; empty when it calls none."""
+    if not isinstance(step, AskStep) or step.method != "tools/call":
+        return ""
+    return str(step.params.get("name") or "")
+
+
+def tools_called(steps: Sequence[AnyStep]) -> set[str]:
+    asked = chain.from_iterable(_parts(step) for step in steps)
+    return {tool for one in asked if (tool := called_tool(one))}
+
+
+def _parts(step: AnyStep) -> Sequence[AnyStep]:
+    if isinstance(step, AskAtOnce):
+        return step.many
+    return called_in(step) if isinstance(step, Send) and step.offered else (step,)
+
+
+def play(stage: ExampleServer, steps: Sequence[AnyStep], owed: Callable[[Send], bool]) -> Played:
+    """Take the steps. Raises PeerError only where no session can be had.
+
+    `owed` says whether a message has to be answered by the rules.
+    """
+    if not stage.is_open:
+        stage.open()
+    stage.tape.rewind()
+    actor = _Actor(stage, owed)
+    ended: Way | None = None
+    detail = ""
+    try:
+        for step in steps:
+            actor.take(step)
+        actor.finish()
+    except PeerError as error:
+        stage.end_if_over()
+        ended, detail = actor.end_of(error)
+    return Played(
+        ended=ended,
+        detail=detail,
+        sent=tuple(actor.sending.sent),
+        scenes=tuple(actor.scenes),
+        unanswered=actor.unanswered or actor.sending.unanswered,
+        silent=(*actor.silent, *actor.sending.silent),
+        slowest=actor.slowest,
+        internal=actor.internal,
+        rude=actor.sending.rude,
+    )
+
+
+class _Actor:
+    """The client of one example."""
+
+    def __init__(self, stage: ExampleServer, owed: Callable[[Send], bool]) -> None:
+        self.stage = stage
+        self.sending = Sending(stage, owed)
+        self.scenes: list[PlayedSession] = []
+        self.unanswered = False
+        self.silent: list[AskStep] = []
+        self.slowest = (0.0, "")
+        self.internal = ""
+        self._asked: list[tuple[Connection, Pending]] = []
+        self._subscribed: dict[str, Pending] = {}
+        self._tape = stage.tape
+
+    def take(self, step: AnyStep) -> None:
+        _TAKEN[type(step)](self, step)
+
+    def finish(self) -> None:
+        if not self.stage.is_open:
+            return
+        for uri in list(self._subscribed):
+            self.unsubscribe(Unsubscribe(uri))
+        if self.sending.fenced is not self.stage.connection:
+            self.sending.fence()
+
+    def end_of(self, error: PeerError) -> tuple[Way | None, str]:
+        """What an error that ended the example says of the server."""
+        status = self.stage.connection.last_status if self.stage.is_open else None
+        kind = judged_error(error, status)
+        ended = _ENDS.get(kind)
+        if kind is OutcomeKind.PROTOCOL and error.kind is ErrorKind.TIMEOUT:
+            ended = Way.HANG
+        return ended or Way.CRASH, error.message.partition("\n")[0]
+
+    # -- connections -----------------------------------------------------------------------
+
+    def connect(self, step: Connect) -> None:
+        if not self.stage.is_open:
+            self.stage.open()
+            self._tape = self.stage.tape
+
+    def disconnect(self, step: Disconnect) -> None:
+        if not self.stage.is_open:
+            return
+        tape = self._tape
+        self._subscribed.clear()
+        self.stage.drop()
+        self.scenes.append(PlayedSession(tape, tuple(tape.records), is_over=True))
+
+    # -- requests --------------------------------------------------------------------------
+
+    def ask(self, step: AskStep) -> None:
+        client = self.stage.client
+        params = self._params(step)
+        pending = client.start(step.method, params, self.stage.deadline())
+        self._asked.append((client.connection, pending))
+        begun = time.monotonic()
+        self._collect(step, pending, params)
+        tool = called_tool(step)
+        if tool:
+            self.slowest = max(self.slowest, (time.monotonic() - begun, tool))
+
+    def _params(self, step: AskStep) -> dict[str, Any] | None:
+        params: dict[str, Any] = dict(step.params)
+        if step.progress:
+            own = params.get("_meta")
+            own = own if isinstance(own, Mapping) else {}
+            params["_meta"] = {**own, "progressToken": self.stage.next_fence()}
+        return params or None
+
+    def _collect(self, step: AskStep, pending: Pending, params: Mapping[str, Any] | None) -> None:
+        """Wait for an answer; where the server asks for input first, it is given."""
+        client = self.stage.client
+        try:
+            reply = client.wait(pending, self.stage.deadline())
+            reply = client.complete_call(reply, params, self.stage.deadline())
+        except PeerError as error:
+            self._without_answer(error, step, pending)
+            return
+        self.stage.tape.has_read(reply.message)
+        if reply.error_code == _INTERNAL:
+            self.internal = self.internal or pending.method
+
+    def _without_answer(
+        self, error: PeerError, step: AskStep | None = None, pending: Pending | None = None
+    ) -> None:
+        """One request without an answer is for the rules to judge, as long as the server lives."""
+        self.stage.end_if_over()
+        # Its own status where there is one: a stream that is open beside it has one, too.
+        seen = self.stage.connection.last_status if pending is None else pending.status
+        kind = judged_error(error, seen)
+        if error.kind is ErrorKind.TIMEOUT:
+            self.unanswered = True
+            if step is not None and called_tool(step):
+                self.silent.append(step)
+        elif kind is OutcomeKind.CRASHED:
+            raise error
+
+    def ask_at_once(self, step: AskAtOnce) -> None:
+        client = self.stage.client
+        started = []
+        for one in step.many:
+            pending = client.start(one.method, self._params(one), self.stage.deadline())
+            self._asked.append((client.connection, pending))
+            started.append(pending)
+        for place in step.cancelled:
+            client.cancel(started[place])
+        for place, pending in enumerate(started):
+            if place not in step.cancelled:
+                try:
+                    reply = client.wait(pending, self.stage.deadline())
+                except PeerError as error:
+                    self._without_answer(error, step.many[place], pending)
+                else:
+                    if reply.error_code == _INTERNAL:
+                        self.internal = self.internal or pending.method
+
+    def cancel(self, step: Cancel) -> None:
+        """Too late: what it names was answered, or belongs to a connection that is gone."""
+        if step.index >= len(self._asked):
+            return
+        connection, pending = self._asked[step.index]
+        if connection is self.stage.connection and pending.answer is not None:
+            self.stage.client.cancel(pending)
+
+    def notify(self, step: Notify) -> None:
+        self.stage.client.notify(step.method, dict(step.params) or None, self.stage.deadline())
+
+    def page(self, step: PageStep) -> None:
+        client = self.stage.client
+        try:
+            for number, _ in enumerate(client.pages(step.method, self.stage.deadline()), 1):
+                if number >= step.pages:
+                    return
+        except PeerError as error:
+            self._without_answer(error)
+
+    # -- subscriptions ---------------------------------------------------------------------
+
+    def subscribe(self, step: Subscribe) -> None:
+        if step.uri in self._subscribed:
+            return
+        lifecycle, deadline = self.stage.client.lifecycle, self.stage.deadline()
+        try:
+            if step.uri:
+                pending = lifecycle.subscribe(step.uri, deadline)
+            elif isinstance(lifecycle, StatelessLifecycle):
+                pending = lifecycle.listen(self._changes(), deadline)
+            else:
+                return
+        except PeerError as error:
+            self._without_answer(error)
+            return
+        self._subscribed[step.uri] = pending
+
+    def _changes(self) -> dict[str, Any]:
+        facts = self.stage.facts
+        assert facts is not None  # the session has begun
+        return {
+            wanted: True
+            for part, wanted in _CHANGES.items()
+            if facts.offer.declares(f"{part}.listChanged")
+        }
+
+    def unsubscribe(self, step: Unsubscribe) -> None:
+        pending = self._subscribed.pop(step.uri, None)
+        if pending is None:
+            return
+        try:
+            self.stage.client.lifecycle.unsubscribe(pending, self.stage.deadline())
+        except PeerError as error:
+            self._without_answer(error)
+
+    def send(self, step: Send) -> None:
+        self.sending.take(step)
+
+    def relate(self, step: Relate) -> None:
+        raise TypeError("a relation is tried, not played")
+
+
+_TAKEN: Mapping[type, Callable[[_Actor, Any], None]] = {
+    Connect: _Actor.connect,
+    Disconnect: _Actor.disconnect,
+    AskStep: _Actor.ask,
+    AskAtOnce: _Actor.ask_at_once,
+    Cancel: _Actor.cancel,
+    Notify: _Actor.notify,
+    PageStep: _Actor.page,
+    Subscribe: _Actor.subscribe,
+    Unsubscribe: _Actor.unsubscribe,
+    Send: _Actor.send,
+    Relate: _Actor.relate,
+}

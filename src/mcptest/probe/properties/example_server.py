@@ -1,0 +1,205 @@
+"""The server on which examples are played: one session serves many, and a fresh one is a call away.
+
+A server that died or hangs is ended and started again; whoever plays says what it died of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from mcptest.core.capture import TransportName
+from mcptest.core.limits import MEBIBYTE, Deadline
+from mcptest.core.revision import Era, Revision
+from mcptest.probe.properties.steps import Offer
+from mcptest.session.client import Client
+from mcptest.session.connection import Connection, Stopped
+from mcptest.session.live import LiveSession
+from mcptest.session.meeting import Met
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages
+from mcptest.session.tape import Room, Tape
+from mcptest.transport.target import Target
+
+# -- The server on which examples are played -----------------------------------------------------
+
+_ROOM = 24 * MEBIBYTE
+_RECORD_COST = 6_000
+"""What any record counts for: four thousand small ones are kept, which are judged in a moment."""
+_CLOSING = 2.0
+_PATIENCE_WITH_TOOLS = 5.0
+"""Seconds that slow calls of one tool may take altogether."""
+_FIRST_FENCE = 1_000_000_000
+"""Ids of fences are far from those that examples use."""
+_OUR_OWN_IDS = 64
+"""The client counts from 1; what it may still use is not for raw requests."""
+
+
+class Whom(msgspec.Struct, frozen=True, kw_only=True):
+    """Which server is talked to, and how."""
+
+    target: Target
+    revision: Revision | None = None
+    """None: the newest that it speaks."""
+    timeout: float = 10.0
+    startup: float = 30.0
+    should_stop: Callable[[], bool] | None = None
+    limit: Deadline | None = None
+    """When all of it has to end."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What the server said of itself in its first session."""
+
+    met: Met
+    info: dict[str, Any]
+    offer: Offer
+    """All that it lists, also what must not be called."""
+
+
+class ExampleServer:
+    """One server. Use `close` at the end."""
+
+    def __init__(self, whom: Whom) -> None:
+        self.whom = whom
+        self.facts: Facts | None = None
+        self.tape = Tape(whom.target.label)
+        self.patience = 1
+        """How many times longer an answer may take than it should."""
+        self.slow_tools: dict[str, str] = {}
+        """Tools that take their time, and how long: they are called no more."""
+        self.endless: dict[str, str] = {}
+        """Lists whose pages never end, and how that was seen."""
+        self._slow_seconds: dict[str, float] = {}
+        self._live = LiveSession(
+            whom.target,
+            revision=whom.revision,
+            startup=whom.startup,
+            closing=_CLOSING,
+            new_tape=self._new_tape,
+            should_stop=whom.should_stop,
+        )
+        self._fences = _FIRST_FENCE
+        self.used_ids: set[Any] = set()
+        """Ids of raw requests of this session."""
+
+    def another(self, should_stop: Callable[[], bool] | None) -> ExampleServer:
+        """One more for the same server, which need not be asked again what it is."""
+        other = ExampleServer(msgspec.structs.replace(self.whom, should_stop=should_stop))
+        other.facts = self.facts
+        other.endless = self.endless
+        other._live.met = self._live.met
+        return other
+
+    def begin_counting(self) -> None:
+        """Ids of fences are the same whatever was done before."""
+        self._fences = _FIRST_FENCE
+
+    # -- being there -----------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        return self._live.is_open
+
+    @property
+    def starts(self) -> int:
+        return self._live.sessions
+
+    @property
+    def client(self) -> Client:
+        """The session; begun when there is none. Raises PeerError when it can't be."""
+        if not self.is_open:
+            self.open()
+        return self._live.client
+
+    @property
+    def connection(self) -> Connection:
+        return self.client.connection
+
+    @property
+    def revision(self) -> Revision:
+        return self.whom.revision or (self._live.met or self.client.met).revision
+
+    @property
+    def transport(self) -> TransportName:
+        return (self._live.met or self.client.met).transport
+
+    @property
+    def alive_method(self) -> str:
+        """A request that every server answers."""
+        return "server/discover" if self.revision.era is Era.STATELESS else "ping"
+
+    def open(self) -> None:
+        """Begin a session, in a process of its own where the server is one. Raises PeerError."""
+        self._live.timeout = self.whom.timeout * self.patience
+        self.used_ids = set(range(1, _OUR_OWN_IDS))
+        client = self._live.begin()
+        try:
+            self._learn(client)
+        except BaseException:
+            self.drop()
+            raise
+        self.tape.mark()  # what comes from now on belongs to examples
+
+    def _new_tape(self) -> Tape:
+        self.tape = Tape(self.whom.target.label, room=Room(_ROOM, _RECORD_COST))
+        return self.tape
+
+    def _learn(self, client: Client) -> None:
+        """Read the lists once; afterwards only that of the tools, whose schemas rules need."""
+        if self.facts is None:
+            lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
+            offer = Offer(
+                tools=lists["tools/list"],
+                prompts=lists["prompts/list"],
+                resources=lists["resources/list"],
+                templates=lists["resources/templates/list"],
+                capabilities=client.server.capabilities,
+            )
+            self.facts = Facts(client.met, dict(client.server.info), offer)
+        elif self.facts.offer.tools:
+            self._list(client, "tools/list")
+
+    def _list(self, client: Client, method: str) -> tuple[Any, ...]:
+        """As far as it can be read; what is wrong with it is for the rules to say."""
+        if not client.declares(LIST_CAPABILITIES[method]):
+            return ()
+        found: list[Any] = []
+        try:
+            for reply in client.walk(method, found):
+                if not isinstance(reply.result.get(LIST_MEMBERS[method]), list):
+                    break
+        except EndlessPages as error:
+            self.endless.setdefault(method, error.message)
+        return tuple(found)
+
+    def drop(self, *, deaf: bool = False) -> None:
+        """End the session; the next example begins another."""
+        self._live.drop(deaf=deaf)
+
+    close = drop
+
+    # -- for whoever plays -----------------------------------------------------------------
+
+    def deadline(self) -> Deadline:
+        limit, own = self.whom.limit, Deadline.after(self.whom.timeout * self.patience)
+        return own if limit is None else min(limit, own, key=lambda each: each.at)
+
+    def end_if_over(self) -> None:
+        """Raises Stopped when the whole run is to end: what failed then was given up by us."""
+        if self.whom.should_stop is not None and self.whom.should_stop():
+            raise Stopped
+
+    def note_slow(self, tool: str, seconds: float) -> None:
+        """A call took long. A tool that did so too often is called no more."""
+        spent = self._slow_seconds[tool] = self._slow_seconds.get(tool, 0.0) + seconds
+        if spent > _PATIENCE_WITH_TOOLS:
+            self.slow_tools.setdefault(tool, f"took {spent:.1f} s in a few calls")
+
+    def next_fence(self) -> int:
+        self._fences += 1
+        return self._fences
+
+    def is_fence(self, identifier: object) -> bool:
+        return type(identifier) is int and _FIRST_FENCE < identifier <= self._fences

@@ -1,0 +1,501 @@
+"""The params of requests that a client may make: of the right shape, and of what is offered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from mcptest.core.message import ABSENT
+from mcptest.core.revision import HANDSHAKE_ERA, Era, Revision
+from mcptest.probe.properties import mutations
+from mcptest.probe.properties.crafted import (
+    Crafted,
+    encoded_message,
+    renumbered,
+    request,
+    valid_message,
+)
+from mcptest.probe.properties.mutations import Mutation
+from mcptest.probe.properties.steps import (
+    AskAtOnce,
+    AskStep,
+    Cancel,
+    Connect,
+    Conversation,
+    Disconnect,
+    Notify,
+    Offer,
+    PageStep,
+    Step,
+    Subscribe,
+    Unsubscribe,
+    settled,
+)
+from mcptest.schema.hypothesis_strategies import (
+    INTEGERS,
+    KEYS,
+    TEXTS,
+    Members,
+    fitting_values,
+    objects_of,
+    shaped,
+)
+from mcptest.schema.near_valid import (
+    Form,
+    InputCase,
+    can_be_sent,
+    form_of,
+    judged,
+    near_valid_cases,
+)
+from mcptest.schema.shapes.basic import KEY, LOGGING_LEVEL
+from mcptest.schema.shapes.methods import ANY_ERROR, EXCHANGES, NOTICES, MethodShapes, Notice
+from mcptest.schema.shapes.vocabulary import Obj
+
+# -- Arguments of tools --------------------------------------------------------------------------
+
+_TYPED: Final = frozenset({"type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"})
+"""Keywords that can say what the arguments are; without them they are an object all the same."""
+
+
+def tool_arguments(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
+    """Every value that is drawn is valid against the schema; nothing when no value is."""
+    if _TYPED.isdisjoint(schema.keys()):
+        return fitting_values({"type": "object", **schema})
+    return fitting_values(schema)
+
+
+def almost_valid_arguments(schema: Mapping[str, Any]) -> SearchStrategy[tuple[Any, str]]:
+    """Arguments with one thing amiss, and what that is. None of them is valid against the schema.
+
+    Nothing when the schema accepts everything, or can't be used.
+    """
+    try:
+        spelled = msgspec.json.encode(schema)
+    except (TypeError, ValueError, RecursionError):
+        return st.nothing()
+    return _almost_valid(spelled)
+
+
+@functools.lru_cache(maxsize=256)
+def _almost_valid(spelled: bytes) -> SearchStrategy[tuple[Any, str]]:
+    schema = msgspec.json.decode(spelled)
+    form = form_of({"inputSchema": schema})
+    cases = [case for case in near_valid_cases(form) if _is_wrong(case)]
+    if not cases:
+        return st.nothing()
+    return _spoilt(form, tool_arguments(schema), tuple(cases))
+
+
+def _is_wrong(case: InputCase) -> bool:
+    return case.valid is False and isinstance(case.arguments, dict) and can_be_sent(case.arguments)
+
+
+@st.composite
+def _spoilt(
+    draw: DrawFn, form: Form, valid: SearchStrategy[Any], cases: tuple[InputCase, ...]
+) -> tuple[Any, str]:
+    """The one member that is wrong, in arguments that are right but for it."""
+    case = draw(st.sampled_from(cases))
+    around = draw(valid) if case.member else None
+    if isinstance(around, dict):
+        made = {name: value for name, value in around.items() if name != case.member}
+        if case.member in case.arguments:
+            made[case.member] = case.arguments[case.member]
+        if judged(form, case.category, case.label, made).valid is False:
+            return made, case.label
+    return dict(case.arguments), case.label
+
+
+# -- The params of requests that a client may make -----------------------------------------------
+
+TOKENS: Final = st.integers(0, 2**31) | TEXTS
+_NEEDS: Final[Mapping[str, str]] = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "prompts/list": "prompts",
+    "logging/setLevel": "logging",
+    "tasks/list": "tasks.list",
+}
+_CLIENTS: Final = st.fixed_dictionaries({"name": TEXTS, "version": TEXTS})
+_ALWAYS: Final = frozenset({"ping", "server/discover"})
+
+
+def sent_by_client(revision: Revision) -> dict[str, MethodShapes]:
+    """The requests that a client of the revision knows."""
+    return {
+        row.method: row
+        for row in EXCHANGES
+        if row.by_client is not None and revision in row.by_client
+    }
+
+
+def told_by_client(revision: Revision) -> dict[str, Notice]:
+    """The notifications that a client of the revision knows."""
+    return {
+        row.method: row
+        for row in NOTICES
+        if row.by_client is not None and revision in row.by_client
+    }
+
+
+def meta(revision: Revision, *, may_log: bool = True) -> SearchStrategy[dict[str, Any]]:
+    """The `_meta` of a request."""
+    optional: dict[str, SearchStrategy[Any]] = {"progressToken": TOKENS}
+    if revision.era is Era.HANDSHAKE:
+        return objects_of({}, optional)
+    optional[KEY + "clientInfo"] = _CLIENTS
+    if may_log:
+        optional[KEY + "logLevel"] = shaped(LOGGING_LEVEL, revision, {})
+    required: dict[str, SearchStrategy[Any]] = {
+        KEY + "protocolVersion": st.just(revision.wire_version),
+        KEY + "clientCapabilities": st.just({}),
+    }
+    return objects_of(required, optional)
+
+
+def params_by_shape(revision: Revision) -> dict[str, SearchStrategy[Any]]:
+    """For every request of a client: all that its shape allows. ABSENT: params are left out."""
+    members: Members = {
+        "_meta": meta(revision),
+        "protocolVersion": st.just(revision.wire_version),
+        # A retry needs what the server said before, and a task one that was begun.
+        "inputResponses": None,
+        "requestState": None,
+    }
+    found = {}
+    for method, row in sent_by_client(revision).items():
+        whole = shaped(row.request, revision, members)
+        found[method] = whole.map(lambda content: content.get("params", ABSENT))
+    return found
+
+
+def params_of_offer(
+    revision: Revision, offer: Offer, *, with_meta: bool = True
+) -> dict[str, SearchStrategy[Any]]:
+    """For every request that this server answers with a result, as far as its lists tell."""
+    own_meta = meta(revision, may_log=offer.declares("logging"))
+    headed = {"_meta": own_meta} if with_meta else {}
+    bare = _params(revision, headed, {})
+    found: dict[str, SearchStrategy[Any]] = {}
+    for method in sent_by_client(revision):
+        if method in _ALWAYS or (method in _NEEDS and offer.declares(_NEEDS[method])):
+            own = {"level": shaped(LOGGING_LEVEL, revision, {})}
+            found[method] = _params(revision, headed, own) if method == "logging/setLevel" else bare
+        for content in _CONTENTS[method](offer) if method in _CONTENTS else ():
+            made = _params(revision, headed, content)
+            found[method] = found[method] | made if method in found else made
+    return found
+
+
+def _params(
+    revision: Revision,
+    headed: Mapping[str, SearchStrategy[Any]],
+    content: Mapping[str, SearchStrategy[Any]],
+) -> SearchStrategy[Any]:
+    """`_meta` beside the members of the method; in the older era it may be left out."""
+    if revision.era is Era.STATELESS or not headed:
+        return objects_of({**content, **headed}, {})
+    made = objects_of(content, headed)
+    return made if content else st.just(ABSENT) | made
+
+
+# -- what the lists of a server name ---------------------------------------------------------
+
+
+def _calls(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+    return [
+        {"name": st.just(tool["name"]), "arguments": tool_arguments(tool["inputSchema"])}
+        for tool in offer.tools
+        if isinstance(tool, Mapping)
+        and isinstance(tool.get("name"), str)
+        and isinstance(tool.get("inputSchema"), Mapping)
+        and not tool_arguments(tool["inputSchema"]).is_empty
+    ]
+
+
+def _reads(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+    uris = offer.names("resources", "uri")
+    return [{"uri": st.sampled_from(uris)}] if uris else []
+
+
+def _subscriptions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+    return _reads(offer) if offer.declares("resources.subscribe") else []
+
+
+def _prompts(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+    found: list[dict[str, SearchStrategy[Any]]] = []
+    for prompt in offer.prompts:
+        if not isinstance(prompt, Mapping) or not isinstance(prompt.get("name"), str):
+            continue
+        required, optional = _prompt_arguments(prompt)
+        arguments = objects_of(dict.fromkeys(required, TEXTS), dict.fromkeys(optional, TEXTS))
+        found.append({"name": st.just(prompt["name"]), "arguments": arguments})
+    return found
+
+
+def _completions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
+    if not offer.declares("completions"):
+        return []
+    found: list[dict[str, SearchStrategy[Any]]] = []
+    for prompt in offer.prompts:
+        if isinstance(prompt, Mapping) and isinstance(prompt.get("name"), str):
+            required, optional = _prompt_arguments(prompt)
+            for name in (*required, *optional):
+                ref = {"type": "ref/prompt", "name": prompt["name"]}
+                argument = st.fixed_dictionaries({"name": st.just(name), "value": TEXTS})
+                found.append({"ref": st.just(ref), "argument": argument})
+    return found
+
+
+def _prompt_arguments(prompt: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    listed = prompt.get("arguments")
+    known = [
+        one
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping) and isinstance(one.get("name"), str)
+    ]
+    required = [one["name"] for one in known if one.get("required") is True]
+    return required, [one["name"] for one in known if one.get("required") is not True]
+
+
+_CONTENTS: Final[Mapping[str, Callable[[Offer], list[dict[str, SearchStrategy[Any]]]]]] = {
+    "tools/call": _calls,
+    "resources/read": _reads,
+    "resources/subscribe": _subscriptions,
+    "resources/unsubscribe": _subscriptions,
+    "prompts/get": _prompts,
+    "completion/complete": _completions,
+}
+
+
+def notice_params(revision: Revision) -> dict[str, SearchStrategy[Any]]:
+    """For every notification of a client: all that its shape allows."""
+    own_meta: Members = {"_meta": st.dictionaries(KEYS, TEXTS, max_size=1)}
+    found = {}
+    for method, row in told_by_client(revision).items():
+        message: Obj = row.message
+        whole = shaped(message, revision, own_meta)
+        found[method] = whole.map(lambda content: content.get("params", ABSENT))
+    return found
+
+
+# -- Strategies for single messages of a client --------------------------------------------------
+
+__all__ = [
+    "Crafted",
+    "Mutation",
+    "Offer",
+    "identifiers",
+    "invalid_messages",
+    "renumbered",
+    "valid_batches",
+    "valid_notifications",
+    "valid_requests",
+    "valid_responses",
+]
+
+MUTATIONS: Final[Mapping[str, Mutation]] = mutations.MUTATIONS
+_MOST_IN_A_BATCH: Final = 4
+
+
+def identifiers() -> SearchStrategy[int | str]:
+    """Ids of requests. The plainest is 1; among the first are those that are false in many
+    languages, and those that a double can just hold."""
+    notable: SearchStrategy[int | str] = st.sampled_from((1, 0, "", "0", "1", -1, 2**53 - 1, "é"))
+    return notable | INTEGERS | TEXTS
+
+
+_IDENTIFIERS: Final = identifiers()
+
+
+def valid_requests(
+    revision: Revision, offer: Offer | None = None, *, methods: Collection[str] = ()
+) -> SearchStrategy[Crafted]:
+    """Requests that a client of the revision may make.
+
+    Without an offer: every method, with all that its shape allows. With one: only what that server
+    answers with a result, with the names and arguments of its lists. `methods` takes some of them.
+    """
+    by_method = params_by_shape(revision) if offer is None else params_of_offer(revision, offer)
+    return _requests(by_method, methods).map(lambda value: valid_message(value, "request"))
+
+
+def valid_notifications(revision: Revision) -> SearchStrategy[Crafted]:
+    """Notifications that a client of the revision may send."""
+    found = [
+        params.map(functools.partial(_notification, method))
+        for method, params in notice_params(revision).items()
+    ]
+    return st.one_of(found).map(lambda value: valid_message(value, "notification"))
+
+
+def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
+    """What a client answers to requests of a server. None in the stateless era, which has none."""
+    if revision not in HANDSHAKE_ERA:
+        return st.nothing()
+    contents = [
+        shaped(row.answer, revision, {})
+        for row in EXCHANGES
+        if row.by_server is not None and revision in row.by_server
+    ]
+    head = st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": identifiers()})
+    content = st.one_of([*contents, shaped(ANY_ERROR, revision, {})])
+    return st.tuples(head, content).map(
+        lambda parts: valid_message({**parts[0], **parts[1]}, "response")
+    )
+
+
+def valid_batches(revision: Revision) -> SearchStrategy[Crafted]:
+    """Arrays of requests and notifications, which only 2025-03-26 has. Ids are 1, 2, …"""
+    if revision is not Revision.V2025_03_26:
+        return st.nothing()
+    by_shape = params_by_shape(revision)
+    del by_shape["initialize"]  # the one request that is never batched
+    notices = [
+        params.map(functools.partial(_notification, method))
+        for method, params in notice_params(revision).items()
+    ]
+    return st.lists(
+        st.one_of([_requests(by_shape, ()), *notices]), min_size=1, max_size=_MOST_IN_A_BATCH
+    ).map(_batch)
+
+
+def invalid_messages(
+    revision: Revision, transport: str = "stdio", only: Collection[str] = ()
+) -> SearchStrategy[Crafted]:
+    """Messages that no client may send, each by one named mutation of a harmless one.
+
+    `only` names mutations; one that is no mutation in this revision adds nothing.
+    """
+    unknown = set(only) - MUTATIONS.keys()
+    if unknown:
+        raise ValueError(f"no mutation is called {', '.join(sorted(unknown))}")
+    return st.one_of(
+        [
+            mutation.strategy(revision)
+            for name, mutation in MUTATIONS.items()
+            if (not only or name in only) and mutation.applies(revision, transport)
+        ]
+    )
+
+
+# -- putting together ------------------------------------------------------------------------
+
+
+def _requests(
+    by_method: Mapping[str, SearchStrategy[Any]], methods: Collection[str]
+) -> SearchStrategy[dict[str, Any]]:
+    chosen = {
+        method: params for method, params in by_method.items() if not methods or method in methods
+    }
+    return _request(chosen) if chosen else st.nothing()
+
+
+@st.composite
+def _request(draw: DrawFn, by_method: Mapping[str, SearchStrategy[Any]]) -> dict[str, Any]:
+    """Each method as often as the others. `one_of` would count every tool as one of them."""
+    method = draw(st.sampled_from(list(by_method)))
+    return request(method, draw(by_method[method]), draw(_IDENTIFIERS))
+
+
+def _notification(method: str, params: Any) -> dict[str, Any]:
+    return request(method, params, ABSENT)
+
+
+def _batch(values: list[dict[str, Any]]) -> Crafted:
+    numbered = [
+        {**value, "id": number} if "id" in value else value
+        for number, value in enumerate(values, 1)
+    ]
+    asked = tuple(value["id"] for value in numbered if "id" in value)
+    return Crafted(raw=encoded_message(numbered), valid=True, kind="batch", identifier=asked)
+
+
+# -- Strategies for whole conversations ----------------------------------------------------------
+
+_LONGEST: Final = 12
+_MOST_AT_ONCE: Final = 5
+_MOST_PAGES: Final = 4
+_WEIGHT_OF_ASKING: Final = 4
+"""So often is a step one request, where any other kind is once."""
+_LIST_CAPABILITIES: Final = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "prompts/list": "prompts",
+}
+_CHANGES: Final = ("tools.listChanged", "prompts.listChanged", "resources.listChanged")
+
+
+def conversations(
+    revision: Revision, offer: Offer, transport: str = "stdio", *, most: int = _LONGEST
+) -> SearchStrategy[Conversation]:
+    """Conversations that a client may have with a server of that offer; the shortest only
+    connects. `most` bounds the steps, without the connecting that they need."""
+    kinds = tuple(_steps(revision, offer, transport))
+    return st.lists(_step(kinds), min_size=1, max_size=most).map(settled)
+
+
+@st.composite
+def _step(draw: DrawFn, kinds: tuple[SearchStrategy[Step], ...]) -> Step:
+    """Each kind as often as the others. `one_of` would count every tool as a kind of its own."""
+    return draw(kinds[draw(st.integers(0, len(kinds) - 1))])
+
+
+def asks(revision: Revision, offer: Offer) -> SearchStrategy[AskStep]:
+    """Requests that the server answers with a result. Subscriptions are steps of their own."""
+    by_method = params_of_offer(revision, offer, with_meta=False)
+    own = [
+        st.tuples(params, st.booleans()).map(functools.partial(_ask, method))
+        for method, params in by_method.items()
+        if method not in {"resources/subscribe", "resources/unsubscribe"}
+    ]
+    return st.one_of(own)
+
+
+def _steps(revision: Revision, offer: Offer, transport: str) -> Iterator[SearchStrategy[Step]]:
+    ask = asks(revision, offer)
+    yield from (ask,) * _WEIGHT_OF_ASKING
+    cancels = revision.era is Era.HANDSHAKE or transport == "stdio"
+    yield _at_once(ask, may_cancel=cancels)
+    lists = [
+        method
+        for method, capability in _LIST_CAPABILITIES.items()
+        if offer.declares(capability) and method in sent_by_client(revision)
+    ]
+    if lists:
+        yield st.builds(PageStep, st.sampled_from(lists), st.integers(1, _MOST_PAGES))
+    if cancels:  # over HTTP the stateless era cancels by closing the stream
+        yield st.builds(Cancel, st.integers(0, _LONGEST))
+    if revision.era is Era.HANDSHAKE:
+        yield st.just(Notify("notifications/roots/list_changed"))
+    uris = offer.names("resources", "uri") if offer.declares("resources.subscribe") else ()
+    if revision.era is Era.STATELESS and any(offer.declares(one) for one in _CHANGES):
+        uris = ("", *uris)
+    if uris:
+        yield st.builds(Subscribe, st.sampled_from(uris))
+        yield st.builds(Unsubscribe, st.sampled_from(uris))
+    yield st.just(Disconnect())
+    yield st.just(Connect())
+
+
+def _at_once(ask: SearchStrategy[AskStep], *, may_cancel: bool) -> SearchStrategy[Step]:
+    places = st.integers(0, _MOST_AT_ONCE - 1)
+    cancelled = st.sets(places, max_size=2) if may_cancel else st.just(set[int]())
+    many = st.lists(ask, min_size=2, max_size=_MOST_AT_ONCE)
+    return st.tuples(many, cancelled).map(
+        lambda parts: AskAtOnce(
+            tuple(parts[0]), tuple(sorted(one for one in parts[1] if one < len(parts[0])))
+        )
+    )
+
+
+def _ask(method: str, drawn: tuple[dict[str, Any], bool]) -> AskStep:
+    return AskStep(method, *drawn)

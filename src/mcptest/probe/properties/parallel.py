@@ -1,0 +1,308 @@
+"""Properties side by side: worker processes, each with servers of its own, one report.
+
+The engine computes more than it waits, so threads would not make it faster. A worker is a fork of
+this process: it knows all that is known here, and starts in no time. Which property goes to which
+worker changes no example, because each property has a seed of its own.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe, wait
+from types import FrameType
+from typing import NoReturn
+
+import msgspec
+
+from mcptest.core.limits import Deadline, cancellation
+from mcptest.probe.properties.engine import Done, OneAfterTheOther, Tell
+from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer
+from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.report.property import PropertyResult
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.schema.hypothesis_strategies import LETTERS
+from mcptest.transport.descendants import look_at, tree_of
+from mcptest.transport.interrupt import last_words
+
+_LOOKING_UP = 0.2
+_PARTING = 5.0
+"""Seconds that a worker has to end its server, before both are killed."""
+_LONGEST_FIRST = ("arguments", "messages-valid", "conversations", "messages-invalid", "read-only")
+"""What takes long is begun early, or all wait for it in the end."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class WorkerNews(msgspec.Struct, frozen=True):
+    """What a worker says after each property."""
+
+    so_far: Done
+    result: PropertyResult | None = None
+    no_server: str = ""
+    """Why it can't work at all: a server that can't be there twice, perhaps."""
+    defect: str = ""
+
+
+def _prepare(ground: KnownServer) -> None:
+    """What every worker would otherwise work out for itself: the corpus, and the letters."""
+    corpus_of(ground.revision)
+    LETTERS.validate()
+
+
+class _Worker(msgspec.Struct):
+    pid: int
+    pipe: Connection
+    name: str = ""
+    """What it is working on."""
+    so_far: Done = Done()
+
+
+class Team:
+    """The workers for one run, and what they have found so far."""
+
+    def __init__(
+        self,
+        order: PropertyOrder,
+        stage: ExampleServer,
+        ground: KnownServer,
+        names: Sequence[str],
+        begins: Tell,
+        ends: Tell,
+    ) -> None:
+        self._order = order
+        self._stage = stage
+        self._ground = ground
+        self._names = names
+        self._begins = begins
+        self._ends = ends
+        self._todo = deque(sorted(names, key=_how_early))
+        self._stopping = mmap.mmap(-1, 1)
+        """Shared with the workers: a byte that says that all is to end."""
+        self._workers: list[_Worker] = []
+        self._parts: list[Done] = []
+        self._results: dict[str, PropertyResult] = {}
+        self._troubles: list[str] = []
+        self._patience = Deadline.after(0)
+        """For those who are to stop."""
+
+    def done(self, workers: int) -> Done:
+        """Try them all, so many at once. The results stand in the order of the names."""
+        self._stage.drop()  # or each worker would hold its pipes open
+        _prepare(self._ground)
+        try:
+            for _ in range(workers):
+                self._hire()
+            while any(one.name for one in self._workers):
+                self._listen()
+        except BaseException:
+            self._stopping[0] = 1
+            raise
+        finally:
+            self._dismiss_all()
+        if self._todo and not self._is_stopping:
+            # No further server could be had: as if nobody had asked for more than one.
+            alone = OneAfterTheOther(self._order, self._stage, self._ground)
+            part = alone.all_of(list(self._todo), self._begins, self._ends)
+            self._results |= {one.name: one for one in part.results}
+            self._parts.append(part)
+        else:
+            self._parts.append(Done(starts=self._stage.starts))
+        return self._joined()
+
+    def _joined(self) -> Done:
+        slow = {tool: how for part in self._parts for tool, how in part.slow_tools.items()}
+        troubles = [*self._troubles, *(one for part in self._parts for one in part.troubles)]
+        return Done(
+            results=tuple(self._results[name] for name in self._names if name in self._results),
+            slow_tools=slow,
+            troubles=tuple(dict.fromkeys(troubles)),
+            starts=sum(part.starts for part in self._parts),
+            interrupted=self._is_stopping or any(part.interrupted for part in self._parts),
+        )
+
+    # -- workers ---------------------------------------------------------------------------
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._stopping[0] != 0
+
+    def _hire(self) -> None:
+        ours, theirs = Pipe()
+        with warnings.catch_warnings():
+            # The only thread there may be draws our display, which a worker never touches.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            for other in (ours, *(one.pipe for one in self._workers)):
+                other.close()
+            _be_a_worker(theirs, self._order, self._stage, self._ground, self._stopping)
+        theirs.close()
+        worker = _Worker(pid, ours)
+        self._workers.append(worker)
+        self._employ(worker)
+
+    def _employ(self, worker: _Worker) -> None:
+        """Give it what is next; where there is nothing left, it may go."""
+        if not self._todo or self._is_stopping:
+            self._employ_no_more(worker)
+            return
+        worker.name = self._todo.popleft()
+        self._begins(worker.name)
+        with suppress(OSError):  # then its end is the next that we hear
+            worker.pipe.send((worker.name, not self._todo))
+
+    def _listen(self) -> None:
+        should_stop = self._order.should_stop
+        if should_stop is not None and should_stop() and not self._is_stopping:
+            self._stopping[0] = 1
+            self._patience = Deadline.after(_PARTING)
+        busy = {one.pipe: one for one in self._workers if one.name}
+        for pipe in wait(list(busy), _LOOKING_UP):
+            self._hear(busy[pipe])  # type: ignore[index]  # these are what was waited for
+        if self._is_stopping and self._patience.expired:
+            for worker in self._workers:
+                worker.name = ""  # it is not waited for any more
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            told: WorkerNews = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._mourn(worker)
+            return
+        worker.so_far = told.so_far
+        if told.defect:
+            raise RuntimeError(f"a worker failed over {worker.name}:\n{told.defect}")
+        if told.result is None:
+            self._todo.appendleft(worker.name)
+            self._troubles.append(f"a further server for --jobs did not start: {told.no_server}")
+            worker.name = ""
+            return
+        self._note(worker, told.result)
+        self._employ(worker)
+
+    def _note(self, worker: _Worker, result: PropertyResult) -> None:
+        self._results[worker.name] = result
+        self._ends(worker.name)
+
+    def _mourn(self, worker: _Worker) -> None:
+        """Somebody killed it. What it was at is not done."""
+        one = PROPERTIES[worker.name]
+        why = "the process that tried it was killed"
+        self._note(worker, PropertyResult(name=one.name, about=one.about, ended_early=why))
+        worker.name = ""
+
+    def _dismiss_all(self) -> None:
+        """However this ends, nobody is left behind."""
+        for worker in self._workers:
+            self._employ_no_more(worker)
+        deadline = Deadline.after(_PARTING)
+        for worker in self._workers:
+            if not _has_left(worker, deadline):
+                _kill_with_servers(worker.pid)
+            worker.pipe.close()
+            self._parts.append(worker.so_far)
+
+    def _employ_no_more(self, worker: _Worker) -> None:
+        worker.name = ""
+        with suppress(OSError):  # it went by itself
+            worker.pipe.send(None)
+
+
+def _how_early(name: str) -> int:
+    return _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+
+def _has_left(worker: _Worker, deadline: Deadline) -> bool:
+    """Its end of the pipe closes when it ends, and not before."""
+    try:
+        while worker.pipe.poll(deadline.remaining()):
+            worker.pipe.recv()  # said too late to count
+    except (EOFError, OSError):
+        os.waitpid(worker.pid, 0)
+        return True
+    return False
+
+
+def _kill_with_servers(pid: int) -> None:
+    below = [look_at(one) for one in tree_of(pid)]
+    _kill(pid)
+    os.waitpid(pid, 0)
+    for seen in below:
+        now = look_at(seen.pid) if seen is not None else None
+        if now is not None and seen is not None and now.identity == seen.identity:
+            _kill(now.pid)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+# -- in the worker -----------------------------------------------------------------------------
+
+
+def _be_a_worker(
+    pipe: Connection,
+    order: PropertyOrder,
+    stage: ExampleServer,
+    ground: KnownServer,
+    stopping: mmap.mmap,
+) -> NoReturn:
+    """Never returns: what our caller would do next is for the process that was forked."""
+    try:
+        last_words.clear()
+        order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
+        own = OneAfterTheOther(order, stage.another(order.is_over), ground)
+        with cancellation.heeding(order.is_over):
+            _work(own, pipe)
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
+        with suppress(OSError):
+            pipe.send(WorkerNews(Done(), defect=traceback.format_exc()))
+    finally:
+        os._exit(0)
+
+
+def _heeding(stopping: mmap.mmap) -> Callable[[], bool]:
+    """Whether to stop: we are told to, or nobody is there any more to tell us.
+
+    A signal is a reason as well, however often it comes; to lose patience is for our parent.
+    """
+    parent = os.getppid()
+    heard: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, hear)
+    return lambda: bool(stopping[0] or heard or os.getppid() != parent)
+
+
+def _work(own: OneAfterTheOther, pipe: Connection) -> None:
+    try:
+        while (asked := _next_of(pipe)) is not None:
+            name, is_last = asked
+            was_met = own.has_met_the_server
+            result = own.one(name, is_last=is_last)
+            if own.lost and not was_met and not own.has_met_the_server:
+                pipe.send(WorkerNews(own.done(()), no_server=own.lost))
+                return
+            pipe.send(WorkerNews(own.done(()), result))
+    finally:
+        own.stage.close()
+
+
+def _next_of(pipe: Connection) -> tuple[str, bool] | None:
+    try:
+        asked: tuple[str, bool] | None = pipe.recv()
+    except EOFError:  # our parent is gone
+        return None
+    return asked

@@ -1,0 +1,358 @@
+"""Sending bytes as they are, and what came of them: an exchange that rules can look at."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Frame, HttpRequest, HttpResponse, StreamEnd
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
+from mcptest.core.message import ABSENT, Kind, Message
+from mcptest.core.safe_text import show
+from mcptest.probe.compliance.conversation import body_text
+from mcptest.probe.properties.crafted import Crafted, encoded_message
+from mcptest.probe.properties.example_server import ExampleServer
+from mcptest.probe.properties.steps import AskStep
+from mcptest.session.connection import Connection, Pending, encode, request_of
+from mcptest.session.tape import Tape
+from mcptest.suite.targets import SeenExchange
+from mcptest.wire.envelope import decode, is_meant_as_message
+from mcptest.wire.mcp_headers import may_say_anything
+
+# -- Steps that only property tests take ---------------------------------------------------------
+
+_LONG = 160
+
+
+class Send(msgspec.Struct, frozen=True, omit_defaults=True, tag="send", tag_field="step"):
+    """One message, byte for byte."""
+
+    text: str = ""
+    base64: str = ""
+    """In place of the text, where the bytes are none."""
+    kind: str = "request"
+    """What was meant: a request is owed an answer, whatever is wrong with it."""
+    mutation: str = ""
+    """What is wrong with it; empty for a valid message."""
+    rules: tuple[str, ...] = ()
+    """The rules that say what a server does with it."""
+    offered: bool = False
+    """It asks for something that the server offers, so refusing it as a message is wrong."""
+
+    @property
+    def raw(self) -> bytes:
+        return base64.b64decode(self.base64) if self.base64 else self.text.encode()
+
+    @property
+    def valid(self) -> bool:
+        return not self.mutation
+
+    @property
+    def words(self) -> str:
+        what = f" ({self.mutation})" if self.mutation else ""
+        return f"send {show(self.raw, _LONG)}{what}"
+
+
+class Relate(msgspec.Struct, frozen=True, omit_defaults=True, tag="relate", tag_field="step"):
+    """Something that a server claims to be the same twice."""
+
+    relation: str
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+
+    @property
+    def words(self) -> str:
+        if not self.tool:
+            return "read every list on two connections"
+        given = encoded_message(self.arguments).decode()
+        return f"call {show(self.tool, 60)} with {show(given, _LONG)}, as {self.relation} wants it"
+
+
+def send_of(crafted: Crafted, *, offered: bool = False) -> Send:
+    """The step that sends what a strategy has drawn."""
+    text, packed = "", ""
+    try:
+        text = crafted.raw.decode()
+    except UnicodeDecodeError:
+        packed = base64.b64encode(crafted.raw).decode()
+    return Send(
+        text=text,
+        base64=packed,
+        kind=crafted.kind,
+        mutation=crafted.mutation,
+        rules=crafted.rules,
+        offered=offered,
+    )
+
+
+def asked_ids(message: Message) -> list[Any]:
+    """The ids under which answers may come."""
+    items = message.items or (message,)
+    return [one.id for one in items if type(one.id) in (int, str)]
+
+
+def with_unused_ids(message: Message, used: set[Any], unused: int) -> bytes:
+    """A valid message whose requests have ids that the session has not seen yet.
+
+    Within one session a client uses each id once, and examples know nothing of each other.
+    """
+    mine = asked_ids(message)
+    if not mine or used.isdisjoint(mine):
+        used.update(mine)
+        return message.raw
+    value = message.value
+    items = value if isinstance(value, list) else [value]
+    items = [_with_unused_id(one, used, unused + place) for place, one in enumerate(items)]
+    used.update(one["id"] for one in items if isinstance(one, dict) and "id" in one)
+    return encoded_message(items if isinstance(value, list) else items[0])
+
+
+def _with_unused_id(item: Any, used: set[Any], unused: int) -> Any:
+    if isinstance(item, dict) and item.get("id", ABSENT) in used:
+        return {**item, "id": unused}
+    return item
+
+
+# -- Sending bytes as they are, and what came of them --------------------------------------------
+
+_AFTER_THE_FENCE = 0.25
+"""A server may work on two messages at once: how far the first may fall behind the second."""
+_NO_ANSWER = frozenset(
+    {ErrorKind.TIMEOUT, ErrorKind.PROTOCOL, ErrorKind.NOT_A_MESSAGE, ErrorKind.HTTP_STATUS}
+)
+"""Ends of one request that leave the connection as it was."""
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """Bytes that were sent, and everything seen after them."""
+
+    step: Send
+    exchange: SeenExchange
+
+
+class EveryStep(dict[str, SeenExchange]):
+    """The steps of a probe: `after` is the fence, and whatever else a rule names is the message."""
+
+    def __init__(self, own: SeenExchange, after: SeenExchange) -> None:
+        super().__init__(after=after)
+        self._own = own
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name, self._own)
+
+
+class Sending:
+    """The raw messages of one example."""
+
+    def __init__(self, stage: ExampleServer, owed: Callable[[Send], bool]) -> None:
+        self.stage = stage
+        self.sent: list[Sent] = []
+        self.rude = False
+        self.unanswered = False
+        """A request was waited for in vain."""
+        self.silent: list[AskStep] = []
+        """Calls of tools among them."""
+        self.fenced: Connection | None = None
+        """The connection on which nothing was sent since the last fence."""
+        self._owed = owed
+
+    def take(self, step: Send) -> None:
+        """Send it, ask something that is always answered, and note what came."""
+        stage, connection = self.stage, self.stage.connection
+        tape = stage.tape
+        message = tape.read(step.raw)
+        if step.valid:
+            unused = stage.next_fence() + 1_000
+            message = tape.read(with_unused_ids(message, stage.used_ids, unused))
+        self.rude = self.rude or not step.valid
+        place, troubled = len(tape.records), tape.troubled
+        deadline = stage.deadline()
+        stream, fence = self._sent_with_fence(message, deadline)
+        own, unnamed = _expected(connection, message, stream, step)
+        after = SeenExchange()
+        alive = False
+        try:
+            if stream is not None:
+                _pump(connection, lambda: _all_done(own), deadline)
+            after = self.fence(fence)
+            self._wait_for_what_is_owed(step, own, unnamed, deadline)
+            alive = True
+        finally:
+            for pending in (*own, *unnamed):
+                connection.forget(pending)
+            seen = _Seen(tuple(own), tuple(unnamed), stream, place, troubled)
+            self._note(step, seen, after, alive=alive)
+
+    def _sent_with_fence(
+        self, message: Message, deadline: Deadline
+    ) -> tuple[int | None, Pending | None]:
+        """On a pipe the fence goes out with the message, in one piece; None: it is still to go."""
+        stage, connection = self.stage, self.stage.connection
+        send_many = getattr(connection.transport, "send_many", None)
+        if send_many is None:
+            headers = stage.client.lifecycle.headers(_method_of(message), message.params or None)
+            return connection.raw(message.raw, deadline, headers), None
+        fence = connection.expect(stage.next_fence(), stage.alive_method)
+        fence.params = stage.client.lifecycle.prepare(None)
+        send_many((message.raw, encode(request_of(fence))), deadline)
+        return None, fence
+
+    def fence(self, asked: Pending | None = None) -> SeenExchange:
+        """Ask what every server answers. Raises PeerError when this one does not."""
+        stage = self.stage
+        connection, lifecycle = stage.connection, stage.client.lifecycle
+        if asked is None:
+            params = lifecycle.prepare(None)
+            headers = lifecycle.headers(stage.alive_method, params)
+            asked = connection.request(
+                stage.alive_method, params, stage.deadline(), headers, stage.next_fence()
+            )
+        answer = connection.settle(asked, stage.deadline())
+        stage.tape.has_read(answer)
+        self.fenced = connection
+        return SeenExchange(result=answer.result, error=answer.error)
+
+    def _wait_for_what_is_owed(
+        self, step: Send, own: list[Pending], unnamed: list[Pending], deadline: Deadline
+    ) -> None:
+        """A request is waited for; anything else a moment, where a rule wants an answer to it."""
+        connection = self.stage.connection
+        if step.valid:
+            for pending in own:
+                self._settle(step, pending, deadline)
+        elif _any_answer((*own, *unnamed)) is None and self._owed(step):
+            grace = Deadline.after(_AFTER_THE_FENCE)
+            _pump(connection, lambda: _any_answer((*own, *unnamed)) is not None, grace)
+
+    def _settle(self, step: Send, pending: Pending, deadline: Deadline) -> None:
+        """The fence was answered, so the server lives: silence is for the rules to judge."""
+        try:
+            self.stage.connection.settle(pending, deadline)
+        except PeerError as error:
+            if error.kind not in _NO_ANSWER:
+                raise
+            self.stage.end_if_over()
+            if error.kind is ErrorKind.TIMEOUT:
+                self.unanswered = True
+                self.silent += called_in(step)
+
+    def _note(self, step: Send, seen: _Seen, after: SeenExchange, *, alive: bool) -> None:
+        stage = self.stage
+        tape = stage.tape
+        records = tape.records[seen.place :]
+        answer = _any_answer((*seen.own, *seen.unnamed))
+        if answer is not None:
+            tape.has_read(answer)
+        free = _free_bodies(records)
+        unusable = sum(_is_no_message(one, tape, free) for one in records)
+        exchange = SeenExchange(
+            result=answer.result if answer is not None else ABSENT,
+            error=answer.error if answer is not None else ABSENT,
+            http=_http_facts(records, seen.stream),
+            transport={
+                "transport": stage.transport,
+                "alive": alive and tape.exited is None,
+                "unusable": tape.troubled - seen.troubled + unusable,
+            },
+        )
+        exchange = msgspec.structs.replace(exchange, steps=EveryStep(exchange, after))
+        self.sent.append(Sent(step, exchange))
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """Where to look for what came after a message."""
+
+    own: tuple[Pending, ...]
+    unnamed: tuple[Pending, ...]
+    stream: int | None
+    place: int
+    troubled: int
+
+
+def called_in(step: Send) -> list[AskStep]:
+    """The calls of tools that a raw message makes."""
+    message = decode(step.raw)
+    return [
+        AskStep("tools/call", {key: part for key, part in one.params.items() if key != "_meta"})
+        for one in message.items or (message,)
+        if one.method == "tools/call" and isinstance(one.params.get("name"), str)
+    ]
+
+
+def _method_of(message: Message) -> str:
+    return message.method or ""
+
+
+def _expected(
+    connection: Connection, message: Message, stream: int | None, step: Send
+) -> tuple[list[Pending], list[Pending]]:
+    """Who may be answered: by any id in it; by no id, since none may have been readable."""
+    wants = step.kind in {"request", "batch"}
+    name = message.method or "a batch"
+    ids = asked_ids(message) if wants else []
+    own = [connection.expect(one, name, stream) for one in ids]
+    if stream is not None and not own:
+        own = [connection.expect(("stream", stream), "raw", stream)]
+    unnamed = [] if step.valid else [connection.expect(one, "raw") for one in (None, ABSENT)]
+    return own, unnamed
+
+
+def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline) -> bool:
+    while not until():
+        if not connection.pump(deadline) or deadline.expired:
+            return until()
+    return True
+
+
+def _all_done(pending: list[Pending]) -> bool:
+    return all(one.done for one in pending)
+
+
+def _any_answer(pending: Sequence[Pending]) -> Message | None:
+    return next((one.answer for one in pending if one.answer is not None), None)
+
+
+def _free_bodies(records: list[AnyRecord]) -> set[int]:
+    """Streams whose body need not be a message."""
+    asked = {one.stream: one.method for one in records if type(one) is HttpRequest}
+    return {
+        one.stream
+        for one in records
+        if type(one) is HttpResponse
+        and may_say_anything(asked.get(one.stream, "POST"), one.status, one.headers)
+    }
+
+
+def _is_no_message(record: AnyRecord, tape: Tape, free: set[int]) -> bool:
+    if type(record) is not Frame or record.sender != "server" or record.stream in free:
+        return False
+    message = tape.read(record.raw)
+    if record.stream is None and not is_meant_as_message(message):
+        return True
+    return message.kind is Kind.INVALID
+
+
+def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, Any] | None:
+    """Status, headers and body of the response, where there was HTTP."""
+    if stream is None:
+        return None
+    response = next(
+        (one for one in records if type(one) is HttpResponse and one.stream == stream), None
+    )
+    if response is None:
+        return None
+    body = body_text(_bodies(records, stream))
+    headers = {name.lower(): value for name, value in response.headers}
+    return {"status": response.status, "headers": headers, "body": body}
+
+
+def _bodies(records: list[AnyRecord], stream: int) -> Iterator[bytes]:
+    for record in records:
+        if type(record) is Frame and record.stream == stream and record.sender == "server":
+            yield record.raw
+        elif type(record) is StreamEnd and record.stream == stream:
+            return

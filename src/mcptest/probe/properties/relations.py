@@ -1,0 +1,161 @@
+"""Metamorphic relations: what a server claims to be the same is looked at twice.
+
+What changes by itself proves nothing, so each difference is looked at once more without cause.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity
+from mcptest.probe.hint_checks import Verifier
+from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject
+from mcptest.probe.properties.example_judge import Violation
+from mcptest.probe.properties.example_player import Steps
+from mcptest.probe.properties.raw_steps import Relate
+from mcptest.report.property import Way
+from mcptest.suite.matching import json_equal
+
+_SEVERITIES = {"argument-order": Severity.SHOULD}
+"""Nothing forbids it; JSON says that the members of an object have no order."""
+_SLOW_MS = 1_000
+_LARGE = 1_000_000
+_TITLES = {
+    "idempotent": "a tool with idempotentHint changes nothing when it is called again",
+    "read-only": "a tool with readOnlyHint changes nothing",
+    "argument-order": "the order of its arguments does not matter to a tool",
+    "same-lists": "two connections see the same lists",
+}
+
+
+class RelationBench:
+    """One server that is asked the same twice. It comes back after a crash by itself."""
+
+    is_fresh = False
+    began_anew = False
+
+    def __init__(
+        self,
+        subject: Subject,
+        another: Callable[[], Subject],
+        timeout: float,
+        slow_tools: Mapping[str, str],
+        note_slow: Callable[[str, float], None],
+    ) -> None:
+        self._subject = subject
+        self._another = another
+        self._timeout = timeout
+        self._slow_tools = slow_tools
+        self._note_slow = note_slow
+        self._offer: OfferedItems | None = None
+        self._verifier: Verifier | None = None
+
+    def skips(self, steps: Steps) -> bool:
+        return any(isinstance(one, Relate) and one.tool in self._slow_tools for one in steps)
+
+    def learn(self, steps: Steps, found: Violation) -> None:
+        """Nothing is found faster by that."""
+
+    def renew(self, *, patient: bool = False) -> None:
+        """A claim holds in every state, so there is no need for a fresh server."""
+
+    def judged(self, steps: Steps) -> Sequence[Violation]:
+        (relation,) = steps
+        assert isinstance(relation, Relate)  # these properties are tried with nothing else
+        if relation.relation == "same-lists":
+            why = self._same_lists()
+        elif relation.relation == "argument-order":
+            why = self._order_matters(relation)
+        else:
+            why = self._claim_is_wrong(relation)
+        if not why:
+            return ()
+        severity = _SEVERITIES.get(relation.relation, Severity.MUST)
+        title = _TITLES[relation.relation]
+        return (Violation(way=Way.RELATION, title=title, severity=severity, message=why),)
+
+    def _known(self) -> OfferedItems:
+        if self._offer is None:
+            self._offer = self._subject.offer()
+        return self._offer
+
+    def _claim_is_wrong(self, relation: Relate) -> str:
+        if self._verifier is None:
+            self._verifier = Verifier(self._subject, self._known(), None)
+        tools = (one for one in self._known().tools if isinstance(one, Mapping))
+        tool = next((one for one in tools if one.get("name") == relation.tool), None)
+        if tool is None:
+            return ""
+        claims = self._verifier.claims(tool, relation.arguments, self._timeout)
+        return next((one.detail for one in claims if one.holds is False), "")
+
+    def _order_matters(self, relation: Relate) -> str:
+        straight = relation.arguments
+        turned = dict(reversed(straight.items()))
+        first, again = self._called(relation, straight), self._called(relation, straight)
+        if not first.is_like(again) or first.kind is OutcomeKind.HUNG:
+            return ""  # it never says the same twice
+        other = self._called(relation, turned)
+        if first.is_like(other) or not other.is_like(self._called(relation, turned)):
+            return ""
+        return f"it answers {first.shown}, and turned round {other.shown}"
+
+    def _called(self, relation: Relate, arguments: Mapping[str, Any]) -> _Answered:
+        outcome = self._subject.call(relation.tool, arguments, timeout=self._timeout)
+        if outcome.duration_ms > _SLOW_MS:
+            self._note_slow(relation.tool, outcome.duration_ms / 1000)
+        shown = show(outcome.received, 120) or outcome.kind.value
+        return _Answered(outcome.kind, _comparable(_content(outcome), len(outcome.received)), shown)
+
+    def _same_lists(self) -> str:
+        mine, theirs = self._subject.offer(), self._offer_of_another()
+        for name in ("tools", "prompts", "resources", "templates"):
+            if not json_equal(list(getattr(mine, name)), list(getattr(theirs, name))):
+                again = self._subject.offer()
+                if json_equal(list(getattr(mine, name)), list(getattr(again, name))):
+                    return f"the list of {name} is not the same on a second connection"
+        return ""
+
+    def _offer_of_another(self) -> OfferedItems:
+        try:
+            with self._another() as beside:
+                return beside.offer()
+        except PeerError as error:
+            if error.kind not in {ErrorKind.EXITED, ErrorKind.CLOSED}:
+                raise
+        self._subject.drop()  # it may allow no second process beside itself
+        with self._another() as alone:
+            return alone.offer()
+
+
+class _Answered(msgspec.Struct, frozen=True):
+    """What came of a call."""
+
+    kind: OutcomeKind
+    content: Any
+    shown: str
+
+    def is_like(self, other: _Answered) -> bool:
+        return self.kind is other.kind and json_equal(self.content, other.content)
+
+
+def _content(outcome: RequestOutcome) -> Any:
+    if outcome.reply is None:
+        return outcome.kind.value
+    value = outcome.reply.message.value
+    body = value.get("result", value.get("error")) if isinstance(value, dict) else value
+    return {k: v for k, v in body.items() if k != "_meta"} if isinstance(body, dict) else body
+
+
+def _comparable(content: Any, size: int) -> Any:
+    """The same, or what stands for it: four answers of 15 MB are too many to keep at once."""
+    if size < _LARGE:
+        return content
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

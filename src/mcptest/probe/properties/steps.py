@@ -1,0 +1,210 @@
+"""The steps of a conversation, as data: what a client does, whatever comes back.
+
+Every step means something wherever it stands, so a conversation stays one when steps are taken
+out. Requests are numbered over the whole conversation, from 0 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from mcptest.core.safe_text import show
+
+_SHOWN = 80
+
+
+class Connect(msgspec.Struct, frozen=True, tag="connect", tag_field="step"):
+    """Open a connection and begin as the era does; over stdio a new process."""
+
+    @property
+    def words(self) -> str:
+        return "connect"
+
+
+class Disconnect(msgspec.Struct, frozen=True, tag="disconnect", tag_field="step"):
+    """Close the connection, with whatever is still under way."""
+
+    @property
+    def words(self) -> str:
+        return "disconnect"
+
+
+class AskStep(msgspec.Struct, frozen=True, tag="ask", tag_field="step"):
+    """Send a request and wait for its answer."""
+
+    method: str
+    params: Mapping[str, Any] = {}
+    """Without `_meta`, which the connection adds."""
+    progress: bool = False
+    """With a progress token of its own."""
+
+    @property
+    def words(self) -> str:
+        told = f" {_text(self.params)}" if self.params else ""
+        return f"{self.method}{told}{' with a progress token' if self.progress else ''}"
+
+
+class AskAtOnce(msgspec.Struct, frozen=True, tag="ask-at-once", tag_field="step"):
+    """Send many requests before reading, cancel some of them, then wait for the others."""
+
+    many: tuple[AskStep, ...]
+    cancelled: tuple[int, ...] = ()
+    """Places in `many`."""
+
+    @property
+    def words(self) -> str:
+        asked = "; ".join(
+            f"{ask.words} (cancelled)" if place in self.cancelled else ask.words
+            for place, ask in enumerate(self.many)
+        )
+        return f"{len(self.many)} at once: {asked}"
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel", tag_field="step"):
+    """Cancel the request of that number, which was answered before."""
+
+    index: int
+
+    @property
+    def words(self) -> str:
+        return f"cancel request {self.index}, too late"
+
+
+class Notify(msgspec.Struct, frozen=True, tag="notify", tag_field="step"):
+    """Send a notification."""
+
+    method: str
+    params: Mapping[str, Any] = {}
+
+    @property
+    def words(self) -> str:
+        return f"{self.method}{f' {_text(self.params)}' if self.params else ''}"
+
+
+class PageStep(msgspec.Struct, frozen=True, tag="page", tag_field="step"):
+    """Walk a list by its cursors, so many pages at most."""
+
+    method: str
+    pages: int = 2
+
+    @property
+    def words(self) -> str:
+        return f"{self.method}, {self.pages} pages"
+
+
+class Subscribe(msgspec.Struct, frozen=True, tag="subscribe", tag_field="step"):
+    """Ask to be told of changes: of a resource, or of the lists where the URI is empty.
+
+    `resources/subscribe` in the handshake era, `subscriptions/listen` in the stateless one.
+    """
+
+    uri: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"subscribe to {show(self.uri, _SHOWN) if self.uri else 'changes of lists'}"
+
+
+class Unsubscribe(msgspec.Struct, frozen=True, tag="unsubscribe", tag_field="step"):
+    """Want to be told no more."""
+
+    uri: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"unsubscribe from {show(self.uri, _SHOWN) if self.uri else 'changes of lists'}"
+
+
+Step: TypeAlias = (
+    Connect
+    | Disconnect
+    | AskStep
+    | AskAtOnce
+    | Cancel
+    | Notify
+    | PageStep
+    | Subscribe
+    | Unsubscribe
+)
+Conversation: TypeAlias = tuple[Step, ...]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(tuple[Step, ...]).decode
+
+
+def settled(steps: Sequence[Step]) -> Conversation:
+    """The same steps as one conversation: connected before anything is sent, never twice.
+
+    A cancellation is of a request that was sent before, and left out where there is none. The
+    shortest conversation only connects.
+    """
+    found: list[Step] = []
+    connected, asked = False, 0
+    for step in steps:
+        if isinstance(step, Cancel):
+            if not asked:
+                continue
+            step = Cancel(step.index % asked)  # noqa: PLW2901 - the one that it can mean
+        if isinstance(step, Connect | Disconnect):
+            if connected is isinstance(step, Connect):
+                continue
+        elif not connected:
+            found.append(Connect())
+        connected = not isinstance(step, Disconnect)
+        asked += requests_of(step)
+        found.append(step)
+    return tuple(found) or (Connect(),)
+
+
+def requests_of(step: Step) -> int:
+    """How many requests are numbered in a step. Pages and subscriptions are not."""
+    if isinstance(step, AskAtOnce):
+        return len(step.many)
+    return 1 if isinstance(step, AskStep) else 0
+
+
+def numbered(conversation: Sequence[Step]) -> list[str]:
+    """One line for each step, as a person reads it."""
+    return [f"{number}. {step.words}" for number, step in enumerate(conversation, 1)]
+
+
+def written(conversation: Sequence[Step]) -> bytes:
+    """As JSON, for an example that is kept."""
+    return _encode(list(conversation))
+
+
+def read(text: bytes) -> Conversation:
+    """What `written` wrote. Raises msgspec.DecodeError."""
+    return _decode(text)
+
+
+def _text(params: Mapping[str, Any]) -> str:
+    return show(_encode(params).decode(), _SHOWN)
+
+
+# -- What a server offers, as far as it decides what may be asked of it --------------------------
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """The lists of one server. Whoever makes it leaves out the tools that must not be called."""
+
+    tools: tuple[Any, ...] = ()
+    prompts: tuple[Any, ...] = ()
+    resources: tuple[Any, ...] = ()
+    templates: tuple[Any, ...] = ()
+    capabilities: Mapping[str, Any] = {}
+
+    def declares(self, capability: str) -> bool:
+        """Whether the capability is there: `tools`, `resources.subscribe`."""
+        found: Any = self.capabilities
+        for part in capability.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        return found is not None and found is not False
+
+    def names(self, part: str, member: str = "name") -> tuple[str, ...]:
+        """The usable names in one of the lists."""
+        found = (one.get(member) for one in getattr(self, part) if isinstance(one, Mapping))
+        return tuple(name for name in found if isinstance(name, str))

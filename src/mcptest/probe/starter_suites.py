@@ -1,0 +1,339 @@
+"""Starter tests for what a server offers: from its lists alone, or from how an audit found it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.errors import UsageError
+from mcptest.core.masking import Masker
+from mcptest.core.redaction import redaction
+from mcptest.core.safe_text import show
+from mcptest.core.secrets import (
+    is_credential_header,
+    secrets_of_command,
+    secrets_of_environment,
+    secrets_of_url,
+    variable_of_header,
+)
+from mcptest.probe.audit_run import REFUSES_MADE_UP
+from mcptest.probe.live_server import OfferedItems
+from mcptest.report.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health
+from mcptest.schema.plausible import (
+    FixturePaths,
+    expanded,
+    input_for,
+    prompt_arguments,
+    template_variables,
+)
+from mcptest.session.tool_safety import runs_only_as_task, why_not
+from mcptest.suite.starters import (
+    SCHEMA_FILE,
+    FileNames,
+    Starter,
+    UnwritableError,
+    WrittenServer,
+    starter_yaml,
+)
+from mcptest.transport.target import Target
+
+_MADE_UP = "put in real values"
+
+
+def starters_of_offer(
+    offer: OfferedItems, *, include_writes: bool, ground: FixturePaths | None = None
+) -> Iterator[Starter]:
+    """A test for each item, none of which was called. What may write is marked to be skipped."""
+    for tool in offer.tools:
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            yield _of_tool(tool, include_writes=include_writes, ground=ground)
+    for prompt in offer.prompts:
+        if isinstance(prompt, dict) and isinstance(prompt.get("name"), str):
+            yield _of_prompt(prompt)
+    for resource in offer.resources:
+        if isinstance(resource, dict) and isinstance(resource.get("uri"), str):
+            yield Starter("resource", resource["uri"], comments=_about(resource))
+    for template in offer.templates:
+        if isinstance(template, dict) and isinstance(template.get("uriTemplate"), str):
+            yield _of_template(template)
+
+
+def _of_tool(
+    tool: Mapping[str, Any], *, include_writes: bool, ground: FixturePaths | None
+) -> Starter:
+    made = input_for(tool, ground)
+    reason = why_not(tool)
+    skip = ONLY_AS_TASK if runs_only_as_task(tool) else ""
+    skip = skip or ("" if include_writes else reason)
+    comments = _about(tool) + tuple(filter(None, (made.doubt, made.unchecked)))
+    return Starter(
+        "tool",
+        tool["name"],
+        made.arguments,
+        skip=skip,
+        comments=comments,
+        on_fixture=ground is not None,
+    )
+
+
+def _of_prompt(prompt: Mapping[str, Any]) -> Starter:
+    names = prompt_arguments(prompt)
+    comments = (*_about(prompt), *((f"arguments are made up: {_MADE_UP}",) if names else ()))
+    return Starter("prompt", prompt["name"], {name: name for name in names}, comments=comments)
+
+
+def _of_template(template: Mapping[str, Any]) -> Starter:
+    pattern = template["uriTemplate"]
+    names = template_variables(pattern)
+    uri = expanded(pattern, {name: name for name in names})
+    skip = f"its values are made up: {_MADE_UP}" if names else ""
+    return Starter("resource", uri, skip=skip, comments=(f"template: {pattern}", *_about(template)))
+
+
+def _about(item: Mapping[str, Any]) -> tuple[str, ...]:
+    words = item.get("description")
+    return (words,) if isinstance(words, str) and words.strip() else ()
+
+
+def starters_of_audit(
+    report: AuditReport, *, ground: FixturePaths | None = None, fixture: str = ""
+) -> Iterator[Starter]:
+    """A test for each item that expects what was seen, so that it passes at once.
+
+    What crashed is expected to answer: such a test fails until it does. `fixture` is the folder
+    that stood for the fixture, which a suite calls by its variable.
+    """
+    for item in report.items:
+        if item.name == "(no name)":
+            continue
+        starter = _of_item(item)
+        if ground is not None and fixture:
+            args = _named_again(starter.args, fixture, ground.folder)
+            yield replace(starter, args=args, on_fixture=True)
+        else:
+            yield starter
+
+
+def _of_item(item: AuditItem) -> Starter:
+    comments = [item.description] if item.description.strip() else []
+    skip = item.detail if item.health is Health.SKIPPED else ""
+    expect: dict[str, Any] = {"not_error": True}
+    refused = item.health is Health.REFUSED or (
+        item.health is Health.HEALTHY and item.detail.startswith(REFUSES_MADE_UP)
+    )
+    if item.asks_back and not item.health.is_broken:
+        skip = "it asks the client for something: add client_capabilities to the server"
+    elif item.health.is_broken or item.findings:
+        comments.append(f"found by the audit: {item.detail or item.findings[0]}")
+    elif item.is_error:
+        expect = {"is_error": True}
+        comments.append(f"the input is made up, and is answered with an error: {item.detail}")
+        comments.append("put in real values and expect not_error: true")
+    elif refused:
+        skip = f"the input is made up, and is refused: {item.detail}"
+    elif item.health is Health.HEALTHY and item.has_text:
+        expect["not_empty"] = True
+    if item.kind == "tool":
+        return Starter("tool", item.name, item.input, expect, skip, tuple(comments))
+    if item.kind == "prompt":
+        return Starter("prompt", item.name, item.input, expect, skip, tuple(comments))
+    uri = str(item.input.get("uri", item.name))
+    return Starter("resource", uri, {}, expect, skip, tuple(comments))
+
+
+def _named_again(value: Any, path: str, variable: str) -> Any:
+    """The value with the fixture's place under the name that suites have for it."""
+    if isinstance(value, str):
+        return value.replace(path, variable)
+    if isinstance(value, Mapping):
+        return {key: _named_again(one, path, variable) for key, one in value.items()}
+    return (
+        [_named_again(one, path, variable) for one in value] if isinstance(value, list) else value
+    )
+
+
+# -- Putting starter suites into a folder --------------------------------------------------------
+
+_PREFIXES = {"tool": "", "prompt": "prompt-", "resource": "resource-"}
+_READABLE = 0o644
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """What became of one starter."""
+
+    subject: str
+    file: str
+    how: Literal["created", "replaced", "kept", "left out"]
+    reason: str = ""
+    skipped: bool = False
+    """Whether the test in it is marked to be skipped."""
+    expects_error: bool = False
+    """Whether it passes when the call fails, as it did."""
+
+
+def place_starters(
+    folder: Path,
+    starters: Iterable[Starter],
+    server: WrittenServer,
+    *,
+    overwrite: bool = False,
+    tell: Callable[[Placed], None] = lambda _: None,
+) -> list[Placed]:
+    """Write each starter to a file of its own. A file that exists is kept unless `overwrite`."""
+    make_folder(folder)
+    names, titles, placed = FileNames(), _Titles(), []
+    for starter in starters:
+        file = names.name_for(redaction.text(starter.subject), _PREFIXES[starter.kind])
+        one = _place(folder, file, starter, server, titles.title_of(starter), overwrite)
+        placed.append(one)
+        tell(one)
+    if any(one.how in ("created", "replaced") for one in placed):
+        place_schema(folder)
+    return placed
+
+
+def make_folder(folder: Path) -> None:
+    """Raises UsageError when that can not be done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+
+
+def _place(
+    folder: Path, file: str, starter: Starter, server: WrittenServer, title: str, overwrite: bool
+) -> Placed:
+    subject = show(redaction.text(starter.subject), 120)
+    if redaction.text(starter.subject) != starter.subject:
+        return Placed(subject, file, "left out", "a secret is in its name")
+    try:
+        text = starter_yaml(starter, server, title)
+    except UnwritableError as error:
+        return Placed(subject, file, "left out", str(error))
+    skipped = "\nskip: true" in text
+    erring = not skipped and starter.expect.get("is_error") is True
+    existed = os.path.lexists(folder / file)
+    if existed and not overwrite:
+        return Placed(subject, file, "kept", "it exists already", skipped, erring)
+    if not put(folder / file, text.encode(), overwrite=overwrite):
+        return Placed(subject, file, "kept", "it exists already", skipped, erring)
+    how: Literal["replaced", "created"] = "replaced" if existed else "created"
+    return Placed(subject, file, how, skipped=skipped, expects_error=erring)
+
+
+def put(path: Path, content: bytes, *, overwrite: bool) -> bool:
+    """Write a whole file, never through a link; False when one is there and stays."""
+    content = redaction.document(content)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), _READABLE)
+            if overwrite:
+                Path(name).replace(path)
+                return True
+            path.hardlink_to(name)
+        finally:
+            with contextlib.suppress(FileNotFoundError):  # it took its place
+                Path(name).unlink()
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise UsageError(f"can't write {path}: {error.strerror}") from None
+    return True
+
+
+def place_schema(folder: Path) -> None:
+    """The schema that the first line of each file names, so that editors need no network."""
+    from mcptest.suite.editor_schema import suite_json_schema
+
+    text = json.dumps(suite_json_schema(), indent=1) + "\n"
+    put(folder / SCHEMA_FILE, text.encode(), overwrite=True)
+
+
+class _Titles:
+    """Names of tests: each only once, whatever the server calls its things."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def title_of(self, starter: Starter) -> str:
+        words = {"tool": "{} answers", "prompt": "prompt {} is given", "resource": "{} can be read"}
+        title = free = words[starter.kind].format(show(starter.subject, 100))
+        number = self._taken.get(title, 1)
+        while free in self._taken:
+            number += 1
+            free = f"{title} ({number})"
+        self._taken[title] = self._taken[free] = number
+        return free
+
+
+# -- The `server` block of a suite that is written for a target, without its secrets -------------
+
+
+def written_server(
+    target: Target, *, spec_version: str = "auto", docker: str = ""
+) -> WrittenServer:
+    """What a suite says of the server; secrets become variables of the environment."""
+    if _would_tell(target):
+        hint = "the server's command or URL holds a secret: name it with --server when you run this"
+        return WrittenServer(comments=(hint,))
+    needs: list[str] = []
+    block: dict[str, Any] = {}
+    if target.way == "stdio":
+        block["command"] = target.command[0]
+        if len(target.command) > 1:
+            block["args"] = list(target.command[1:])
+        if target.env:
+            block["env"] = _environment(target, needs)
+        if target.cwd is not None:
+            block["cwd"] = target.cwd
+        if target.clean_env:
+            block["clean_env"] = True
+    else:
+        block |= {"transport": target.way, "url": target.url}
+        if target.headers:
+            block["headers"] = {
+                name: _header(name, value, needs) for name, value in target.headers.items()
+            }
+    if docker:
+        block["docker"] = docker
+    if spec_version != "auto":
+        block["spec_version"] = spec_version
+    comments = (f"needs in the environment: {', '.join(needs)}",) if needs else ()
+    return WrittenServer(block, comments, tuple(needs))
+
+
+def _would_tell(target: Target) -> bool:
+    words = (*target.command, target.url, target.cwd or "")
+    found = secrets_of_command(target.command) | secrets_of_url(target.url)
+    masker = Masker((*target.referenced, *found))
+    return any(masker.text(word) != word for word in words)
+
+
+def _environment(target: Target, needs: list[str]) -> dict[str, str]:
+    hidden = {*secrets_of_environment(target.env), *target.referenced}
+    written = {}
+    for name, value in target.env.items():
+        if value in hidden:
+            needs.append(name)
+            written[name] = f"${{{name}}}"
+        else:
+            written[name] = value.replace("$", "$$")
+    return written
+
+
+def _header(name: str, value: str, needs: list[str]) -> str:
+    if not is_credential_header(name):
+        return value.replace("$", "$$")
+    needs.append(variable_of_header(name))
+    return f"${{{needs[-1]}}}"

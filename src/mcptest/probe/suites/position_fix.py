@@ -1,0 +1,193 @@
+"""`--fix`: positions near that of a failing test at which it would pass. Files are never changed.
+
+A test is position-sensitive when its tool takes a line and a column. Nearby positions are tried on
+one session, the nearest first, until one passes.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+from msgspec import structs
+
+from mcptest.core.limits import Deadline
+from mcptest.core.results import RunReport, Status, Suggestion
+from mcptest.probe.suites.attempt import LARGEST_FILE, Attempt
+from mcptest.probe.suites.server_session import ServerSession
+from mcptest.probe.suites.settings import Numbered, Settings
+from mcptest.session.connection import Stopped
+from mcptest.suite.model import Test, ToolBlock
+from mcptest.suite.yaml_nodes import (
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    YamlError,
+    decode,
+    read_nodes,
+)
+from mcptest.transport.files import read_bounded
+
+LINES, COLUMNS = 5, 10
+_LINE_NAMES = ("line",)
+_COLUMN_NAMES = ("column", "character", "col")
+_TESTS_TRIED = 50
+_RESTARTS = 3
+
+Position: TypeAlias = tuple[tuple[str, int], tuple[str, int]]
+"""The names of the two arguments, each with its value."""
+
+
+def position_of(test: Test) -> Position | None:
+    """The position that a test calls its tool with, or None when it has none."""
+    if not isinstance(test.block, ToolBlock):
+        return None
+    numbers = {name: value for name, value in test.block.args.items() if type(value) is int}
+    line = next((name for name in _LINE_NAMES if name in numbers), None)
+    column = next((name for name in _COLUMN_NAMES if name in numbers), None)
+    if line is None or column is None:
+        return None
+    return (line, numbers[line]), (column, numbers[column])
+
+
+def nearby(position: Position) -> Iterator[Position]:
+    """Every position in reach but this one, the nearest first; on the same line before others."""
+    (line_name, line), (column_name, column) = position
+    moves = product(range(-LINES, LINES + 1), range(-COLUMNS, COLUMNS + 1))
+    for down, right in sorted(moves, key=lambda m: (abs(m[0]) + abs(m[1]), abs(m[0]), m)):
+        if (down or right) and line + down >= 0 and column + right >= 0:
+            yield (line_name, line + down), (column_name, column + right)
+
+
+def find_positions(
+    tests: Sequence[Test], report: RunReport, settings: Settings, should_stop: Callable[[], bool]
+) -> Iterator[Suggestion]:
+    """For each failing test that has a position: the nearest one at which it passes."""
+    failed = {(r.file, r.line, r.name) for r in report.results if r.status is Status.FAIL}
+    settings = structs.replace(
+        settings, should_stop=should_stop, choice=structs.replace(settings.choice, captures=None)
+    )
+    tried = 0
+    for test in tests:
+        position = position_of(test)
+        if position is None or (test.place.file, test.place.line, test.name) not in failed:
+            continue
+        tried += 1
+        if should_stop() or tried > _TESTS_TRIED:
+            return
+        found = _PositionSearch(test, position, settings).run()
+        if found is not None:
+            patch = tuple(patch_for(test, position, found))
+            place = test.place
+            yield Suggestion(test.name, place.file, place.line, position, found, patch)
+
+
+@dataclass(slots=True)
+class _PositionSearch:
+    """Tries one position after the other, within the time that a test may take."""
+
+    test: Test
+    position: Position
+    settings: Settings
+    session: ServerSession | None = None
+    restarts: int = 0
+
+    def run(self) -> Position | None:
+        deadline = Deadline.after(self.test.timeout or self.settings.timeout)
+        try:
+            for candidate in nearby(self.position):
+                if deadline.expired or self.restarts > _RESTARTS:
+                    return None
+                if self._passes(candidate):
+                    return candidate
+        except Stopped:
+            pass
+        finally:
+            self._close()
+        return None
+
+    def _passes(self, candidate: Position) -> bool:
+        block = self.test.block
+        assert isinstance(block, ToolBlock)
+        call = structs.replace(block, args={**block.args, **dict(candidate)})
+        moved = structs.replace(self.test, block=call)
+        item = Numbered(0, moved)
+        if self.session is None:
+            self.restarts += 1
+            self.session = ServerSession(item, self.settings)
+            self.session.launch()
+        attempt = Attempt(item, self.session, self.settings)
+        result = attempt.finish()
+        if attempt.has_lost_the_server:
+            self._close()
+        return result.status is Status.PASS
+
+    def _close(self) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            session.close()
+
+
+def patch_for(test: Test, was: Position, now: Position) -> list[str]:
+    """A unified diff of the suite's file; empty where the numbers can't be found in it."""
+    try:
+        text = decode(read_bounded(test.place.file, LARGEST_FILE, pipes=False))
+        root = read_nodes(text)
+    except (OSError, YamlError):
+        return []
+    before = text.splitlines()
+    after = list(before)
+    changes = [
+        (_argument(root, test, name), str(old), str(new))
+        for (name, old), (_, new) in zip(was, now, strict=True)
+        if old != new
+    ]
+    # The last one on a line first: a number that gets longer moves what is behind it.
+    known = [change for change in changes if change[0] is not None]
+    for scalar, old, new in sorted(known, key=lambda change: _place(change[0]), reverse=True):
+        if scalar is None or not _put(after, scalar, old, new):
+            return []
+    if len(known) < len(changes):
+        return []
+    name = test.place.file
+    return list(difflib.unified_diff(before, after, name, name, n=1, lineterm=""))
+
+
+def _place(scalar: ScalarNode | None) -> tuple[int, int]:
+    return (scalar.line, scalar.column) if scalar is not None else (0, 0)
+
+
+def _put(lines: list[str], scalar: ScalarNode, old: str, new: str) -> bool:
+    line, start = lines[scalar.line - 1], scalar.column - 1
+    if line[start : start + len(old)] != old:
+        return False
+    lines[scalar.line - 1] = line[:start] + new + line[start + len(old) :]
+    return True
+
+
+def _argument(root: Node | None, test: Test, name: str) -> ScalarNode | None:
+    for candidate in _tests_in(root):
+        if candidate.line == test.place.line:
+            node: Node | None = candidate
+            for key in ("assert", "args", name):
+                node = (
+                    node.entries[key][1]
+                    if isinstance(node, MappingNode) and key in node.entries
+                    else None
+                )
+            return node if isinstance(node, ScalarNode) else None
+    return None
+
+
+def _tests_in(root: Node | None) -> Iterable[MappingNode]:
+    if not isinstance(root, MappingNode):
+        return
+    listed = root.entries.get("tests")
+    if listed is None:
+        yield root
+    elif isinstance(listed[1], ListNode):
+        yield from (each for each in listed[1].items if isinstance(each, MappingNode))

@@ -1,0 +1,450 @@
+"""Which server a test talks to: what the suite says, with what the command line says over it.
+
+On the way to the first start of a server, so it imports little.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.limits import Deadline
+from mcptest.core.safe_text import show
+from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings, skip_reason
+from mcptest.session.server_spec import ServerWords, target_of
+from mcptest.suite.model import Place, ServerSpec, Test, TrajectoryBlock
+from mcptest.suite.reading import SuiteError, SuiteProblem
+from mcptest.suite.templates import ResolvedServer, fill, fill_server, resolve, variables_of
+from mcptest.transport.process import ServerProcess
+from mcptest.transport.target import DEMO, Target
+from mcptest.transport.temporary import new_folder, remove_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcptest.transport.process import Launched
+    from mcptest.transport.target import Target
+
+
+def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
+    """How to reach a server whose templates and environment are filled in. May raise UsageError."""
+    if spec.transport != "stdio":
+        headers = {**spec.headers, **dict(choice.headers)}
+        return target_of(ServerWords(server=spec.url, way=spec.transport, headers=headers))
+    if choice.is_given:
+        target = chosen_target(choice, fixture)
+        if target.way != "stdio":
+            return replace(target, headers={**target.headers, **dict(choice.headers)})
+        target = replace(target, env={**target.env, **spec.env}, cwd=spec.cwd or target.cwd)
+    elif spec.command:
+        command = (spec.command, *spec.args)
+        target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
+    else:
+        raise UsageError(f"{spec.place}: the server has no command")
+    target = replace(
+        target,
+        env={**target.env, **dict(choice.env)},
+        cwd=choice.cwd or target.cwd,
+        clean_env=choice.clean_env or spec.clean_env,
+    )
+    return _in_docker(target, spec.docker or choice.docker, fixture)
+
+
+def resolved_server(spec: ServerSpec, choice: ServerChoice) -> ResolvedServer:
+    """With the caller's environment filled in. SuiteError when a variable is not set."""
+    resolved = resolve(_without_what_is_given(spec, choice), os.environ)
+    if resolved.unset:
+        raise SuiteError(_unset_variables(spec, resolved.unset))
+    return resolved
+
+
+def check_variables(specs: Iterable[ServerSpec | None], choice: ServerChoice) -> None:
+    """SuiteError for every variable that is not set, before any server is started."""
+    problems: dict[SuiteProblem, None] = {}
+    for spec in {id(one): one for one in specs}.values():
+        if spec is None:
+            continue
+        texts = (spec.url, spec.cwd or "", *spec.env.values(), *spec.headers.values())
+        if any("$" in text for text in texts):
+            resolved = resolve(_without_what_is_given(spec, choice), os.environ)
+            problems.update(dict.fromkeys(_unset_variables(spec, resolved.unset)))
+    if problems:
+        raise SuiteError(list(problems))
+
+
+def _without_what_is_given(spec: ServerSpec, choice: ServerChoice) -> ServerSpec:
+    """What the command line says instead needs no variable."""
+    env = {name: value for name, value in spec.env.items() if name not in dict(choice.env)}
+    given = dict(choice.headers)
+    headers = {name: value for name, value in spec.headers.items() if name not in given}
+    return replace(spec, env=env, headers=headers)
+
+
+def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> list[SuiteProblem]:
+    place = spec.place or Place("")
+    return [
+        SuiteProblem(
+            place,
+            f"the variable {show(name, 60)} is not set, and {show(where, 80)} needs it",
+            hint=f"set it, or write ${{{show(name, 60)}:-}} where nothing will do",
+        )
+        for name, where in unset.items()
+    ]
+
+
+def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
+    """The server that the command line names. May raise UsageError."""
+    known = variables_of(fixture, {})
+    if choice.command:
+        words = tuple(fill(word, known) for word in choice.command)
+        return target_of(ServerWords(command=words))
+    return target_of(ServerWords(server=fill(choice.server or "", known)))
+
+
+def is_remote(spec: ServerSpec, choice: ServerChoice) -> bool:
+    """Whether the server is one that runs elsewhere, for everybody."""
+    if spec.transport != "stdio":
+        return True
+    return choice.is_given and chosen_target(choice).way != "stdio"
+
+
+def is_demo(spec: ServerSpec, choice: ServerChoice) -> bool:
+    """Whether it is our demo, started here: it keeps nothing anywhere."""
+    if spec.transport != "stdio":
+        return False
+    if choice.is_given:
+        return chosen_target(choice).command == DEMO.command
+    if spec.args[-2:] == DEMO.command[-2:]:  # as `init` writes it
+        return True
+    name = spec.command.replace("\\", "/").rpartition("/")[2]
+    return name.removesuffix(".exe") == "mcptest" and spec.args == ("serve", "demo")
+
+
+def _in_docker(target: Target, image: str, fixture: str) -> Target:
+    if not image:
+        return target
+    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
+    passed = tuple(word for key, value in target.env.items() for word in ("-e", f"{key}={value}"))
+    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
+    return replace(target, command=command, label=f"{image}: {target.label}")
+
+
+# -- A private copy of the fixture folder for each test, always removed --------------------------
+
+_PREFIX = "mcptest-fixture-"
+_COPIED_AT_ONCE = 1024 * 1024
+
+
+class FixtureError(UsageError):
+    """The fixture can't be copied. A test on the original would not be isolated, so it fails."""
+
+
+class FixtureCopy(msgspec.Struct, frozen=True):
+    """The copy's folder, and what could not be part of it."""
+
+    folder: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder)
+
+    def remove(self) -> bool:
+        """Remove it whatever the server did to it; whether it is gone."""
+        return remove_folder(os.path.dirname(self.folder))  # noqa: PTH120 - as a text
+
+
+def checked_fixture(path: str | None) -> str | None:
+    """The fixture folder, resolved; UsageError when it is none."""
+    if path is None:
+        return None
+    if not os.path.isdir(path):  # noqa: PTH112 - as a text
+        what = "is not a folder" if os.path.exists(path) else "does not exist"  # noqa: PTH110 - as a text
+        raise UsageError(f"--fixture {path} {what}")
+    return os.path.realpath(path)
+
+
+def isolate_fixture(source: str | Path) -> FixtureCopy:
+    """Copy the folder to a new place under the same base name."""
+    home: str | None = None
+    try:
+        home = new_folder(_PREFIX)
+        copy, left_out = _copy_folder(str(source), home)
+        return FixtureCopy(copy, tuple(left_out))
+    except (OSError, RecursionError) as error:
+        if home is not None:
+            remove_folder(home)
+        raise FixtureError(f"can't copy the fixture {source}: {error}") from None
+    except BaseException:
+        if home is not None:
+            remove_folder(home)
+        raise
+
+
+def _copy_folder(source: str, home: str) -> tuple[str, list[str]]:
+    """Copy a folder, whose path is a real one, into `home` under its own name.
+
+    Gives the copy's path and what was left out. May raise OSError or RecursionError.
+    """
+    if _lies_in(home, source):
+        raise OSError(f"the temporary folder {os.path.dirname(home)} lies inside of it")  # noqa: PTH120 - as a text
+    target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
+    return target, list(_copy(source, target))
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _copy(source: str, target: str, inner: str = "") -> Iterator[str]:
+    """Copy a folder; gives what was left out. `inner` is where we are below the fixture."""
+    here, there = (f"{root}/{inner}" if inner else root for root in (source, target))
+    os.mkdir(there)  # noqa: PTH102 - as a text
+    with os.scandir(here) as entries:
+        for entry in entries:
+            name = f"{inner}/{entry.name}" if inner else entry.name
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                yield from _copy(source, target, name)
+            elif stat.S_ISREG(mode):
+                _copy_file(entry.path, f"{there}/{entry.name}", stat.S_IMODE(mode))
+            elif not (stat.S_ISLNK(mode) and _copy_link(name, source, target)):
+                yield name
+    os.chmod(there, stat.S_IMODE(os.stat(here).st_mode))  # noqa: PTH101, PTH116 - as texts
+
+
+def _copy_file(source: str, target: str, mode: int) -> None:
+    """Neither side is ever a link: the fixture could be changed while it is copied."""
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(target, flags, stat.S_IRUSR | stat.S_IWUSR), "wb") as copy:  # noqa: PTH123 - a descriptor
+            while chunk := os.read(reading, _COPIED_AT_ONCE):
+                copy.write(chunk)
+            os.fchmod(copy.fileno(), mode)
+    finally:
+        os.close(reading)
+
+
+def _copy_link(name: str, source: str, target: str) -> bool:
+    """Make the link mean the same thing in the copy; False when it leads out of the fixture."""
+    link = f"{source}/{name}"
+    text = os.readlink(link)  # noqa: PTH115 - the text, as it is
+    # Where it leads in the end: neither a loop nor a missing target is an error here.
+    real = os.path.realpath(link)
+    if not _lies_in(real, source):
+        return False
+    if _leaves(name.count("/"), text):
+        text = os.path.relpath(real, os.path.dirname(link))  # noqa: PTH120 - as a text
+    os.symlink(text, f"{target}/{name}")  # noqa: PTH211 - as texts
+    return True
+
+
+def _leaves(depth: int, text: str) -> bool:
+    """Whether the text of a link, so many folders below the fixture, passes by its outside."""
+    if text.startswith("/"):
+        return True
+    for part in text.split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return True
+    return False
+
+
+# -- What the server of a test needs before it is started ----------------------------------------
+
+
+class ServerFixture(msgspec.Struct, frozen=True):
+    """The fixture of one server."""
+
+    path: str = ""
+    copy: FixtureCopy | None = None
+    """What has to be removed again."""
+    note: str = ""
+    """What is not in the copy, for the result."""
+
+
+class Understood(msgspec.Struct, frozen=True):
+    """A server whose environment and templates are filled in, and how to reach it."""
+
+    server: ServerSpec
+    target: Target
+    secrets: frozenset[str]
+
+
+def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFixture:
+    """A copy of the fixture, if there is one. May raise FixtureError."""
+    if source is None:
+        return ServerFixture()
+    if choice.docker:  # a container of its own is isolation enough
+        return ServerFixture(str(source))
+
+    copy = isolate_fixture(source)
+    left_out = copy.left_out
+    more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+    names = ", ".join(left_out[:5])
+    note = f"left out of the fixture copy: {show(names, 200)}{more}" if left_out else ""
+    return ServerFixture(copy.folder, copy, note)
+
+
+def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:
+    """Fill in the environment, then the templates. May raise UsageError."""
+    resolved = resolved_server(spec, choice)
+    filled = fill_server(resolved.server, variables_of(fixture, {}))
+    target = target_for(filled, choice, fixture)
+    return Understood(filled, target, resolved.secrets)
+
+
+_LEAVING = 1.0
+
+
+class HeadStart:
+    """A server that runs already and waits for the test that it was started for."""
+
+    def __init__(
+        self, test: Test, ground: ServerFixture, understood: Understood, process: ServerProcess
+    ) -> None:
+        self.ground = ground
+        self.understood = understood
+        self.process = process
+        self._test: Test | None = test
+
+    def is_taken_by(self, item: Numbered, attempt: int) -> bool:
+        """Whether this is the server for that test; from then on it belongs to whoever asked."""
+        mine = item.test is self._test and item.trial == 1 and attempt == 1 and not item.language
+        if mine:
+            self._test = None
+        return mine
+
+    def abandon(self) -> None:
+        """End the server if nobody took it."""
+        if self._test is None:
+            return
+        from mcptest.transport.base import discard
+        from mcptest.transport.stdio import Stdio
+
+        unused = Stdio(self.understood.target.command, sink=discard, process=self.process)
+        unused.open(Deadline.after(_LEAVING))
+        unused.close(Deadline.after(_LEAVING))
+        if self.ground.copy is not None:
+            self.ground.copy.remove()
+
+
+@contextlib.contextmanager
+def with_a_head_start(
+    tests: Sequence[Test], settings: Settings, options: RunOptions
+) -> Iterator[Settings]:
+    """Start the first server; gives the settings of a run that makes use of it."""
+    head_start = None if options.languages else _start_first(tests, settings)
+    try:
+        yield replace(settings, head_start=head_start)
+    finally:
+        if head_start is not None:
+            head_start.abandon()
+
+
+def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
+    with_servers = (test for test in tests if not isinstance(test.block, TrajectoryBlock))
+    test = next((test for test in with_servers if skip_reason(test) is None), None)
+    if test is None:
+        return None
+    ground = ServerFixture()
+    try:
+        ground = prepare_ground(settings.fixture, settings.choice)
+        understood = understand(test.server or ServerSpec(), settings.choice, ground.path)
+        target = understood.target
+        if target.way == "stdio":
+            if settings.warm_start:
+                target = with_compile_cache(target)
+            process = ServerProcess(
+                target.command, target.env, target.cwd, clean_env=target.clean_env
+            )
+            return HeadStart(test, ground, understood, process)
+    except McptestError:
+        pass  # the regular way meets it again, and says so in the result of the test
+    if ground.copy is not None:
+        ground.copy.remove()
+    return None
+
+
+# -- Ways to start a fresh server sooner that the server can notice ------------------------------
+
+_LAUNCHERS = frozenset({"npx", "npm", "pnpx", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx"})
+
+
+class Shortcut(msgspec.Struct, frozen=True):
+    """How a server is started without its launcher."""
+
+    head: tuple[str, ...]
+    """The command, but for the last words, which are those of the suite."""
+    own_words: int
+    """So many words at the end of the suite's command go to the server as they are."""
+    cwd: str
+    env: Mapping[str, str]
+
+    def instead_of(self, target: Target) -> Target:
+        """The same server, started directly."""
+        words = target.command[len(target.command) - self.own_words :]
+        return replace(
+            target,
+            command=(*self.head, *words),
+            cwd=self.cwd,
+            env=self.env,  # all that the launcher passed on
+            clean_env=True,
+        )
+
+
+def is_launched(target: Target) -> bool:
+    """Whether the command only looks up the program that is the server."""
+    return target.way == "stdio" and PurePath(target.command[0]).name in _LAUNCHERS
+
+
+def with_compile_cache(target: Target) -> Target:
+    """Node finds what it compiled the last time. The suite's own word about it is kept.
+
+    Node compares the source before it believes what is there.
+    """
+    if target.way != "stdio":
+        return target
+    cache = _our_cache()
+    kept = {"NODE_COMPILE_CACHE": f"{cache}/node-compile-cache"} if cache else {}
+    return replace(target, env=kept | dict(target.env))
+
+
+def _our_cache() -> str | None:
+    """In the user's own cache: a suite that came from elsewhere can't bring compiled code."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not cache.startswith("/"):
+        home = os.environ.get("HOME", "")
+        if not home.startswith("/"):
+            return None
+        cache = f"{home}/.cache"
+    return f"{cache}/mcptest"
+
+
+def learn(pid: int, target: Target, fixture: str) -> Shortcut | None:
+    """How to start the server of this process directly; None when that would be a guess."""
+    from mcptest.transport.process import behind
+
+    seen = behind(pid)
+    return None if seen is None else _shortcut(seen, target.command, fixture)
+
+
+def _shortcut(seen: Launched, asked: tuple[str, ...], fixture: str) -> Shortcut | None:
+    pairs = zip(reversed(asked[1:]), reversed(seen.command[1:]), strict=False)
+    own_words = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    head = seen.command[: len(seen.command) - own_words]
+    # The next server has a fixture of its own: the old one may be in no other place than its words.
+    rest = (*head, seen.cwd, *seen.env.values())
+    if fixture and any(fixture in text for text in rest):
+        return None
+    return Shortcut(head, own_words, seen.cwd, seen.env)

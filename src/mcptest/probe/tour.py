@@ -1,0 +1,381 @@
+"""A tour of a server: everything that is safe to ask of one that nobody prepared for it.
+
+Only what the server declares is asked for. A tool is called only if it says that it is read-only,
+or if the user names it. One bad answer costs one step; only a server that is gone ends the tour.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, McptestError, PeerError, UsageError
+from mcptest.core.masking import Masker
+from mcptest.core.message import Kind, Message, json_type
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Era, Revision
+from mcptest.core.safe_text import show
+from mcptest.report.tour_lines import Event, RecordingSummary, SessionBegan, StepTaken
+from mcptest.schema.plausible import plausible_arguments, prompt_arguments
+from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+from mcptest.session.client import Client, Reply
+from mcptest.session.live import LiveSession
+from mcptest.session.pages import LIST_MEMBERS, EndlessPages
+from mcptest.session.tape import Tape
+from mcptest.session.tool_safety import is_safe
+from mcptest.transport.capture_file import open_capture
+from mcptest.transport.files import is_special, replace_file
+from mcptest.transport.recorder import Recorder
+from mcptest.transport.target import Target
+from mcptest.wire.capture_forms import exchanges_of
+
+_READS = 3
+_UNUSABLE = 10
+"""So many tools whose schemas can't be checked are named."""
+_GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asked for beyond the safe default."""
+
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    reads: tuple[str, ...] = ()
+
+
+NO_WISHES = Wishes()
+
+
+def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
+    """Ask everything that is safe, in a fixed order; raises PeerError once the server is gone."""
+    server = client.server
+    name = server.info.get("name")
+    yield SessionBegan(
+        client.revision,
+        show(str(name), 60) if name else "a server without a name",
+        tuple(show(str(key), 40) for key in server.capabilities),
+        client.met.reason,
+    )
+    first = client.beginning
+    odd = _oddity(first.method, first) if first is not None else None
+    if odd is not None:
+        yield odd
+    if client.revision.era is Era.HANDSHAKE:
+        yield _ask("ping", lambda: client.request("ping"))
+    yield from _logging(client)
+    yield from _tools(client, wishes)
+    yield from _resources(client, wishes)
+    yield from _prompts(client)
+    for answer in client.connection.second_answers():
+        shown = show(answer.raw, 200)
+        detail = f"it was answered twice; the second answer is ignored: {shown}"
+        yield StepTaken(f"request {show(repr(answer.id), 40)}", "doubtful", detail)
+
+
+def _oddity(what: str, reply: Reply) -> StepTaken | None:
+    """What is wrong with the form of an answer, if anything is."""
+    faults = reply.faults
+    if faults.refused:
+        return StepTaken(what, "malformed", f"the answer is malformed: {faults.refused}")
+    if faults.warned:
+        return StepTaken(what, "doubtful", f"the answer is doubtful: {faults.warned}")
+    return None
+
+
+def _ask(
+    what: str, ask: Callable[[], Reply], about: Callable[[Reply], str] = lambda _: ""
+) -> Event:
+    """Take one step; only a peer that is gone is not survived."""
+    try:
+        reply = ask()
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        if isinstance(error, EndlessPages):
+            return StepTaken(what, "malformed", error.message)
+        return StepTaken(what, "failed", error.message)
+    odd = _oddity(what, reply)
+    if odd is not None:
+        return odd
+    if not reply.ok:
+        return StepTaken(what, "refused", _refusal(reply.message))
+    return StepTaken(what, "done", about(reply))
+
+
+def _refusal(answer: Message) -> str:
+    error = answer.error
+    if not isinstance(error, dict):
+        return "the answer is no valid message: " + show(answer.raw or str(answer.value), 120)
+    return f"{show(str(error.get('code')), 20)} {show(str(error.get('message')), 120)}"
+
+
+def _walk(client: Client, method: str, found: list[Any]) -> Event:
+    """All pages of a list; what they name is added to `found`."""
+    member = LIST_MEMBERS[method]
+    pages = 0
+
+    def walk() -> Reply:
+        nonlocal pages
+        reply = None
+        for reply in client.walk(method, found):
+            pages += 1
+            items = reply.result.get(member)
+            if reply.ok and not isinstance(items, list) and not reply.faults.refused:
+                raise PeerError(ErrorKind.PROTOCOL, f"{member} is {json_type(items)}, not an array")
+        assert reply is not None  # a walk has at least one page
+        return reply
+
+    return _ask(method, walk, lambda _: f"{len(found)} in {pages} page{'s' * (pages != 1)}")
+
+
+def _logging(client: Client) -> Iterator[Event]:
+    if not client.declares("logging"):
+        return
+    try:
+        answer = client.log_level("info")
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        yield StepTaken("logging level", "failed", error.message)
+        return
+    if answer is not None and answer.kind is not Kind.RESULT:
+        yield StepTaken("logging level", "refused", _refusal(answer))
+        return
+    yield StepTaken("logging level", "done", "info")
+
+
+# -- tools ---------------------------------------------------------------------------------
+
+
+def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
+    if not client.declares("tools"):
+        return
+    tools: list[Any] = []
+    yield _walk(client, "tools/list", tools)
+    calls, unusable = (wishes.calls, ()) if wishes.calls else _safe_call(tools)
+    yield from unusable
+    if not calls and not unusable:
+        yield StepTaken(
+            "tools/call",
+            "skipped",
+            "no tool says that it is read-only; name one with --call NAME='{…}'",
+        )
+    for name, arguments in calls:
+        yield _ask(
+            f"tools/call {show(name, 60)}",
+            partial(client.call_tool, name, arguments, progress_token=f"mcptest-{name}"),
+            lambda reply: "isError" if reply.result.get("isError") is True else "",
+        )
+
+
+_Calls: TypeAlias = tuple[tuple[str, Mapping[str, Any]], ...]
+
+
+def _safe_call(tools: list[Any]) -> tuple[_Calls, tuple[StepTaken, ...]]:
+    """The first tool that says it only reads, with an input that its own schema accepts; and the
+    tools before it whose schemas can't be checked."""
+    unusable: list[StepTaken] = []
+    for tool in tools:
+        if not isinstance(tool, dict) or not is_safe(tool):
+            continue
+        name, schema = tool.get("name"), tool.get("inputSchema")
+        if not isinstance(name, str) or not isinstance(schema, dict):
+            continue
+        arguments = plausible_arguments(schema)
+        try:
+            if CompiledSchema(schema).fits(arguments):
+                return ((name, arguments),), tuple(unusable)
+        except SchemaLimitError as error:
+            detail = f"it was not called: its inputSchema can't be checked: {error}"
+            unusable.append(StepTaken(f"tools/call {show(name, 60)}", "failed", detail))
+        except SchemaError:
+            pass  # whether the schema is at fault is for the rules to say
+    return (), tuple(unusable[:_UNUSABLE])
+
+
+# -- resources -----------------------------------------------------------------------------
+
+
+def _resources(client: Client, wishes: Wishes) -> Iterator[Event]:
+    if not client.declares("resources"):
+        return
+    resources: list[Any] = []
+    yield _walk(client, "resources/list", resources)
+    yield _walk(client, "resources/templates/list", [])
+    listed = (each.get("uri") for each in resources if isinstance(each, dict))
+    uris = wishes.reads or [uri for uri in listed if isinstance(uri, str)][:_READS]
+    for uri in uris:
+        yield _ask(f"resources/read {show(uri, 80)}", partial(client.read_resource, uri))
+    declared = client.server.capabilities.get("resources")
+    if uris and isinstance(declared, dict) and declared.get("subscribe") is True:
+        yield _subscription(client, uris[0])
+
+
+def _subscription(client: Client, uri: str) -> Event:
+    what = f"subscription to {show(uri, 80)}"
+    try:
+        subscription = client.subscribe(uri)
+        answer = subscription.answer
+        if answer is None or answer.kind is Kind.RESULT:
+            answer = client.unsubscribe(subscription)
+    except PeerError as error:
+        if error.kind in _GONE:
+            raise
+        return StepTaken(what, "failed", error.message)
+    if answer is not None and answer.kind is not Kind.RESULT:
+        return StepTaken(what, "refused", _refusal(answer))
+    return StepTaken(what, "done")
+
+
+# -- prompts -------------------------------------------------------------------------------
+
+
+def _prompts(client: Client) -> Iterator[Event]:
+    if not client.declares("prompts"):
+        return
+    prompts: list[Any] = []
+    yield _walk(client, "prompts/list", prompts)
+    first = next((each for each in prompts if isinstance(each, dict)), None)
+    if first is None or not isinstance(first.get("name"), str):
+        return
+    name = first["name"]
+    # Prompt arguments are strings: each required one gets its own name.
+    arguments = {one: one for one in prompt_arguments(first)}
+    yield _ask(f"prompts/get {show(name, 60)}", partial(client.get_prompt, name, arguments or None))
+    if client.declares("completions"):
+        yield from _completion(client, first)
+
+
+def _completion(client: Client, prompt: Mapping[str, Any]) -> Iterator[Event]:
+    declared = prompt.get("arguments")
+    first = declared[0] if isinstance(declared, list) and declared else None
+    if not isinstance(first, dict) or not isinstance(first.get("name"), str):
+        return
+    reference = {"type": "ref/prompt", "name": prompt["name"]}
+    argument = {"name": first["name"], "value": ""}
+    yield _ask("completion/complete", lambda: client.complete(reference, argument))
+
+
+# -- Recording a tour ----------------------------------------------------------------------------
+
+Form: TypeAlias = Literal["full", "exchanges"]
+
+
+class Recording:
+    """One server, toured and recorded. Read `events` to the end, then ask for the summary."""
+
+    def __init__(
+        self,
+        target: Target,
+        path: Path,
+        *,
+        form: Form = "full",
+        revision: Revision | None = None,
+        timeout: float = 30.0,
+        startup: float = 30.0,
+        wishes: Wishes = NO_WISHES,
+    ) -> None:
+        self.began = False
+        self._target = target
+        self._path = path
+        self._form = form
+        self._revision = revision
+        self._timeout = timeout
+        self._startup = startup
+        self._wishes = wishes
+        self._recorder: Recorder | None = None
+
+    def events(self) -> Generator[Event, None, None]:
+        """Drive the tour. Raises PeerError when the server can't be reached or is gone."""
+        self._recorder = recorder_for(self._target, self._path, self._form)
+        self._recorder.spare_older = True  # until the session has begun
+        try:
+            with (
+                self._recorder as recorder,
+                LiveSession(
+                    self._target,
+                    revision=self._revision,
+                    timeout=self._timeout,
+                    startup=self._startup,
+                    new_tape=lambda: Tape(self._target.label, recorder),
+                ) as session,
+            ):
+                client = session.begin()
+                self.began = True
+                recorder.spare_older = False
+                yield from tour(client, self._wishes)
+        finally:
+            if self._form == "exchanges":
+                settle_exchanges(self._recorder, self._path)
+
+    def summary(self) -> RecordingSummary:
+        recorder = self._recorder
+        if recorder is None:
+            return RecordingSummary(self._path, 0, written=False)
+        problem = ""
+        if recorder.error is not None:
+            problem = str(recorder.error.strerror)
+        elif recorder.dropped:
+            lost = recorder.dropped
+            problem = f"{lost} records did not fit under the size limit of a capture"
+        return RecordingSummary(
+            recorder.written_to if recorder.error is not None else self._path,
+            recorder.messages,
+            written=recorder.kept,
+            problem=problem,
+            older_kept=recorder.spare_older and not recorder.kept and self._path.is_file(),
+        )
+
+
+def masker_for(target: Target) -> Masker:
+    return redaction.masker
+
+
+def recorder_for(target: Target, path: Path, form: Form) -> Recorder:
+    """The public form is made from a full capture that is written beside it first."""
+    return Recorder(path if form == "full" else _full_beside(path), masker=masker_for(target))
+
+
+def _full_beside(path: Path) -> Path:
+    if path.is_dir():
+        raise UsageError(f"can't write the capture {path}: it is a folder")
+    if not is_special(path):
+        return path.with_name(f".{path.name}.recording")
+    return Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.recording")
+
+
+def settle_exchanges(recorder: Recorder, path: Path) -> None:
+    """Write the public form of what was recorded, then remove the full form.
+
+    A capture that is not complete stays in its full form, which says where it ends.
+    """
+    if not recorder.kept or recorder.error is not None:
+        return
+    if recorder.spare_older and path.is_file():
+        recorder.kept = False
+    else:
+        try:
+            _write_exchanges(recorder.path, path)
+        except UsageError as error:
+            # No usage error: the session was had.
+            hint = f"what was recorded is in {recorder.path}"
+            raise McptestError(error.message, hint=hint) from None
+    recorder.path.unlink()
+
+
+def _write_exchanges(full: Path, path: Path) -> None:
+    sessions = [
+        exchanges_of(record for _, record in source.records) for source in open_capture(str(full))
+    ]
+    answered = [each for each in sessions if any("response" in one for one in each["exchanges"])]
+    # A probe that drove the server away is no session that anyone had.
+    kept = answered or sessions[-1:]
+    document = kept[0] if len(kept) == 1 else kept
+    replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")

@@ -1,0 +1,515 @@
+"""What an audit found: for each tool, prompt and resource of a server, whether it is in health."""
+
+from __future__ import annotations
+
+import enum
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import (
+    Count,
+    FailedCheck,
+    Proof,
+    RunReport,
+    Status,
+    TestResult,
+    always,
+    derive,
+)
+from mcptest.core.safe_text import show
+from mcptest.report import markdown, terminal
+from mcptest.report.head import Percent, ReportHead, unread_results
+from mcptest.report.terminal import Style, closing_lines, fact_lines, heading, why_lines
+
+ONLY_AS_TASK = "it runs only as a task"
+ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
+
+
+class Health(enum.Enum):
+    """The class of one item."""
+
+    HEALTHY = "healthy"
+    """It answers: with what was asked for, or with an error of its own."""
+    CRASHED = "crash"
+    TIMED_OUT = "timeout"
+    REFUSED = "refused"
+    """A JSON-RPC error to an input that its own schema accepts."""
+    PROTOCOL = "protocol"
+    """An answer that is none."""
+    SKIPPED = "skipped"
+
+    @property
+    def is_broken(self) -> bool:
+        return self in (Health.CRASHED, Health.TIMED_OUT, Health.PROTOCOL)
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What a tool says of itself, held against what it did."""
+
+    hint: str
+    holds: bool | None
+    """None: nothing was visible that could have told."""
+    detail: str = ""
+
+
+class AuditItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool, prompt, resource or template."""
+
+    kind: ClassVar[ItemKind]
+    name: str
+    description: str = always("")
+    health: Health = msgspec.field(name="status")
+    error_code: str = always("")
+    detail: str = always("")
+    is_error: bool = always(False)
+    worked: bool = always(False)
+    """Whether it gave what it was asked for, and not only a word on why it does not.
+
+    Where its schema can't be checked, nobody knows what it was asked for.
+    """
+    has_content: bool = always(False)
+    has_text: bool = False
+    """Whether there is text in it that is not empty, as suites see it."""
+    duration_ms: Count = always(0)
+    input: Mapping[str, Any] = always({})
+    asks_back: bool = False
+    """Whether it asks the client for something: roots, a model, the user."""
+    claims: tuple[Claim, ...] = ()
+    findings: tuple[str, ...] = ()
+    """What is wrong though it answers."""
+    unchecked: str = ""
+    """Why its schema could not be checked; this is one of the findings."""
+    notes: tuple[str, ...] = ()
+    sent: str = ""
+    received: str = ""
+    stderr: tuple[str, ...] = ()
+    repeat: str = ""
+    """The command that audits just this item again."""
+
+    def __post_init__(self) -> None:
+        derive(self, error_code=CODE_OF.get(self.health, ""))
+
+    @property
+    def tested(self) -> bool:
+        return self.health is not Health.SKIPPED
+
+    @property
+    def answers(self) -> bool:
+        return self.health is Health.HEALTHY
+
+    @property
+    def answers_with_error(self) -> bool:
+        """A tool says so itself; a prompt or a template refuses a value which we made up."""
+        refuses = self.kind != "tool" and not self.worked
+        return self.answers and (self.is_error or refuses)
+
+    @property
+    def is_bad(self) -> bool:
+        return self.health.is_broken or bool(self.findings)
+
+
+class AuditedTool(AuditItem, frozen=True, kw_only=True):
+    kind: ClassVar[ItemKind] = "tool"
+    name: str = msgspec.field(name="tool")
+
+
+class AuditedPrompt(AuditItem, frozen=True, kw_only=True):
+    kind: ClassVar[ItemKind] = "prompt"
+    name: str = msgspec.field(name="prompt")
+
+
+class AuditedResource(AuditItem, frozen=True, kw_only=True):
+    kind: ClassVar[ItemKind] = "resource"
+    name: str = msgspec.field(name="uri")
+
+
+class AuditedTemplate(AuditItem, frozen=True, kw_only=True):
+    kind: ClassVar[ItemKind] = "template"
+    name: str = msgspec.field(name="uri_template")
+
+
+ITEM_TYPES: Mapping[ItemKind, type[AuditItem]] = {
+    one.kind: one for one in (AuditedTool, AuditedPrompt, AuditedResource, AuditedTemplate)
+}
+
+
+class AuditSummary(msgspec.Struct, frozen=True):
+    """How many items ended in which way."""
+
+    healthy: Count = 0
+    crash: Count = 0
+    timeout: Count = 0
+    refused: Count = 0
+    protocol: Count = 0
+    skipped: Count = 0
+    answers: Count = 0
+    answers_with_errors: Count = 0
+    findings: Count = 0
+
+
+class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
+    """A whole audit."""
+
+    tool_count: Count = 0
+    tools: tuple[AuditedTool, ...] = msgspec.field(name="results", default=())
+    prompts: tuple[AuditedPrompt, ...] = ()
+    resources: tuple[AuditedResource, ...] = ()
+    templates: tuple[AuditedTemplate, ...] = ()
+    score: Percent | None = None
+    """The share of what was tested that worked, in whole percent; None when nothing was.
+
+    A list that could not be read to its end counts as one thing that did not work.
+    """
+    tool_score: Percent | None = None
+    """The same of the tools alone."""
+    answered: Percent | None = None
+    """The score of mcp-assert: an error counts as an answer."""
+    min_score: int | None = None
+    summary: AuditSummary = AuditSummary()
+    problems: Mapping[str, str] = {}
+    """Lists that could not be read, by their method."""
+    unreached: Count = 0
+    """Items for which there was no time."""
+    restarts: Count = 0
+
+    def __post_init__(self) -> None:
+        ReportHead.__post_init__(self)
+        worked, answer = (lambda item: item.worked), (lambda item: item.answers)
+        derive(
+            self,
+            tool_count=len(self.tools),
+            score=_share(self.items, worked, lost=len(self.problems)),
+            tool_score=_share(self.tools, worked),
+            answered=_share(self.items, answer),
+            summary=_counted(self.items),
+        )
+        derive(self, failed=self._falls_short())
+
+    @property
+    def items(self) -> tuple[AuditItem, ...]:
+        return (*self.tools, *self.prompts, *self.resources, *self.templates)
+
+    @property
+    def tested(self) -> tuple[AuditItem, ...]:
+        return tuple(item for item in self.items if item.tested)
+
+    def _falls_short(self) -> bool:
+        """Whether the gate is closed: by the score where one is demanded, else by any crash."""
+        if self.problems or self.interrupted or self.unreached:
+            return True
+        if self.min_score is not None:
+            return self.score is None or self.score < self.min_score
+        return any(item.is_bad for item in self.items)
+
+    @property
+    def looked_at(self) -> bool:
+        return bool(self.tested or self.problems)
+
+    @property
+    def code(self) -> ExitCode:
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if not self.looked_at:
+            return ExitCode.NOTHING_MATCHED
+        return ExitCode.FAILED if self.failed else ExitCode.OK
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        """`quiet` leaves out what is in order."""
+        yield style.paint(heading(self), "bold")
+        yield from why_lines(self, style)
+        for kind, title in _HEADINGS.items():
+            listed = (one for one in self.items if one.kind == kind)
+            items = [one for one in listed if one.is_bad or not quiet]
+            if items:
+                yield ""
+                yield from _table(title, items, style, verbose=verbose)
+        yield ""
+        for method, reason in self.problems.items():
+            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
+        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+
+    def in_words(self) -> str:
+        tested = self.tested
+        if not tested:
+            return f"nothing was tested: {len(self.items)} items, all skipped"
+        worked = sum(item.worked for item in tested)
+        erred = sum(item.answers_with_error for item in tested)
+        answering = sum(item.answers for item in tested) - erred
+        counts = {"answer": answering, "answer with errors": erred}
+        for health in Health:
+            if health is not Health.HEALTHY:
+                counts[WORDS[health]] = sum(item.health is health for item in self.items)
+        parts = [f"{count} {word}" for word, count in counts.items() if count]
+        parts += [f"{self.unreached} not reached"] if self.unreached else []
+        findings = sum(len(item.findings) for item in self.items)
+        parts += [f"{findings} finding{'s' * (findings != 1)}"] if findings else []
+        parts += [f"{self.restarts} restarts"] if self.restarts else []
+        demanded = f", {self.min_score}% demanded" if self.min_score is not None else ""
+        early = "interrupted; " if self.interrupted else ""
+        unread = len(self.problems)
+        lists = f", {unread} list{'s' * (unread > 1)} not read to the end" if unread else ""
+        share = f"{self.score}% ({worked} of {len(tested)} worked{lists}){demanded}"
+        return f"{early}score {share}: {', '.join(parts)}"
+
+    def as_markdown(self) -> str:
+        lines = [
+            *markdown.opening("Audit", heading(self), self.in_words()),
+            "| | name | class | time | |",
+            "|---|---|---|---|---|",
+            *(_markdown_row(item) for item in self.items),
+            *markdown.closing(self.problems, self.notes, next_steps(self)),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def as_run(self) -> RunReport:
+        return self.run_of((*unread_results(self.problems), *map(_result, self.items)))
+
+
+def _share(
+    items: Iterable[AuditItem], good: Callable[[AuditItem], bool], *, lost: int = 0
+) -> int | None:
+    tested = [item for item in items if item.tested]
+    return sum(map(good, tested)) * 100 // (len(tested) + lost) if tested else None
+
+
+def _counted(items: Iterable[AuditItem]) -> AuditSummary:
+    counts = Counter(item.health.value for item in items)
+    erred = sum(item.answers_with_error for item in items)
+    return AuditSummary(
+        **counts,
+        answers=counts[Health.HEALTHY.value] - erred,
+        answers_with_errors=erred,
+        findings=sum(len(item.findings) for item in items),
+    )
+
+
+def broken_claims(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """The findings that claims give."""
+    return tuple(f"{one.hint} is not true: {one.detail}" for one in claims if one.holds is False)
+
+
+# -- The codes of an audit -----------------------------------------------------------------------
+
+_WIDTH = 96
+
+
+class AuditCode(msgspec.Struct, frozen=True, tag_field="format", tag="mcptest.audit-code/1"):
+    """One code of `error_code` in the JSON of `mcptest audit`."""
+
+    code: str
+    health: Health = msgspec.field(name="status")
+    title: str
+    why: str
+    fix: str
+
+
+AUDIT_CODES = (
+    AuditCode(
+        "E000",
+        Health.HEALTHY,
+        "the item answered",
+        "A call with input that fits the schema was answered with a result. A result that says "
+        "isError is an answer too: the tool handled what it was given. Whether it gave what was "
+        "asked for is `worked`, and the score is the share that did.",
+        "Nothing is to be done.",
+    ),
+    AuditCode(
+        "E201",
+        Health.CRASHED,
+        "the call crashed",
+        "The server ended, or answered with the JSON-RPC error -32603 (internal error), although "
+        "the input fits the schema of the tool. An agent that makes this call loses the server or "
+        "learns nothing from the error.",
+        "Handle the failure in the tool, and answer with a result that says isError and what is "
+        "wrong. The report shows the input, the last lines of stderr, and the command that makes "
+        "this call again.",
+    ),
+    AuditCode(
+        "E202",
+        Health.TIMED_OUT,
+        "the call was not answered in time",
+        "No answer came within --timeout. An agent waits as long, and then knows nothing.",
+        "Bound what the tool waits for and answer with isError, or send progress and offer a task "
+        "for what takes long; --timeout sets another limit.",
+    ),
+    AuditCode(
+        "E203",
+        Health.REFUSED,
+        "the call was refused",
+        "The answer is a JSON-RPC error other than -32603, although the input fits the schema: the "
+        "schema promises more than the tool accepts, or what the tool needs is not there. "
+        "mcp-assert calls this a crash.",
+        "Say in the schema what is accepted, and answer what only the tool can know with isError.",
+    ),
+    AuditCode(
+        "E204",
+        Health.PROTOCOL,
+        "the answer breaks the protocol",
+        "What came is no result of that method, or no message at all. Clients that check what they "
+        "are sent fail on it.",
+        "mcptest compliance run names the rule that is broken, with the bytes.",
+    ),
+)
+CODE_OF = {one.health: one.code for one in AUDIT_CODES}
+
+
+def find_audit_code(name: str) -> AuditCode | None:
+    """The code of this name, in any case."""
+    wanted = name.strip().upper()
+    return next((one for one in AUDIT_CODES if one.code == wanted), None)
+
+
+def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:
+    yield f"{style.paint(code.code, 'bold')}  {code.title}"
+    yield ""
+    yield from textwrap.wrap(code.why, _WIDTH)
+    yield ""
+    yield style.paint("To fix it:", "bold")
+    yield from (f"  {line}" for line in textwrap.wrap(code.fix, _WIDTH - 2))
+    yield ""
+    facts = {"status": code.health.value, "found by": "mcptest audit; error_code in its JSON"}
+    for label, value in facts.items():
+        yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
+
+
+_NAME = 60
+_HEADINGS: dict[ItemKind, str] = {
+    "tool": "Tools",
+    "prompt": "Prompts",
+    "resource": "Resources",
+    "template": "Resource templates",
+}
+_WITH_ERROR = "error"
+WORDS = {
+    Health.HEALTHY: "answers",
+    Health.CRASHED: "crashed",
+    Health.TIMED_OUT: "timed out",
+    Health.REFUSED: "refused",
+    Health.PROTOCOL: "no answer",
+    Health.SKIPPED: "skipped",
+}
+
+
+def _table(title: str, items: Sequence[AuditItem], style: Style, *, verbose: bool) -> Iterator[str]:
+    yield f"{title} ({len(items)})"
+    width = min(_NAME, max(terminal.cells(show(item.name, 200)) for item in items))
+    for item in items:
+        name = terminal.pad(terminal.cut(show(item.name, 200), width), width)
+        word = word_of(item)
+        spent = terminal.duration(item.duration_ms) if item.tested else ""
+        yield f"  {_sign(item, style)} {name}  {word:<9}  {spent:>6}  {_said(item)}".rstrip()
+        yield from _more(item, style, verbose=verbose)
+
+
+def word_of(item: AuditItem) -> str:
+    return _WITH_ERROR if item.answers_with_error else WORDS[item.health]
+
+
+def _sign(item: AuditItem, style: Style) -> str:
+    if item.health is Health.SKIPPED:
+        return style.dash
+    if item.is_bad:
+        return style.cross
+    return style.warning if not item.worked or item.notes else style.tick
+
+
+def _said(item: AuditItem) -> str:
+    if item.detail:
+        text = f"isError: {item.detail}" if item.is_error else item.detail
+        return show(text, 160)
+    if item.is_error:
+        return "isError"
+    return "" if item.has_content else "nothing in the answer"
+
+
+def _more(item: AuditItem, style: Style, *, verbose: bool) -> Iterator[str]:
+    margin = " " * 6
+    for finding in item.findings:
+        yield f"{margin}{style.cross} {show(finding, 300)}"
+    for note in item.notes:
+        yield f"{margin}{style.warning} {show(note, 300)}"
+    if verbose:
+        for claim in item.claims:
+            if claim.holds is not False:
+                sign = style.tick if claim.holds else style.unsure
+                yield f"{margin}{sign} {claim.hint}: {show(claim.detail, 200)}"
+    if item.is_bad or item.health is Health.REFUSED:
+        facts = {"sent": item.sent, "received": item.received, "again": item.repeat}
+        yield from fact_lines(facts.items(), margin, style)
+        yield from fact_lines((("stderr", line) for line in item.stderr[-5:]), margin, style, 300)
+
+
+def next_steps(report: AuditReport) -> list[str]:
+    """What somebody who reads this can do about it."""
+    steps = []
+    healths = {item.health for item in report.items}
+    if any(item.answers_with_error for item in report.items):
+        steps.append(
+            "Error: it answers, and says that it failed. Where made-up input is the reason, "
+            "--fixture DIR gives paths that exist; what the server needs (a key, the address of a "
+            "backend) is passed with --env."
+        )
+    if Health.CRASHED in healths:
+        steps.append(
+            "Crashed: catch the exception inside the tool and answer a result with isError: true "
+            "and a sentence that a model can act on."
+        )
+    if Health.TIMED_OUT in healths:
+        steps.append("Timed out: bound what the tool waits for; --timeout gives it longer.")
+    if Health.PROTOCOL in healths:
+        steps.append("No answer: compliance run says which rule of the protocol was broken.")
+    if Health.REFUSED in healths:
+        steps.append(
+            "Refused: its schema accepts the input; say in the schema what it does not take, or "
+            "answer with isError: true."
+        )
+    if any(item.findings for item in report.items):
+        steps.append("Findings: make the hint or the output schema say what the tool does.")
+    unsafe = [one for one in report.tools if not one.tested and one.detail != ONLY_AS_TASK]
+    if unsafe:
+        steps.append(
+            f"Skipped: {len(unsafe)} tool{'s' * (len(unsafe) != 1)} may write. --include-writes "
+            "calls such tools; with --docker IMAGE, or on a copy with --fixture DIR, that is safe."
+        )
+    if report.tested:
+        steps.append("--output DIR writes a starter test for each item.")
+    return steps
+
+
+_KINDS = {Health.CRASHED: "crash", Health.TIMED_OUT: "timeout", Health.PROTOCOL: "protocol"}
+
+
+def _result(item: AuditItem) -> TestResult:
+    status = Status.SKIP if not item.tested else Status.FAIL if item.is_bad else Status.PASS
+    failures = tuple(FailedCheck(check="audit", message=one) for one in item.findings)
+    detail = item.detail
+    if item.health.is_broken:
+        detail = f"{WORDS[item.health]}: {detail}"
+    elif failures:
+        detail = failures[0].message
+    proof = Proof(request=item.sent, response=item.received, stderr=item.stderr, repeat=item.repeat)
+    return TestResult(
+        name=f"{item.kind} {item.name}",
+        status=status,
+        detail=detail if status is not Status.PASS else "",
+        duration_ms=item.duration_ms,
+        kind=_KINDS.get(item.health, "check") if status is Status.FAIL else "",
+        failures=failures,
+        proof=proof if item.is_bad else None,
+        note="; ".join(item.notes) or (detail if item.health is Health.REFUSED else ""),
+    )
+
+
+def _markdown_row(item: AuditItem) -> str:
+    said = "; ".join((*item.findings, *item.notes, *([item.detail] if item.detail else [])))
+    spent = f"{item.duration_ms} ms" if item.tested else ""
+    return markdown.row(item.kind, item.name, word_of(item), spent, said)

@@ -1,0 +1,1 @@
+"""The views of a judged server: terminal, Markdown, JSON and findings for code scanning."""

@@ -1,0 +1,610 @@
+"""A judged server for a person at a terminal: the grade, what is broken and why, what to do.
+
+What matters most stands first: the grade, what kept rules from being judged, what failed with its
+proof, the gates; then how each section fared and what this run could not see.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mcptest.core.judgement import (
+    Event,
+    GateResult,
+    Judgement,
+    JudgingBegan,
+    RuleResult,
+    SectionScore,
+)
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Outcome
+from mcptest.report import terminal
+from mcptest.report.compliance.facts import (
+    BRIEF,
+    CAUSES_SHOWN,
+    FULL,
+    NOTES_SHOWN,
+    TITLE,
+    FactBounds,
+    Group,
+    counted,
+    coverage_in_words,
+    exchanges_of,
+    failures_first,
+    faults_of_sdk,
+    gate_line,
+    inconclusive,
+    is_broken,
+    letter_of,
+    newest_failures,
+    not_applicable,
+    not_observed,
+    own_faults,
+    percent,
+    proof_of,
+    scope_in_words,
+    score,
+    score_in_words,
+    server_in_words,
+    tally,
+    why_no_letter,
+)
+from mcptest.report.progress import Progress
+from mcptest.report.terminal import Style, why_revision
+
+if TYPE_CHECKING:
+    from mcptest.report.compliance.compliance_report import ComplianceReport
+
+# -- How a compliance report is laid out on a terminal -------------------------------------------
+
+NARROWEST = 40
+_LABEL = 10
+_GRADES = {"A": "green", "B": "green", "C": "yellow", "D": "red", "F": "red"}
+# Words of ours are wrapped. Bytes and commands of a pipe stay whole, so that they can be searched.
+_BYTES = frozenset({"sent", "received", "message", "actual", "expected", "at"})
+_FOR_COPYING = frozenset({"repeat", "spec"})
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """For whom it is written, and how much room there is."""
+
+    style: Style
+    verbose: bool = False
+    width: int = 100
+
+    @property
+    def bounds(self) -> FactBounds:
+        return FULL if self.verbose else BRIEF
+
+    @property
+    def room(self) -> int:
+        return max(self.width, NARROWEST)
+
+    @property
+    def ellipsis(self) -> str:
+        return "…" if self.style.unicode else "..."
+
+    def heading(self, text: str, note: str = "") -> Iterator[str]:
+        """A note that does not fit beside it stands below."""
+        yield ""
+        beside = note and len(text) + 2 + len(note) <= self.room
+        painted = self.style.paint(text, "bold")
+        yield f"{painted}  {self.style.paint(note, 'dim')}" if beside else painted
+        yield from [] if beside or not note else self.prose(note, 2, "dim")
+
+    def flow(self, start: str, parts: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Parts after a start, with commas; the next line begins where there is no more room.
+
+        A part is a text of ours with its colour, or with none.
+        """
+        line, used, comma = start, terminal.cells(start), ""
+        for text, colour in parts:
+            # A comma may follow.
+            if used + len(comma) + len(text) >= self.room and used > 4:
+                yield (line + comma).rstrip()
+                line, used, comma = "    ", 4, ""
+            line += comma + self.style.paint(text, *filter(None, [colour]))
+            used += len(comma) + len(text)
+            comma = ", "
+        yield line.rstrip()
+
+    def prose(self, text: str, margin: int, *paints: str) -> Iterator[str]:
+        """Words in lines that fit, none of which a CI system takes for a command."""
+        for line in self.wrapped(text, margin):
+            yield " " * margin + self.style.paint(line, *paints)
+
+    def wrapped(self, text: str, taken: int) -> list[str]:
+        room = max(self.room - taken, 16)
+        lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+        pieces = [piece for line in lines for piece in terminal.wrap(line, room)]
+        return [show(piece, 2 * len(piece) + 2) for piece in pieces]
+
+    def labelled(
+        self, pairs: Iterable[tuple[str, str]], margin: int, why: str = "red"
+    ) -> Iterator[str]:
+        """`requires  The server …`; a label that repeats is not written again."""
+        paints = {"repeat": ("bold",), "spec": ("cyan",), "why": (why,), "": ("dim",)}
+        previous = ""
+        for label, text in pairs:
+            shown = label if label != previous or label in {"sent", "why"} else ""
+            previous = label
+            for piece in self._pieces(label, text, margin + _LABEL):
+                painted = self.style.paint(f"{shown:<{_LABEL}}", "dim")
+                yield " " * margin + painted + self.style.paint(piece, *paints.get(label, ()))
+                shown = ""
+
+    def _pieces(self, label: str, text: str, taken: int) -> list[str]:
+        if label in _FOR_COPYING:
+            return [text]
+        if label in _BYTES:
+            room = max(self.room - taken, 16)
+            return terminal.wrap(text, room) if self.style.colour else [text]
+        return self.wrapped(text, taken)
+
+    def bar(self, share: float, cells: int, colour: str) -> str:
+        """How full it is, rounded down: only a full mark fills it."""
+        full = min(cells, max(0, int(share * cells)))
+        on, off = ("█", "░") if self.style.unicode else ("=", ".")
+        parts = ((on * full, colour), (off * (cells - full), "dim"))
+        return "".join(self.style.paint(part, paint) for part, paint in parts if part)
+
+    def symbol(self, result: RuleResult) -> str:
+        if result.outcome is Outcome.PASS:
+            return self.style.tick
+        if result.failed:
+            return self.style.cross if is_broken(result) else self.style.warning
+        unsure = result.outcome is Outcome.INCONCLUSIVE
+        return self.style.unsure if unsure else self.style.dash
+
+
+def grade_colour(letter: str) -> str:
+    return _GRADES.get(letter[:1], "yellow")
+
+
+def score_colour(value: float, failed: int = 0) -> str:
+    if not failed:
+        return "green"
+    return "yellow" if value >= 70 else "red"
+
+
+# -- Rules by revisions --------------------------------------------------------------------------
+
+_COLUMN = 7
+_NAME = 14
+ROWS_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """One rule over all revisions. None where a revision does not have it."""
+
+    id: str
+    title: str
+    cells: tuple[RuleResult | None, ...]
+
+    @property
+    def fails(self) -> bool:
+        return any(one is not None and one.failed for one in self.cells)
+
+    @property
+    def differs(self) -> bool:
+        """Among the revisions that ask for it; one that does not says nothing about the server."""
+        asked = {one.outcome for one in self.cells if one is not None}
+        return len(asked - {Outcome.NOT_APPLICABLE}) > 1
+
+
+def matrix_rows(report: ComplianceReport) -> list[MatrixRow]:
+    """The rows that are worth a look: failures first, then what differs; each by rule id."""
+    found: dict[str, list[RuleResult | None]] = {}
+    for place, judgement in enumerate(report.judgements):
+        for result in judgement.results:
+            empty: list[RuleResult | None] = [None] * len(report.judgements)
+            found.setdefault(result.id, empty)[place] = result
+    rows = [
+        MatrixRow(name, next(one.title for one in reversed(cells) if one), tuple(cells))
+        for name, cells in found.items()
+    ]
+    shown = [row for row in rows if row.fails or row.differs]
+    return sorted(shown, key=lambda row: (not row.fails, row.id))
+
+
+def matrix_facts(judgement: Judgement) -> dict[str, str]:
+    """What stands above the rules in the column of a revision."""
+    grade = judgement.grade
+    letter = letter_of(grade)
+    return {
+        "grade": letter or "-",
+        "score": score(grade.score) if grade is not None and letter else "-",
+        "coverage": percent(judgement.coverage).replace(" ", ""),
+        "failed": str(judgement.count(Outcome.FAIL)),
+    }
+
+
+def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
+    """The table for a terminal."""
+    yield from _header(report, page)
+    facts = [matrix_facts(judgement) for judgement in report.judgements]
+    for name in facts[0] if facts else ():
+        cells = (_fact(name, column[name], page) for column in facts)
+        yield (f"{name:<{_NAME}}" + "".join(cells)).rstrip()
+    rows = matrix_rows(report)
+    yield from [""] if rows else []
+    shown = rows if page.verbose else rows[:ROWS_SHOWN]
+    for row in shown:
+        yield _row(row, page)
+    if len(rows) > len(shown):
+        more = f"{page.ellipsis} and {len(rows) - len(shown)} more; --verbose shows all"
+        yield page.style.paint(more, "dim")
+    yield ""
+    yield from page.prose(_legend(page, bool(rows)), 0, "dim")
+
+
+def _header(report: ComplianceReport, page: TextPage) -> Iterator[str]:
+    """A date takes two lines, so that six revisions fit a narrow terminal."""
+    names = [str(one.revision).partition("-") for one in report.judgements]
+    above = "".join(f"{name if dash else '':^{_COLUMN}}" for name, dash, _ in names)
+    below = "".join(f"{rest if dash else name:^{_COLUMN}}" for name, dash, rest in names)
+    yield page.style.paint((" " * _NAME + above).rstrip(), "bold")
+    yield page.style.paint((" " * _NAME + below).rstrip(), "bold")
+
+
+def _fact(name: str, text: str, page: TextPage) -> str:
+    if name == "grade":
+        return page.style.paint(f"{text:^{_COLUMN}}", grade_colour(text), "bold")
+    return page.style.paint(f"{text:^{_COLUMN}}", *(["dim"] if name != "score" else []))
+
+
+def _row(row: MatrixRow, page: TextPage) -> str:
+    name = terminal.pad(terminal.cut(show(row.id, 40), _NAME - 1), _NAME)
+    left, right = " " * ((_COLUMN - 1) // 2), " " * (_COLUMN // 2)
+    cells = "".join(f"{left}{page.symbol(one) if one else ' '}{right}" for one in row.cells)
+    room = page.room - _NAME - _COLUMN * len(row.cells) - 2
+    title = terminal.cut(show(row.title, TITLE), room) if room >= 20 else ""
+    if not page.style.unicode:
+        title = title.replace("…", "~")
+    painted = page.style.paint(name, *(["bold"] if row.fails else []))
+    return f"{painted}{cells}  {title}".rstrip()
+
+
+def _legend(page: TextPage, rows: bool) -> str:
+    if not rows:
+        return "every rule came to the same in each revision that has it"
+    style = page.style
+    plain = type(style)(colour=False, unicode=style.unicode)
+    return (
+        f"{plain.tick} passed, {plain.cross} MUST failed, {plain.warning} SHOULD or MAY failed, "
+        f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable; blank: the "
+        "revision has no such rule"
+    )
+
+
+# -- A judged server for a person at a terminal --------------------------------------------------
+
+GROUPS_SHOWN = 5
+IDS_SHOWN = 8
+_BAR = 20
+_BOX_ROOM = 64
+
+
+def compliance_lines(
+    report: ComplianceReport, style: Style, *, verbose: bool = False, width: int = 100
+) -> Iterator[str]:
+    """The whole report, line by line."""
+    page = TextPage(style, verbose, width)
+    if len(report.judgements) > 1:
+        yield from _several(report, page)
+        return
+    for judgement in report.judgements:
+        yield from _head(report, judgement, page)
+        yield from _causes(judgement, page)
+        yield from _failures(judgement, page)
+        if not judgement.whole_corpus:
+            yield from _asked_for(judgement, page)
+    if not report.judgements:
+        yield style.paint(show(report.server, TITLE), "bold")
+    yield from _gates(report.gates, page)
+    for judgement in report.judgements:
+        yield from _sections(judgement, page)
+        yield from _coverage(judgement, page)
+        if verbose and judgement.whole_corpus:
+            yield from _passed(judgement, page)
+    yield from _notes(report, page)
+    for judgement in report.judgements:
+        yield ""
+        yield from _summary(judgement, page)
+
+
+# -- the grade -----------------------------------------------------------------------------
+
+
+def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Iterator[str]:
+    lines = _head_lines(report, judgement, page)
+    letter = letter_of(judgement.grade)
+    if page.style.colour and letter and page.room >= _BOX_ROOM:
+        yield from _boxed(letter, lines, page)
+    else:
+        for line, *paints in lines:
+            yield from page.prose(line, 0, *paints)
+    if judgement.revision_reason:
+        why = why_revision(judgement.revision, judgement.revision_reason)
+        yield from page.prose(why, 0, "dim")
+    for cap in judgement.grade.caps if judgement.grade is not None else ():
+        yield from page.prose(f"capped: {show(cap, 300)}", 0, "yellow")
+
+
+def _head_lines(report: ComplianceReport, judgement: Judgement, page: TextPage) -> list[list[str]]:
+    dot = f" {page.style.dot} "
+    names = [show(report.server, TITLE), server_in_words(judgement)]
+    grade = judgement.grade
+    letter = letter_of(grade)
+    third = [f"grade {letter}" if letter else why_no_letter(judgement)]
+    third += [score_in_words(grade)] if grade is not None and letter else []
+    third.append(f"profile {show(judgement.profile.id, TITLE)}")
+    return [
+        [dot.join(filter(None, names)), "bold"],
+        [dot.join(scope_in_words(judgement)), "dim"],
+        [dot.join(third), grade_colour(letter)],
+    ]
+
+
+def _boxed(letter: str, lines: list[list[str]], page: TextPage) -> Iterator[str]:
+    across, side = ("─", "│") if page.style.unicode else ("-", "|")
+    corners = "╭╮╰╯" if page.style.unicode else "++++"
+    inside = terminal.pad(letter, 2).center(6)
+    colour = grade_colour(letter)
+    box = [
+        f"{corners[0]}{across * 6}{corners[1]}",
+        f"{side}{inside}{side}",
+        f"{corners[2]}{across * 6}{corners[3]}",
+    ]
+    room = page.room - 10
+    for drawn, (line, *paints) in zip(box, lines, strict=True):
+        fitted = _cut(line, room, page)
+        yield f"{page.style.paint(drawn, colour, 'bold')}  {page.style.paint(fitted, *paints)}"
+
+
+def _cut(text: str, room: int, page: TextPage) -> str:
+    cut = terminal.cut(text, room)
+    return cut if page.style.unicode or cut == text else terminal.cut(text, room - 2)[:-1] + "..."
+
+
+# -- what is broken ------------------------------------------------------------------------
+
+
+def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[str]:
+    if not judgement.causes:
+        return
+    yield from page.heading("Root cause" if len(judgement.causes) == 1 else "Root causes", note)
+    for cause in judgement.causes[:CAUSES_SHOWN]:
+        message, *quoted = cause.message[:600].split("\n")
+        said = f"{show(cause.id, 40)}: {show(message, 600)}"
+        first, *rest = page.wrapped(said, 4)
+        yield f"  {page.style.cross} {page.style.paint(first, 'red')}"
+        yield from (f"    {page.style.paint(line, 'red')}" for line in rest)
+        for line in quoted:
+            yield from page.prose(show(line, 600), 4)
+        if cause.kept_from_judging:
+            kept = f"kept {counted(cause.kept_from_judging, 'rule')} from being judged"
+            yield from page.prose(kept, 4, "dim")
+        pairs = [*exchanges_of(cause.evidence, page.bounds)]
+        pairs += [("fix", show(cause.hint, 600))] if cause.hint else []
+        yield from page.labelled(pairs, 4)
+    yield from _and_more(len(judgement.causes) - CAUSES_SHOWN)
+
+
+def _and_more(number: int) -> Iterator[str]:
+    if number > 0:
+        yield f"    and {number} more"
+
+
+def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
+    failed = failures_first(judgement)
+    once = [one for one in judgement.results if one.failed_once]
+    for title, results in (
+        ("Failing", own_faults(failed)),
+        (f"From the {show(judgement.sdk, 60)}", faults_of_sdk(failed)),
+        ("Failed once and not again", once),
+    ):
+        if results:
+            yield from page.heading(title, _keywords(results))
+        for place, result in enumerate(results):
+            yield from [""] if place else []
+            yield from _rule(result, page)
+
+
+def _keywords(results: Sequence[RuleResult]) -> str:
+    words = [one.severity.value for one in results]
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+
+
+def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
+    name = page.style.paint(show(result.id, 40), "bold")
+    keyword = page.style.paint(result.severity.value, "red" if is_broken(result) else "yellow")
+    symbol = page.symbol(result)
+    taken = 4 + terminal.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
+    first, *rest = page.wrapped(show(result.title, TITLE), taken)
+    yield f"  {symbol} {name}  {keyword}  {first}"
+    yield from (" " * taken + line for line in rest)
+    pairs = [*([("in", also)] if also else []), *proof_of(result, page.bounds)]
+    yield from page.labelled(pairs, 4, "red" if is_broken(result) else "yellow")
+
+
+def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
+    """Who asked for some rules wants to know about each of them."""
+    others = [one for one in judgement.results if not one.failed]
+    if others:
+        yield ""
+    for result in others:
+        yield _short(result, page)
+        if result.outcome is not Outcome.PASS:
+            pairs = [p for p in proof_of(result, page.bounds) if p[0] in {"why", "needs"}]
+            yield from page.labelled(pairs, 4, "dim")
+
+
+def _short(result: RuleResult, page: TextPage) -> str:
+    name = f"{show(result.id, 40):<12}"
+    return f"  {page.symbol(result)} {name} {_cut(show(result.title, TITLE), page.room - 18, page)}"
+
+
+# -- gates, sections, coverage -------------------------------------------------------------
+
+
+def _gates(gates: Sequence[GateResult], page: TextPage) -> Iterator[str]:
+    yield from [""] if gates else []
+    for gate in gates:
+        yield page.style.paint(gate_line(gate), "green" if gate.passed else "red")
+        for line in gate.lines[: 200 if page.verbose else 20]:
+            yield from page.prose(show(line, 600), 2)
+        yield from _and_more(len(gate.lines) - (200 if page.verbose else 20))
+
+
+def _sections(judgement: Judgement, page: TextPage) -> Iterator[str]:
+    grade = judgement.grade
+    if grade is None or not grade.sections:
+        return
+    yield from page.heading("Sections")
+    column = max(terminal.cells(show(one.section, 24)) for one in grade.sections)
+    for one in grade.sections:
+        yield from _section(one, column, page)
+
+
+def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
+    seen = one.passed + one.failed
+    name = terminal.pad(show(one.section, 24), column)
+    colour = score_colour(one.score, one.failed)
+    bar = page.bar(one.score / 100 if seen else 0.0, _bar(page), colour)
+    mark = f"{score(one.score) if seen else '-':>5}  {show(one.grade, 4):<2}"
+    told = [
+        (one.passed, "passed", ""),
+        (one.failed, "failed", "red"),
+        (one.not_observed, "not observed", ""),
+    ]
+    parts = [(f"{number} {word}", colour) for number, word, colour in told if number]
+    taken = column + _bar(page) + len(mark) + 7
+    # The bar is painted, so it is put in place of blanks of the same width.
+    lines = list(page.flow(" " * taken, parts))
+    head = f"  {name}  {bar} {mark}  "
+    yield (head + lines[0][taken:]).rstrip()
+    yield from lines[1:]
+
+
+def _bar(page: TextPage) -> int:
+    return _BAR if page.room >= 80 else 8
+
+
+def _coverage(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
+    yield from page.heading(f"Coverage{where}", coverage_in_words(judgement))
+    unseen, unsure = not_observed(judgement), inconclusive(judgement)
+    yield from _groups("not observed, by what would unlock them", unseen, page)
+    yield from _groups("inconclusive, by cause", unsure, page)
+    if page.verbose:
+        yield from _groups("not applicable, by reason", not_applicable(judgement), page)
+
+
+def _groups(title: str, groups: Sequence[Group], page: TextPage) -> Iterator[str]:
+    if not groups:
+        return
+    rules = sum(len(group.rules) for group in groups)
+    yield from page.prose(f"{rules} {title}", 2)
+    shown = groups if page.verbose else groups[:GROUPS_SHOWN]
+    for group in shown:
+        yield from page.prose(f"{group.why} ({len(group.rules)})", 4)
+        ids = group.ids if page.verbose else group.ids[:IDS_SHOWN]
+        more = f" and {len(group.ids) - len(ids)} more" if len(ids) < len(group.ids) else ""
+        yield from page.prose(", ".join(ids) + more, 6, "dim")
+    left = sum(len(group.rules) for group in groups[len(shown) :])
+    if left:
+        more = f"{page.ellipsis} and {counted(left, 'more rule')}; --verbose shows all"
+        yield from page.prose(more, 4, "dim")
+
+
+def _passed(judgement: Judgement, page: TextPage) -> Iterator[str]:
+    passed = [one for one in judgement.results if one.outcome is Outcome.PASS]
+    if not passed:
+        return
+    yield from page.heading("Passed")
+    section = None
+    for result in passed:
+        if result.section != section:
+            section = result.section
+            yield page.style.paint(f"  {show(section, 60)}", "cyan")
+        yield f"  {_short(result, page)}"
+
+
+def _notes(report: ComplianceReport, page: TextPage) -> Iterator[str]:
+    notes = [*report.notes, *(note for one in report.judgements for note in one.notes)]
+    captures = [path for one in report.judgements for path in one.captures]
+    told = [f"note: {show(note, 600)}" for note in dict.fromkeys(notes)]
+    told += [f"capture: {show(path, 600)}" for path in captures]
+    yield from [""] if told else []
+    for line in told[:NOTES_SHOWN]:
+        yield from page.prose(line, 0, "dim")
+    yield from _and_more(len(told) - NOTES_SHOWN)
+
+
+def _summary(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
+    shown = [
+        (f"{number} {word}", colour)
+        for number, word, colour in tally(judgement)
+        if number or word in {"failed", "passed"}
+    ]
+    yield from page.flow(f"{where}{counted(len(judgement.results), 'rule')}: ", shown)
+
+
+# -- several revisions ---------------------------------------------------------------------
+
+
+def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
+    names = [show(report.server, TITLE)]
+    names += dict.fromkeys(filter(None, map(server_in_words, report.judgements)))
+    transports = dict.fromkeys(show(one.transport, 40) for one in report.judgements)
+    dot = f" {page.style.dot} "
+    yield from page.prose(dot.join(names), 0, "bold")
+    revisions = counted(len(report.judgements), "revision")
+    yield from page.prose(f"{revisions} over {', '.join(transports)}", 0, "dim")
+    yield ""
+    yield from matrix_lines(report, page)
+    for judgement in report.judgements:
+        yield from _causes(judgement, page, str(judgement.revision))
+    failed = newest_failures(report)
+    if failed:
+        yield from page.heading("Failing", "each as it failed in the newest revision")
+    for place, (result, where) in enumerate(failed):
+        yield from [""] if place else []
+        yield from _rule(result, page, ", ".join(str(one.revision) for one in where))
+    yield from _gates(report.gates, page)
+    for judgement in report.judgements if page.verbose else report.judgements[-1:]:
+        yield from _coverage(judgement, page, f" in {judgement.revision}")
+    if not page.verbose:
+        yield from page.prose("--verbose lists it for every revision", 2, "dim")
+    yield from _notes(report, page)
+    yield ""
+    for judgement in report.judgements:
+        profile = show(judgement.profile.id, TITLE)
+        yield from page.prose(f"{judgement.revision}: profile {profile}", 0, "dim")
+    for judgement in report.judgements:
+        yield from _summary(judgement, page, f"{judgement.revision}: ")
+
+
+# -- How far judging has come, for the live display ----------------------------------------------
+
+
+class JudgingProgress:
+    """Give it to whoever judges as the listener of events."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._revision = ""
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, JudgingBegan):
+            self._revision = str(event.revision)
+            self._progress.reach(0, event.rules, f"{event.server} {self._revision}")
+            return
+        self._progress.reach(event.done, event.total, f"{event.id} {self._revision}")
+        if event.failed:
+            self._progress.fail(f"{event.id} {self._revision}", event.title)

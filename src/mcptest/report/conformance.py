@@ -1,0 +1,469 @@
+"""A run of scenarios, `mcptest.conformance/1`, and its views."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec.structs import replace
+
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import (
+    FailedCheck,
+    Proof,
+    RunReport,
+    TestResult,
+    always,
+    derive,
+)
+from mcptest.core.results import Status as RunStatus
+from mcptest.core.safe_text import show
+from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
+from mcptest.core.verdict import Side
+from mcptest.report.compliance.text import TextPage
+from mcptest.report.head import Report
+from mcptest.report.markdown import code
+from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of
+from mcptest.report.terminal import Style, why_revision
+
+_VERDICTS: Mapping[int, Literal["pass", "fail", "nothing", "interrupted"]] = {
+    ExitCode.OK: "pass",
+    ExitCode.FAILED: "fail",
+    ExitCode.NOTHING_MATCHED: "nothing",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+_RULE = re.compile(r"[A-Z]{3,8}-\d{3}")
+"""The id of a rule of the registry, in contrast to that of a check."""
+
+
+class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.conformance/1"):
+    """A run of scenarios on one client or server."""
+
+    side: Side
+    subject: str
+    """The client's command, or the server as it was named; without secrets."""
+    results: tuple[ScenarioResult, ...]
+    compared: Compared | None = None
+    """With the list of expected failures, if there was one."""
+    scored: tuple[str, ...] = ()
+    """Of a requirement set: what counts. Empty: everything does."""
+    tool: str = ""
+    started: str = ""
+    duration_ms: float = 0.0
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Lists of the server that could not be read to their end."""
+    interrupted: bool = False
+    revision_reason: str = ""
+    """Why a server was spoken to in this revision."""
+    verdict: Literal["pass", "fail", "nothing", "interrupted"] = always("nothing")
+    warnings_fail: Literal["none", "own", "all"] = "none"
+    """Which warnings count as failures: those of the scenarios' own checks, as the official suite
+    has it for clients, or also those of the registry's rules."""
+
+    def __post_init__(self) -> None:
+        derive(self, verdict=_VERDICTS[self.code])
+
+    @property
+    def code(self) -> ExitCode:
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.failed:
+            return ExitCode.FAILED
+        return ExitCode.OK if self.observed else ExitCode.NOTHING_MATCHED
+
+    def counts(self, result: ScenarioResult) -> bool:
+        return not self.scored or result.scenario in self.scored
+
+    @property
+    def failed(self) -> bool:
+        """A failure that counts; with a list of expected failures, anything new or stale."""
+        if self.problems:
+            return True
+        if self.compared is not None:
+            return not self.compared.holds
+        return any(self.fails(one) for one in self.results if self.counts(one))
+
+    def fails(self, result: ScenarioResult) -> bool:
+        """It failed, or was warned of something that counts as a failure here."""
+        if result.failed or self.warnings_fail == "none":
+            return result.failed
+        return any(
+            self.warnings_fail == "all" or _RULE.fullmatch(check.id) is None
+            for check in result.checks
+            if check.status is CheckStatus.WARNING
+        )
+
+    @property
+    def observed(self) -> bool:
+        """Something was judged at all."""
+        return any(one.observed or one.cause for one in self.results)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        page = TextPage(style, verbose, width)
+        yield style.paint(show(self.subject, 200), "bold")
+        revisions = ", ".join(sorted({one.revision.value for one in self.results}))
+        transports = ", ".join(sorted({one.transport for one in self.results}))
+        scope = [f"{self.side.value} scenarios: {len(self.results)}", revisions, transports]
+        scope += [f"{len(self.scored)} of them count"] if self.scored else []
+        yield style.paint(f" {style.dot} ".join(filter(None, scope)), "dim")
+        if self.revision_reason and self.results:
+            why = why_revision(self.results[0].revision, self.revision_reason)
+            yield style.paint(why, "dim")
+        yield ""
+        for result in self.results:
+            if not quiet or result.failed or result.warned:
+                yield from _scenario(result, self, page)
+        yield from _untestable(self.results, page)
+        if self.compared is not None:
+            yield from _comparison(self.compared, page)
+        for problem in self.problems:
+            yield from page.prose(show(problem, 400), 0, "red")
+        for note in self.notes:
+            yield from page.prose(show(note, 400), 0, "yellow")
+        yield ""
+        yield style.paint(
+            self.in_words(), "red" if self.failed or self.interrupted else "green", "bold"
+        )
+
+    def in_words(self) -> str:
+        """One line that could be pasted anywhere."""
+        counted = [one for one in self.results if self.counts(one)]
+        bad = sum(self.fails(one) for one in counted)
+        warned = sum(one.warned and not self.fails(one) for one in counted)
+        unseen = sum(not one.failed and not one.observed for one in counted)
+        by_warnings = sum(self.fails(one) and not one.failed for one in counted)
+        parts = [f"{len(counted) - bad - warned - unseen} passed"]
+        parts += [f"{warned} passed with warnings"] if warned else []
+        because = f" ({by_warnings} for warnings; --no-fail-on-warning)" if by_warnings else ""
+        parts += [f"{bad} failed{because}"] if bad else []
+        parts += [f"{unseen} not testable"] if unseen else []
+        tally = _tally(check for one in counted for check in one.checks) or "none"
+        took = f"{self.duration_ms / 1000:.1f} s"
+        text = f"{', '.join(parts)} of {len(counted)} scenarios in {took} (checks: {tally})"
+        return f"interrupted: {text}" if self.interrupted else text
+
+    def as_markdown(self) -> str:
+        return "\n".join(_lines(self)) + "\n"
+
+    def as_run(self) -> RunReport:
+        return RunReport(
+            results=tuple(_result(one, self) for one in self.results),
+            tool=self.tool,
+            started=self.started,
+            duration_ms=round(self.duration_ms),
+            interrupted=self.interrupted,
+            notes=(*self.problems, *self.notes),
+        )
+
+    def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
+        """Whatever makes the list of expected failures not hold is a failure, also a warning."""
+        run = self.as_run()
+        if self.compared is None:
+            return run, {}
+        new = set(self.compared.new)
+        excused: dict[str, str] = {}
+        shown: set[str] = set()
+        for scenario, result in zip(self.results, run.results, strict=True):
+            names = {name for name in new if _is_about(name, scenario.scenario)}
+            if result.status is RunStatus.FAIL and not names:
+                excused[result.name] = _LISTED
+            elif result.status is RunStatus.FAIL:
+                shown |= names
+        unlisted = sorted(new - shown)
+        more = [_failed(name, "it is not listed as an expected failure", self) for name in unlisted]
+        more += [_failed(name, _STALE, self) for name in self.compared.stale]
+        return replace(run, results=(*run.results, *more)), excused
+
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
+        for result in self.results:
+            yield from _of_scenario(result, self)
+        rule = ReportedRule("conformance/stale", "what is listed as failing does fail")
+        for name in self.compared.stale if self.compared is not None else ():
+            subject = show(name, NAME)
+            yield ReportedProblem(rule, f"{subject}: {_STALE}", subject=subject)
+
+
+ROWS_SHOWN = 4
+MISSING_SHOWN = 4
+_NAME = 60
+_TALLY = {
+    CheckStatus.FAILURE: "failed",
+    CheckStatus.WARNING: "warned",
+    CheckStatus.SUCCESS: "passed",
+    CheckStatus.SKIPPED: "skipped",
+    CheckStatus.UNTESTABLE: "untestable",
+}
+
+
+def _tally(checks: Iterable[CheckResult]) -> str:
+    counts = Counter(check.status for check in checks)
+    return ", ".join(f"{counts[one]} {word}" for one, word in _TALLY.items() if counts[one])
+
+
+def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage) -> Iterator[str]:
+    style = page.style
+    if report.fails(result):
+        mark = style.cross
+    elif result.warned:
+        mark = style.warning
+    elif result.observed:
+        mark = style.tick
+    else:
+        mark = style.paint("-", "dim")
+    several = len({one.revision for one in report.results}) > 1
+    where = f" {result.revision}" if several else ""
+    uncounted = "" if report.counts(result) else "  (not counted)"
+    tally = _tally(result.checks)
+    took = f"{result.duration_ms:.0f} ms"
+    name = f"{result.scenario}{where}"
+    yield f"{mark} {name:<50} {style.paint(f'{tally}  {took}{uncounted}', 'dim')}".rstrip()
+    for why in filter(None, (result.cause, result.unreached)):
+        yield from page.prose(show(why, 1_000), 4, "red")
+    rows = (
+        [check for check in result.checks if check.status.is_bad] if page.verbose else result.told
+    )
+    shown = rows if page.verbose else rows[:ROWS_SHOWN]
+    for check in shown:
+        yield from _text_row(check, page, result.capture)
+    if len(rows) > len(shown):
+        more = f"and {len(rows) - len(shown)} more; --verbose shows all"
+        yield from page.prose(more, 4, "dim")
+    if rows or result.cause or result.unreached:
+        yield from page.labelled(list(_circumstances(result)), 6)
+    if page.verbose and not rows:
+        for check in result.checks:
+            passed = check.status is CheckStatus.SUCCESS
+            sign = style.tick if passed else style.paint("-", "dim")
+            why = f": {show(check.message, 200)}" if check.message else ""
+            yield f"    {sign} {style.paint(f'{show(check.name, _NAME)}{why}', 'dim')}"
+
+
+def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]:
+    colour = "red" if check.status is CheckStatus.FAILURE else "yellow"
+    named = "" if check.name == check.id else f" ({show(check.name, 80)})"
+    yield from page.prose(f"{show(check.id, 80)}{named}: {show(check.description, 200)}", 4, colour)
+    pairs = [("seen", show(check.message, 600))] if check.message else []
+    if check.excerpt:
+        pairs.append(("message", show(check.excerpt, 400 if page.verbose else 160)))
+    if check.record is not None:
+        where = check.details.get("capture") or (capture and "the capture")
+        kept = f"record {check.record} of {where}" if where else ""
+        pairs.append(("at", kept or f"record {check.record}; -o DIR keeps the capture"))
+    if check.references:
+        pairs.append(("spec", check.references[0].url))
+    yield from page.labelled(pairs, 6)
+
+
+def _circumstances(result: ScenarioResult) -> Iterator[tuple[str, str]]:
+    telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
+    for line in [] if result.unreached else telling[-1:]:
+        yield "stderr", show(line.strip(), 200)
+    if result.capture:
+        yield "capture", show(result.capture, 300)
+    if result.repeat:
+        yield "repeat", result.repeat
+
+
+def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[str]:
+    """What is missing so that more could be seen, each said once."""
+    missing: dict[str, list[str]] = {}
+    for result in results:
+        for check in result.checks:
+            if check.status is CheckStatus.UNTESTABLE:
+                names = missing.setdefault(check.message, [])
+                names += [] if result.scenario in names else [result.scenario]
+    if not missing:
+        return
+    on_servers = results[0].side is Side.SERVER
+    remedy = "--strict-fixtures counts these as failures" if on_servers else ""
+    yield from page.heading("Not testable here", remedy)
+    shown = len(missing) if page.verbose else MISSING_SHOWN
+    for message, names in list(missing.items())[:shown]:
+        several = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield from page.prose(f"{show(message, 300)}: {names[0]}{several}", 2)
+    if len(missing) > shown:
+        yield from page.prose(f"and {len(missing) - shown} more; --verbose shows all", 2, "dim")
+
+
+def _comparison(compared: Compared, page: TextPage) -> Iterator[str]:
+    yield from page.heading("Expected failures")
+    for names, words, colour in (
+        (compared.new, "new: fails and is not listed", "red"),
+        (compared.stale, "stale: is listed and passes; remove it", "red"),
+        (compared.expected, "fails as listed", "dim"),
+        (compared.tolerated, "listed, flaky or not seen in this run", "dim"),
+    ):
+        if names:
+            yield f"  {page.style.paint(words, colour)}"
+        for name in names:
+            yield from page.prose(show(name, 300), 4)
+
+
+_MARKS = {"failed": "❌", "warned": "⚠️", "passed": "✅", "unseen": "…"}
+
+
+def _lines(report: ConformanceReport) -> Iterator[str]:
+    yield f"## Conformance: {code(report.subject)}"
+    yield ""
+    yield report.in_words()
+    yield ""
+    yield "| | scenario | revision | transport | passed | warned | failed | skipped |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for result in report.results:
+        yield _row(result, report)
+    bad = [one for one in report.results if one.failed or one.warned]
+    for result in bad:
+        yield ""
+        yield f"### {code(result.scenario)}"
+        yield ""
+        for why in filter(None, (result.cause, result.unreached)):
+            yield f"- {code(why)}"
+        for check in result.told:
+            word = check.status.value.lower()
+            said = code(check.message or check.description, 600)
+            yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
+    if report.compared is not None:
+        yield from _compared(report)
+
+
+def _row(result: ScenarioResult, report: ConformanceReport) -> str:
+    counts = Counter(check.status for check in result.checks)
+    kind = "failed" if report.fails(result) else "warned" if result.warned else "passed"
+    if kind == "passed" and not result.observed:
+        kind = "unseen"
+    cells = (
+        _MARKS[kind],
+        code(result.scenario),
+        result.revision.value,
+        code(result.transport),
+        *(
+            str(counts[status])
+            for status in (CheckStatus.SUCCESS, CheckStatus.WARNING, CheckStatus.FAILURE)
+        ),
+        str(counts[CheckStatus.SKIPPED] + counts[CheckStatus.UNTESTABLE]),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def _compared(report: ConformanceReport) -> Iterator[str]:
+    assert report.compared is not None
+    for title, names in (
+        ("New failures", report.compared.new),
+        ("Stale entries", report.compared.stale),
+        ("Failing as listed", report.compared.expected),
+    ):
+        if names:
+            yield ""
+            yield f"### {title}"
+            yield ""
+            yield from (f"- {code(name)}" for name in names)
+
+
+def _result(result: ScenarioResult, report: ConformanceReport) -> TestResult:
+    """One test for each scenario; its bad rows are what failed in it."""
+    warned = [check for check in result.checks if check.status is CheckStatus.WARNING]
+    bad = [check for check in result.told if check.status is CheckStatus.FAILURE]
+    if not result.failed:
+        bad = warned  # they are what it fails for, where it fails at all
+    failures = tuple(FailedCheck(check=check.id, message=_said(check)) for check in bad)
+    if report.fails(result) and report.counts(result):
+        status = RunStatus.FAIL
+    else:
+        status = RunStatus.PASS if result.observed else RunStatus.SKIP
+    detail = result.cause or result.unreached or (failures[0].message if failures else "")
+    excerpt = next((check.excerpt for check in bad if check.excerpt), "")
+    proof = Proof(
+        request=excerpt, stderr=tuple(result.stderr.splitlines()[-5:]), repeat=result.repeat
+    )
+    return TestResult(
+        name=f"{result.scenario} [{result.revision}, {result.transport}]",
+        status=status,
+        detail=detail if status is not RunStatus.PASS else "",
+        duration_ms=round(result.duration_ms),
+        kind="check" if status is RunStatus.FAIL else "",
+        failures=failures if status is RunStatus.FAIL else (),
+        proof=proof if status is RunStatus.FAIL else None,
+        revision=result.revision.value,
+        note="; ".join(f"warning: {_said(check)}" for check in warned),
+    )
+
+
+def _said(check: CheckResult) -> str:
+    return f"{check.id} ({check.name}): {check.message or check.description}"
+
+
+_LISTED = "listed as an expected failure"
+_STALE = "it is listed as an expected failure and passes: take it off the list"
+
+
+def _failed(name: str, why: str, report: ConformanceReport) -> TestResult:
+    about = (one.repeat for one in report.results if _is_about(name, one.scenario))
+    proof = Proof(repeat=next(about, ""))
+    return TestResult(name=name, status=RunStatus.FAIL, detail=why, kind="check", proof=proof)
+
+
+def _is_about(name: str, scenario: str) -> bool:
+    return name == scenario or name.startswith(f"{scenario}:")
+
+
+def _of_scenario(result: ScenarioResult, report: ConformanceReport) -> Iterator[ReportedProblem]:
+    subject = show(f"{result.scenario} [{result.revision}, {result.transport}]", NAME)
+    counts = report.counts(result)
+    facts = facts_of(repeat=result.repeat, capture=result.capture)
+    for identifier, title, why in (
+        ("conformance/judged", "the scenario can be judged", result.cause),
+        ("conformance/reached", "the client gets to what the scenario is about", result.unreached),
+    ):
+        if why:
+            yield ReportedProblem(
+                ReportedRule(identifier, title),
+                f"{subject}: {show(why, 1_000)}",
+                "error" if counts else "note",
+                subject=subject,
+                excused=_excuse_of_all(result, report),
+                grave=bool(result.cause),
+                facts=facts,
+            )
+    for check in result.told:
+        rule = ReportedRule(
+            id=show(check.id, 100) or "(no id)",
+            title=show(check.description, NAME),
+            url=check.references[0].url if check.references else "",
+            level="error" if check.status is CheckStatus.FAILURE else "warning",
+        )
+        excerpt = f"\n  seen: {show(check.excerpt, 500)}" if check.excerpt else ""
+        said = show(check.message or check.description, 1_000)
+        yield ReportedProblem(
+            rule,
+            f"{subject}: {show(check.name, NAME)}: {said}{excerpt}",
+            rule.level if counts else "note",
+            subject=f"{subject} {show(check.name, NAME)}",
+            page=rule.url,
+            excused=_excuse(result.scenario, check.id, report),
+            facts=facts,
+        )
+
+
+def _excuse_of_all(result: ScenarioResult, report: ConformanceReport) -> str:
+    """One problem stands for the scenario, or for all of its rows that say no more than it."""
+    silent = {check.id for check in result.checks if check.status.is_bad} - {
+        check.id for check in result.told
+    }
+    if result.cause or not silent:
+        return _excuse(result.scenario, "", report)
+    excuses = [_excuse(result.scenario, check, report) for check in sorted(silent)]
+    return excuses[0] if all(excuses) else ""
+
+
+def _excuse(scenario: str, check: str, report: ConformanceReport) -> str:
+    if report.compared is None:
+        return ""
+    listed = {*report.compared.expected, *report.compared.tolerated}
+    return _LISTED if {scenario, f"{scenario}:{check}"} & listed else ""

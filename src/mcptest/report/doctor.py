@@ -1,0 +1,362 @@
+"""What a doctor found: what will break when a server moves to another revision, item by item.
+
+Plain data that any report can be made from, also later.
+"""
+
+from __future__ import annotations
+
+import enum
+import textwrap
+from collections.abc import Iterator
+
+import msgspec
+
+from mcptest.core.errors import ExitCode
+from mcptest.core.judgement import Evidence
+from mcptest.core.results import (
+    Count,
+    FailedCheck,
+    Proof,
+    RunReport,
+    Status,
+    TestResult,
+    always,
+    derive,
+)
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.report.head import Report
+from mcptest.report.markdown import code
+from mcptest.report.terminal import Style, fact_lines, why_revision
+from mcptest.report.upgrade_guide import plain
+
+
+class DoctorVerdict(enum.Enum):
+    """What the move means for one thing that changes on the way."""
+
+    BREAKS = "breaks"
+    READY = "ready"
+    NOT_USED = "not used"
+    UNKNOWN = "unknown"
+    """It could not be observed; the detail says why and what would help."""
+
+
+class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one probe concluded, before it is known by which item it was asked."""
+
+    verdict: DoctorVerdict
+    detail: str
+    evidence: tuple[Evidence, ...] = ()
+    advice: str = ""
+    """What the specification recommends and the server does not do: it breaks nothing."""
+    unchecked: bool = False
+    """Unknown because it costs too much to look at what the server offers."""
+
+
+class MovedRule(msgspec.Struct, frozen=True):
+    """A rule that an item rests on, and what becomes of it on the way."""
+
+    id: str
+    bucket: str
+    """`changed`, `added`, `removed` or `unchanged`."""
+
+
+class Diagnosis(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that changes on the way, judged on one server."""
+
+    id: str
+    title: str
+    since: Revision
+    """The revision that changed it."""
+    change: str
+    """What was, and what is now."""
+    verdict: DoctorVerdict
+    detail: str
+    evidence: tuple[Evidence, ...] = always(())
+    rules: tuple[MovedRule, ...] = always(())
+    fix: str = always("")
+    advice: str = always("")
+    unchecked: bool = False
+
+    @property
+    def breaks(self) -> bool:
+        return self.verdict is DoctorVerdict.BREAKS
+
+
+class RulesOnTheWay(msgspec.Struct, frozen=True):
+    """How many rules of the corpora move between the two revisions."""
+
+    changed: int
+    added: int
+    removed: int
+
+
+class ServerInfo(msgspec.Struct, frozen=True):
+    """As the server calls itself."""
+
+    name: str = ""
+    version: str = ""
+
+
+class DoctorSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many items came to which verdict."""
+
+    breaks: Count = 0
+    ready: Count = 0
+    not_used: Count = 0
+    unknown: Count = 0
+
+
+class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
+    """Everything one `mcptest doctor` found."""
+
+    tool: str = ""
+    server: str
+    """How the server was named, with secrets masked."""
+    server_info: ServerInfo = ServerInfo()
+    transport: str
+    older: Revision = msgspec.field(name="from")
+    newer: Revision = msgspec.field(name="to")
+    spoken: Revision = msgspec.field(name="examined_in")
+    """The revision in which the server was examined: `newer`, if it speaks that already."""
+    revision_reason: str = ""
+    """Why that revision was spoken."""
+    speaks_newer: bool = msgspec.field(name="speaks_target", default=False)
+    breaks: bool = False
+    failed: bool = False
+    """It breaks, or could not be examined as it was asked for."""
+    summary: DoctorSummary = DoctorSummary()
+    rules: RulesOnTheWay | None = msgspec.field(name="rules_on_the_way", default=None)
+    items: tuple[Diagnosis, ...]
+    notes: tuple[str, ...] = ()
+    unreached: Count = 0
+    """Items that were not looked at, because we were stopped."""
+    unanswered: tuple[str, ...] = ()
+    """Methods of a sound session that had no answer, and lists that could not be had whole."""
+    requests: Count = 0
+    duration_ms: Count = 0
+
+    def __post_init__(self) -> None:
+        breaks = any(one.breaks for one in self.items)
+        derive(
+            self,
+            speaks_newer=self.spoken.wire_version == self.newer.wire_version,
+            breaks=breaks,
+            failed=breaks or not self.is_whole,
+            summary=DoctorSummary(
+                breaks=self.count(DoctorVerdict.BREAKS),
+                ready=self.count(DoctorVerdict.READY),
+                not_used=self.count(DoctorVerdict.NOT_USED),
+                unknown=self.count(DoctorVerdict.UNKNOWN),
+            ),
+        )
+
+    def count(self, verdict: DoctorVerdict) -> int:
+        return sum(one.verdict is verdict for one in self.items)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the server could be examined as it was asked for."""
+        unchecked = any(one.unchecked for one in self.items)
+        return not self.unreached and not self.unanswered and not unchecked
+
+    @property
+    def code(self) -> ExitCode:
+        return ExitCode.FAILED if self.failed else ExitCode.OK
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        yield style.paint(heading(self), "bold")
+        yield f"  {how_it_was_met(self)}"
+        if self.revision_reason:
+            yield f"  {why_revision(self.spoken, self.revision_reason)}"
+        yield from (f"  {line}" for line in _rules_lines(self))
+        yield from (f"  {style.warning} {show(note, 300)}" for note in self.notes)
+        for verdict in ORDER:
+            found = [one for one in self.items if one.verdict is verdict]
+            if found:
+                yield ""
+            for one in found:
+                yield from _item_lines(one, style, verbose=verbose)
+        yield ""
+        yield from _checklist(self, style)
+        yield style.paint(self.in_words(), "bold")
+
+    def in_words(self) -> str:
+        if not any(item.since > self.older for item in self.items):
+            return f"nothing changes for a server from {self.older} to {self.newer}"
+        words = {**{one: one.value for one in ORDER}, DoctorVerdict.BREAKS: "breaking"}
+        counts = [f"{self.count(one)} {words[one]}" for one in ORDER]
+        advised = sum(bool(one.advice) for one in self.items)
+        return ", ".join(counts) + (f"; {advised} with advice" if advised else "")
+
+    def as_markdown(self) -> str:
+        return "\n".join(_lines(self)) + "\n"
+
+    def as_run(self) -> RunReport:
+        return RunReport(
+            results=tuple(_result(one, self) for one in self.items),
+            tool=self.tool,
+            duration_ms=self.duration_ms,
+            notes=self.notes,
+        )
+
+
+_WIDTH = 96
+ORDER = (DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN, DoctorVerdict.READY, DoctorVerdict.NOT_USED)
+
+
+def heading(report: DoctorReport) -> str:
+    name = report.server_info.name or report.server
+    version = f" {report.server_info.version}" if report.server_info.version else ""
+    return f"{show(name, 80)}{show(version, 40)} over {report.transport}: " + step(report)
+
+
+def step(report: DoctorReport) -> str:
+    return f"{report.older} -> {report.newer}"
+
+
+def how_it_was_met(report: DoctorReport) -> str:
+    if report.speaks_newer:
+        return f"it speaks {report.newer}: each item was tried live in that revision"
+    return (
+        f"it does not speak {report.newer}: it was examined in {report.spoken}, "
+        f"and spoken to in {report.newer}"
+    )
+
+
+def _rules_lines(report: DoctorReport) -> Iterator[str]:
+    if report.rules is not None:
+        rules = report.rules
+        counts = f"{rules.changed} changed, {rules.added} added, {rules.removed} removed"
+        older, newer = report.older.label, report.newer.label
+        yield f"rules on the way: {counts} (mcptest compliance diff {older} {newer})"
+
+
+def _item_lines(item: Diagnosis, style: Style, *, verbose: bool) -> Iterator[str]:
+    sign = {
+        DoctorVerdict.BREAKS: style.cross,
+        DoctorVerdict.READY: style.tick,
+        DoctorVerdict.NOT_USED: style.dash,
+        DoctorVerdict.UNKNOWN: style.unsure,
+    }[item.verdict]
+    name = style.paint(f"{item.id:<18}", "bold")
+    yield f"{sign} {item.verdict.value:<8}  {name} {item.title}"
+    if item.verdict is DoctorVerdict.NOT_USED and not verbose:
+        return
+    yield from _fact("", item.detail, style)
+    if item.advice:
+        yield from _fact("advice", item.advice, style)
+    if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or verbose:
+        for one in item.evidence:  # in one piece, so that it can be copied
+            facts = (("sent", one.sent), ("received", one.received or "(nothing)"))
+            yield from fact_lines(facts, " " * 6, style, 100_000)
+    if item.breaks or verbose:
+        yield from _fact("since", f"{item.since}: {item.change}", style)
+        yield from _fact("fix", item.fix, style)
+        yield from _fact("rules", rules_in_words(item), style)
+
+
+def rules_in_words(item: Diagnosis) -> str:
+    return ", ".join(f"{rule.id} ({rule.bucket})" for rule in item.rules)
+
+
+def _fact(label: str, text: str, style: Style) -> Iterator[str]:
+    margin = 9 if label else 0
+    for place, line in enumerate(textwrap.wrap(show(text, 1_000), _WIDTH - margin)):
+        told = f"{label if not place else '':<{margin}}{line}"
+        yield style.paint(f"      {told}", *(("dim",) if label == "rules" else ()))
+
+
+def _checklist(report: DoctorReport, style: Style) -> Iterator[str]:
+    if all(item.verdict is DoctorVerdict.NOT_USED for item in report.items):
+        return
+    yield style.paint(f"Checklist for {report.newer}", "bold")
+    for item in report.items:
+        mark, text = checklist_entry(item)
+        if mark is None:
+            continue
+        lines = textwrap.wrap(show(text, 1_000), _WIDTH - 4) or [""]
+        yield f"  [{mark}] {lines[0]}"
+        yield from (f"      {line}" for line in lines[1:])
+    yield ""
+
+
+def checklist_entry(item: Diagnosis) -> tuple[str | None, str]:
+    """The mark in the box and what stands behind it; no box for what is not used."""
+    if item.verdict is DoctorVerdict.NOT_USED:
+        return None, ""
+    if item.breaks:
+        return " ", f"{item.title}: {item.fix}"
+    if item.verdict is DoctorVerdict.UNKNOWN:
+        return "?", f"{item.title}: look at it yourself. {item.fix}"
+    if item.advice:
+        return " ", f"{item.title} (advised): {item.fix}"
+    return "x", item.title
+
+
+def _lines(report: DoctorReport) -> Iterator[str]:
+    name = report.server_info.name or report.server
+    yield f"# {plain(name)}: {step(report).replace('->', '→')}"
+    yield ""
+    yield f"{_sentence(how_it_was_met(report))} {_sentence(report.in_words())}"
+    yield from (line for note in report.notes for line in ("", f"> {plain(note)}"))
+    if not report.items:
+        return
+    yield from ("", "| item | verdict | what was seen |", "|---|---|---|")
+    for item in sorted(report.items, key=lambda one: ORDER.index(one.verdict)):
+        yield f"| {item.id} | {item.verdict.value} | {plain(item.detail)} |"
+    for item in report.items:
+        if item.breaks:
+            yield from _broken(item)
+    yield from ("", "## Checklist", "")
+    for item in report.items:
+        mark, text = checklist_entry(item)
+        if mark is not None:
+            # A question mark is no box that markdown knows: what is unknown is not done.
+            yield f"- [{'x' if mark == 'x' else ' '}] {plain(text)}"
+
+
+def _sentence(text: str) -> str:
+    return plain(text[:1].upper() + text[1:] + ".")
+
+
+def _broken(item: Diagnosis) -> Iterator[str]:
+    yield from ("", f"## {plain(item.title)} ({item.id})", "")
+    yield f"{_sentence(item.detail)} Since {item.since}: {plain(item.change)}."
+    yield ""
+    for one in item.evidence:
+        if one.sent:
+            yield f"- sent: {code(one.sent)}"
+        yield f"- received: {code(one.received) if one.received else 'nothing'}"
+    yield f"- fix: {plain(item.fix)}"
+    yield f"- rules: {rules_in_words(item)}"
+
+
+_STATUS = {
+    DoctorVerdict.BREAKS: Status.FAIL,
+    DoctorVerdict.READY: Status.PASS,
+    DoctorVerdict.NOT_USED: Status.SKIP,
+    DoctorVerdict.UNKNOWN: Status.SKIP,
+}
+
+
+def _result(item: Diagnosis, report: DoctorReport) -> TestResult:
+    status = Status.FAIL if item.unchecked else _STATUS[item.verdict]
+    failed = status is Status.FAIL
+    first = item.evidence[0] if item.evidence else None
+    proof = Proof(request=first.sent, response=first.received) if first is not None else None
+    return TestResult(
+        name=f"{item.id}: {item.title}",
+        status=status,
+        detail=item.detail if status is not Status.PASS else "",
+        kind="check" if failed else "",
+        failures=(FailedCheck(item.id, f"{item.detail} {item.fix}".strip()),) if failed else (),
+        proof=proof if failed else None,
+        server=report.server,
+        revision=report.newer.value,
+        note=item.advice,
+    )

@@ -1,0 +1,559 @@
+"""Every server of a client configuration: what is to be judged, what was found, and the verdict.
+
+Plain data: it travels between processes and machines, and any report can be made of it, also later.
+"""
+
+from __future__ import annotations
+
+import enum
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.errors import ExitCode
+from mcptest.core.judgement import Judgement
+from mcptest.core.results import Count, Proof, RunReport, Status, TestResult, derive
+from mcptest.core.safe_text import in_one_line, show
+from mcptest.core.verdict import Severity
+from mcptest.report import terminal
+from mcptest.report.audit import WORDS, AuditItem, AuditReport
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.compliance.facts import counted, failures_first, gate_line, letter_of
+from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
+from mcptest.report.head import Percent, Report, stated_code
+from mcptest.report.markdown import code
+from mcptest.report.problems import (
+    NAME,
+    ReportedProblem,
+    ReportedRule,
+    facts_of,
+    problems_in_run,
+)
+from mcptest.report.terminal import Style, duration
+from mcptest.rules.composition import COMPOSITION_RULES
+from mcptest.suite.model import Place
+
+
+class Kept(enum.Enum):
+    """What kept a server from being judged to the end."""
+
+    UNREACHABLE = "unreachable"
+    OUT_OF_TIME = "out of time"
+    LOST = "lost"
+    """Whoever judged it is gone, or could not do it: a process of ours, a worker, the cluster."""
+    INTERRUPTED = "interrupted"
+
+
+class ServerOutcome(enum.Enum):
+    """What one server came to. Only the first is a success."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+    NOT_JUDGED = "not judged"
+    INTERRUPTED = "interrupted"
+    DISABLED = "disabled"
+    """The configuration says so: neither a success nor a failure."""
+
+    @property
+    def is_bad(self) -> bool:
+        return self not in (ServerOutcome.PASSED, ServerOutcome.DISABLED)
+
+
+class OfferedNames(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server lists, by name: where two list the same, a client can't tell them apart."""
+
+    tools: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    left_out: int = 0
+    """Names that are too long or too many to be compared."""
+
+
+class Found(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of one server: as it comes back from wherever it was judged, without secrets."""
+
+    name: str
+    compliance: ComplianceReport | None = None
+    audit: AuditReport | None = None
+    offered: OfferedNames | None = None
+    kept: Kept | None = None
+    reason: str = ""
+    """Of what kept it from being judged, or from being audited."""
+    hint: str = ""
+    duration_ms: int = 0
+    worker: str = ""
+    """The address of the worker that judged it; empty when it was this machine."""
+
+
+class FleetServer(msgspec.Struct, frozen=True):
+    """One row of the report. What is not known of a server is null."""
+
+    name: str
+    outcome: ServerOutcome
+    reason: str = ""
+    """Why it is neither passed nor failed, or what is wrong beside the rules and the items."""
+    hint: str = ""
+    revision: str | None = None
+    revision_reason: str = ""
+    transport: str | None = None
+    grade: str | None = None
+    broken_musts: Count | None = None
+    audit_score: Percent | None = None
+    tools: Count | None = None
+    duration_ms: Count = 0
+    worker: str = ""
+    repeat: str = ""
+    """The command that judges just this server again."""
+    compliance: ComplianceReport | None = None
+    audit: AuditReport | None = None
+
+    def __post_init__(self) -> None:
+        judged, audit = self.judgement, self.audit
+        if judged is not None:
+            derive(
+                self,
+                revision=judged.revision.value,
+                revision_reason=judged.revision_reason,
+                transport=judged.transport,
+                grade=letter_of(judged.grade) or None,
+                broken_musts=judged.broken_musts,
+            )
+        if audit is not None:
+            derive(self, audit_score=audit.score, tools=audit.tool_count)
+
+    @property
+    def judgement(self) -> Judgement | None:
+        judged = self.compliance.judgements if self.compliance is not None else ()
+        return judged[0] if judged else None
+
+    @property
+    def was_judged(self) -> bool:
+        return self.outcome in (ServerOutcome.PASSED, ServerOutcome.FAILED)
+
+
+class FleetHazard(msgspec.Struct, frozen=True):
+    """One thing that two or more servers of the configuration share and should not."""
+
+    id: str
+    title: str
+    message: str
+    names: tuple[str, ...]
+    servers: tuple[str, ...]
+
+
+class FleetSummary(msgspec.Struct, frozen=True):
+    servers: Count = 0
+    passed: Count = 0
+    failed: Count = 0
+    unreachable: Count = 0
+    not_judged: Count = 0
+    interrupted: Count = 0
+    disabled: Count = 0
+    hazards: Count = 0
+
+
+class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
+    """A whole fleet, in the order of its configuration."""
+
+    tool: str = ""
+    started: str = ""
+    duration_ms: Count = 0
+    config: str
+    exit_code: int = 0
+    interrupted: bool = False
+    strict: bool = False
+    """A SHOULD that is not followed is a failure as well."""
+    summary: FleetSummary = FleetSummary()
+    servers: tuple[FleetServer, ...] = msgspec.field(name="fleet")
+    hazards: tuple[FleetHazard, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = {one.value.replace(" ", "_"): self.count(one) for one in ServerOutcome}
+        totals = {"servers": len(self.servers), "hazards": len(self.hazards)}
+        derive(self, summary=FleetSummary(**totals, **counts))
+
+    @property
+    def code(self) -> ExitCode:
+        return stated_code(self.exit_code)
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything that was asked for was not reached, not judged or not passed."""
+        return self.exit_code != 0
+
+    def count(self, outcome: ServerOutcome) -> int:
+        return sum(one.outcome is outcome for one in self.servers)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def in_words(self) -> str:
+        counts = [f"{n} {outcome.value}" for outcome in ServerOutcome if (n := self.count(outcome))]
+        judged = (
+            f"{counted(len(self.servers), 'server')}: {', '.join(counts) or 'nothing to judge'}"
+        )
+        hazards = f"; {counted(len(self.hazards), 'hazard')} between them" if self.hazards else ""
+        early = "interrupted; " if self.interrupted else ""
+        return f"{early}{judged}{hazards}; {duration(self.duration_ms)}"
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        """`quiet` leaves out the servers that passed."""
+        rows = [one for one in self.servers if one.outcome.is_bad or not quiet]
+        if rows:
+            yield from _table(rows, style)
+            yield ""
+        for server in rows:
+            yield from _text_details(server, style, strict=self.strict, verbose=verbose)
+        yield from _hazards(self, style, verbose=verbose)
+        for note in self.notes:
+            yield f"{style.warning} {show(note, 300)}"
+        yield style.paint(self.in_words(), "bold")
+
+    def as_markdown(self) -> str:
+        return "\n".join(_lines(self)) + "\n"
+
+    def as_run(self) -> RunReport:
+        """Each server is what a language is in a matrix: the same tests are run on all of them."""
+        results = [one for server in self.servers for one in _results(server, self)]
+        return self.run_of((*results, *results_of_hazards(self)))
+
+    def run_of(self, results: Iterable[TestResult]) -> RunReport:
+        return RunReport(
+            results=tuple(results),
+            tool=self.tool,
+            started=self.started,
+            duration_ms=self.duration_ms,
+            interrupted=self.interrupted,
+            notes=self.notes,
+        )
+
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
+        for server in self.servers:
+            yield from _of_server(server, self)
+        for hazard in self.hazards:
+            known = COMPOSITION_RULES.get(hazard.id)
+            text = known.explanation if known is not None else ""
+            yield ReportedProblem(
+                ReportedRule(show(hazard.id, 60), show(hazard.title, NAME), text),
+                show(hazard.message, 1_000),
+                subject=", ".join(show(one, 80) for one in hazard.servers),
+                file=self.config,
+                facts=facts_of(repeat=repeat_of_hazard(self, hazard)),
+            )
+
+
+HEADINGS = ("server", "revision", "grade", "audit", "tools", "MUST", "time", "outcome")
+LINE = 300
+
+
+class Wrong(msgspec.Struct, frozen=True):
+    """One thing that is wrong with a server, safe to show."""
+
+    what: str
+    repeat: str = ""
+    counts: bool = True
+    """False: worth knowing, and no failure."""
+
+
+def cells_of(server: FleetServer) -> tuple[str, ...]:
+    """One for each heading; empty where there is nothing to tell."""
+    judged = server.judgement
+    return (
+        show(server.name, 60),
+        str(judged.revision) if judged is not None else "",
+        server.grade or "",
+        "" if server.audit_score is None else f"{server.audit_score}%",
+        "" if server.tools is None else str(server.tools),
+        "" if server.broken_musts is None else str(server.broken_musts),
+        duration(server.duration_ms) if server.outcome is not ServerOutcome.DISABLED else "",
+        server.outcome.value,
+    )
+
+
+def wrong_with(
+    server: FleetServer, *, strict: bool = False, advice: bool = False
+) -> Iterator[Wrong]:
+    """What is wrong, the gravest first; with `advice` also what does not count."""
+    if server.reason and server.outcome is not ServerOutcome.DISABLED:
+        hint = f" ({show(server.hint, LINE)})" if server.hint else ""
+        yield Wrong(f"{show(server.reason, 600)}{hint}", server.repeat)
+    yield from _by_the_specification(server, strict=strict, advice=advice)
+    if server.audit is not None:
+        for method, reason in server.audit.problems.items():
+            yield Wrong(
+                f"{show(method, 60)} could not be read: {show(reason, LINE)}", server.repeat
+            )
+        for item in server.audit.items:
+            if item.is_bad:
+                yield Wrong(_item_in_words(item), show(item.repeat, 4_000))
+        if server.audit.failed and server.audit.min_score is not None:
+            score, demanded = server.audit.score, server.audit.min_score
+            yield Wrong(f"the audit's score is {score}%, {demanded}% is demanded", server.repeat)
+
+
+def _by_the_specification(server: FleetServer, *, strict: bool, advice: bool) -> Iterator[Wrong]:
+    judged = server.judgement
+    if judged is None or server.compliance is None:
+        return
+    for cause in judged.causes:
+        if cause.kept_from_judging:
+            kept = f"{counted(cause.kept_from_judging, 'rule')} could not be judged"
+            yield Wrong(f"{in_one_line(cause.message, 600)}; {kept}", server.repeat)
+    for rule in failures_first(judged):
+        counts = rule.severity is Severity.MUST
+        counts = counts or (strict and rule.severity is Severity.SHOULD)
+        if counts or advice:
+            found = rule.findings[0].message if rule.findings else ""
+            said = f": {show(found, LINE)}" if found and found != rule.title else ""
+            what = f"{rule.severity.value} {show(rule.id, 60)} {show(rule.title, 200)}{said}"
+            yield Wrong(what, show(rule.repeat, 4_000), counts)
+    for gate in server.compliance.gates:
+        if not gate.passed:
+            yield Wrong(gate_line(gate), server.repeat)
+
+
+def _item_in_words(item: AuditItem) -> str:
+    name = f"{item.kind} {show(item.name, 120)}"
+    if item.health.is_broken:
+        return f"{name} {WORDS[item.health]}: {show(item.detail, LINE)}"
+    return f"{name}: {show(item.findings[0], LINE)}"
+
+
+def advice_in(server: FleetServer, *, strict: bool = False) -> int:
+    """How many rules are not followed that need not be."""
+    judged = server.judgement
+    if judged is None:
+        return 0
+    counting = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
+    return sum(one.severity not in counting for one in judged.failures)
+
+
+def repeat_of_hazard(report: FleetReport, hazard: FleetHazard) -> str:
+    """The command that looks at just these servers again."""
+    servers = [word for name in hazard.servers for word in ("--server", name)]
+    return f"mcptest fleet {shlex.join((report.config, *servers))}"
+
+
+_SHOWN = 50
+_ROWS = 1_000
+
+
+def _lines(report: FleetReport) -> Iterator[str]:
+    yield f"### Servers of {code(report.config)}"
+    yield ""
+    yield f"**{code(report.in_words())}**"
+    yield ""
+    yield "| " + " | ".join(HEADINGS) + " |"
+    yield "|---" * len(HEADINGS) + "|"
+    for server in report.servers[:_ROWS]:
+        yield "| " + " | ".join(code(cell) if cell else "" for cell in cells_of(server)) + " |"
+    if len(report.servers) > _ROWS:
+        yield ""
+        yield f"And {len(report.servers) - _ROWS} more."
+    for server in report.servers[:_ROWS]:
+        yield from _details(server, strict=report.strict)
+    if report.hazards:
+        yield ""
+        yield "#### Between the servers"
+        yield ""
+        yield from (f"- {one.id}: {code(one.message, 600)}" for one in report.hazards[:_SHOWN])
+        if len(report.hazards) > _SHOWN:
+            yield f"- and {len(report.hazards) - _SHOWN} more"
+    if report.notes:
+        yield ""
+        yield from (f"- {code(note, 300)}" for note in report.notes)
+
+
+def _details(server: FleetServer, *, strict: bool) -> Iterator[str]:
+    wrong = list(wrong_with(server, strict=strict))
+    if not wrong:
+        return
+    yield ""
+    yield f"#### {code(server.name)}"
+    yield ""
+    for one in wrong[:_SHOWN]:
+        again = f"<br>again: {code(one.repeat, 4_000)}" if one.repeat else ""
+        yield f"- {code(one.what, 1_000)}{again}"
+    if len(wrong) > _SHOWN:
+        yield f"- and {len(wrong) - _SHOWN} more"
+
+
+_KEPT = {
+    ServerOutcome.UNREACHABLE: ReportedRule(
+        "fleet/reachable", "every server of the configuration can be reached"
+    ),
+    ServerOutcome.NOT_JUDGED: ReportedRule(
+        "fleet/judged", "every server of the configuration can be judged"
+    ),
+}
+
+
+def _of_server(server: FleetServer, report: FleetReport) -> Iterator[ReportedProblem]:
+    name = show(server.name, NAME)
+    kept = _KEPT.get(server.outcome)
+    if server.outcome is ServerOutcome.FAILED and server.audit is None:
+        kept = _KEPT[ServerOutcome.NOT_JUDGED]  # judged, and not audited
+    if kept is not None:
+        hint = f"\n{show(server.hint, 600)}" if server.hint else ""
+        said = f"{name}: {show(server.reason, 600)}{hint}"
+        facts = facts_of(repeat=server.repeat)
+        yield ReportedProblem(kept, said, subject=name, file=report.config, grave=True, facts=facts)
+    if server.compliance is not None:
+        yield from server.compliance.found_problems(RunReport(), report.config)
+    if server.audit is not None:
+        for one in problems_in_run(server.audit.as_run()):
+            yield replace(
+                one,
+                subject=f"{name}: {one.subject}",
+                message=f"{name}: {one.message}",
+                file=report.config,
+            )
+
+
+# -- A fleet as results of tests -----------------------------------------------------------------
+
+
+def _results(server: FleetServer, report: FleetReport) -> Iterator[TestResult]:
+    place = Place(report.config)
+    for one in results_beside_the_rules(server):
+        yield replace(one, file=report.config)
+    if server.compliance is None:
+        return
+    for judgement in server.compliance.judgements:
+        for result in results_of_judgement(judgement, place, strict=report.strict):
+            yield replace(result, language=server.name, server=server.name)
+    for gate in server.compliance.gates:
+        yield replace(result_of_gate(gate, place), language=server.name, server=server.name)
+
+
+def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
+    """Whether it was judged at all, and its audit, in the revision that it was judged in."""
+    name, revision = server.name, server.revision or ""
+    for one in _beside_the_rules(server):
+        yield replace(one, language=name, server=name, revision=revision)
+
+
+def _beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
+    proof = Proof(repeat=server.repeat) if server.repeat else None
+    # A judged server without an audit was not judged to the end.
+    cut_short = server.outcome is ServerOutcome.FAILED and server.audit is None
+    bad = server.outcome.is_bad and (server.outcome is not ServerOutcome.FAILED or cut_short)
+    status = Status.FAIL if bad else Status.PASS
+    if server.outcome is ServerOutcome.DISABLED:
+        status = Status.SKIP
+    hint = f" ({server.hint})" if server.hint else ""
+    kind = "start" if server.outcome is ServerOutcome.UNREACHABLE else "call"
+    yield TestResult(
+        name="judged and audited",
+        status=status,
+        detail=f"{server.reason}{hint}" if status is not Status.PASS else "",
+        duration_ms=server.duration_ms,
+        kind=kind if bad else "",
+        proof=proof if bad else None,
+    )
+    if server.audit is None:
+        return
+    for one in server.audit.as_run().results:
+        yield replace(one, name=f"audit {one.name}")
+    if server.audit.failed and server.audit.min_score is not None:
+        score, demanded = server.audit.score, server.audit.min_score
+        said = f"the score is {score}%, {demanded}% is demanded"
+        yield TestResult("audit score", Status.FAIL, said, kind="check", proof=proof)
+
+
+def results_of_hazards(report: FleetReport) -> Iterator[TestResult]:
+    for hazard in report.hazards:
+        yield TestResult(
+            name=f"{hazard.id} between {' and '.join(hazard.servers)}",
+            status=Status.FAIL,
+            detail=f"{hazard.title}: {hazard.message}",
+            file=report.config,
+            kind="check",
+            proof=Proof(repeat=repeat_of_hazard(report, hazard)),
+        )
+
+
+_TEXT_SHOWN = 10
+_SHOWN_VERBOSE = 1_000
+_HAZARDS_SHOWN = 20
+_COLOURS = {
+    ServerOutcome.PASSED: "green",
+    ServerOutcome.DISABLED: "dim",
+}
+_RIGHT = frozenset({"audit", "tools", "MUST", "time"})
+
+
+def _table(rows: Sequence[FleetServer], style: Style) -> Iterator[str]:
+    cells = [cells_of(one) for one in rows]
+    widths = [
+        max(terminal.cells(row[place]) for row in (HEADINGS, *cells))
+        for place in range(len(HEADINGS))
+    ]
+    yield style.paint(f"  {_joined(HEADINGS, widths)}", "bold")
+    for server, row in zip(rows, cells, strict=True):
+        *first, outcome = row
+        colour = _COLOURS.get(server.outcome, "red")
+        line = _joined((*first, ""), widths)
+        yield f"{_sign(server, style)} {line}  {style.paint(outcome, colour)}"
+
+
+def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        " " * (width - terminal.cells(text)) + text
+        if heading in _RIGHT
+        else terminal.pad(text, width)
+        for heading, text, width in zip(HEADINGS, row, widths, strict=True)
+    ]
+    return "  ".join([*padded[:-1], row[-1]]).rstrip() if row[-1] else "  ".join(padded[:-1])
+
+
+def _sign(server: FleetServer, style: Style) -> str:
+    if server.outcome is ServerOutcome.PASSED:
+        return style.tick
+    return style.dash if server.outcome is ServerOutcome.DISABLED else style.cross
+
+
+def _text_details(
+    server: FleetServer, style: Style, *, strict: bool, verbose: bool
+) -> Iterator[str]:
+    wrong = list(wrong_with(server, strict=strict, advice=verbose))
+    left = 0 if verbose else advice_in(server, strict=strict)
+    if not wrong and not (left and server.outcome.is_bad):
+        return
+    sign = style.cross if server.outcome.is_bad else style.warning
+    yield f"{sign} {style.paint(show(server.name, 120), 'bold')}"
+    shown = _SHOWN_VERBOSE if verbose else _TEXT_SHOWN
+    for one in wrong[:shown]:
+        mark = style.cross if one.counts else style.warning
+        yield f"    {mark} {one.what}"
+        if one.repeat:
+            yield f"        {style.paint('again', 'dim')}  {one.repeat}"
+    if len(wrong) > shown:
+        yield f"    and {len(wrong) - shown} more: --verbose shows them"
+    if left:
+        yield f"    {style.warning} {counted(left, 'recommendation')} not followed: --verbose shows"
+    yield ""
+
+
+def _hazards(report: FleetReport, style: Style, *, verbose: bool) -> Iterator[str]:
+    if not report.hazards:
+        return
+    yield style.paint("Between the servers", "bold")
+    shown = _SHOWN_VERBOSE if verbose else _HAZARDS_SHOWN
+    for hazard in report.hazards[:shown]:
+        yield f"    {style.cross} {hazard.id} {show(hazard.message, 1_000)}"
+        again = show(repeat_of_hazard(report, hazard), 4_000)
+        yield f"        {style.paint('again', 'dim')}  {again}"
+        if verbose and len(hazard.names) > 1:
+            yield from (f"        {show(name, 300)}" for name in hazard.names[:_SHOWN_VERBOSE])
+    if len(report.hazards) > shown:
+        yield f"    and {len(report.hazards) - shown} more: --verbose shows them"
+    rules = dict.fromkeys(hazard.id for hazard in report.hazards)
+    for rule in rules:
+        yield f"        {style.paint('why', 'dim')}  mcptest explain {show(rule, 60)}"
+    yield ""

@@ -1,0 +1,412 @@
+"""What a fuzz run found: for each tool how many inputs it took, and each failure with its proof."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from mcptest.core.results import (
+    Count,
+    FailedCheck,
+    Proof,
+    RunReport,
+    Status,
+    TestResult,
+    always,
+    derive,
+)
+from mcptest.core.safe_text import show
+from mcptest.report import markdown, terminal
+from mcptest.report.audit import ONLY_AS_TASK
+from mcptest.report.head import ReportHead, unread_results
+from mcptest.report.terminal import Style, closing_lines, fact_lines, heading, why_lines
+
+
+class FuzzVerdict(enum.Enum):
+    """What became of one input."""
+
+    PASSED = "passed"
+    CRASH = "crash"
+    """An internal error, a dead process, a connection that was closed."""
+    HANG = "hang"
+    PROTOCOL = "protocol"
+    """An answer that is none."""
+    LEAK = "leak"
+    """An answer that holds what it must not."""
+
+
+class FuzzFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Inputs of one tool that fail in the same way. The first one stands for them."""
+
+    tool: str = ""
+    label: str
+    verdict: FuzzVerdict = msgspec.field(name="status")
+    detail: str = always("")
+    duration_ms: Count = always(0)
+    category: str = always("")
+    valid: bool | None = always(None)
+    """Whether the tool's own schema accepts the smallest input."""
+    misfit: str = always("")
+    others: tuple[str, ...] = always((), name="also")
+    """Labels of the other inputs that fail so."""
+    count: Annotated[int, msgspec.Meta(ge=1)] = always(1)
+    again: bool = always(True, name="reproduced")
+    """Whether it failed again when it was sent alone."""
+    tries: Count = always(0)
+    """Calls that it took to make it small."""
+    arguments: Any = UNSET
+    """As it was sent first; UNSET: without arguments."""
+    minimal: Any = UNSET
+    """The smallest input that fails in the same way."""
+    afterwards: bool = False
+    """Whether it was answered, and then the server died or fell silent."""
+    pattern: str = ""
+    """Of a leak: the regular expression that found it."""
+    sent: str = ""
+    received: str = ""
+    stderr: tuple[str, ...] = ()
+    repeat: str = ""
+
+    def __post_init__(self) -> None:
+        derive(self, count=1 + len(self.others))
+
+
+class FuzzedTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool that was called."""
+
+    name: str = msgspec.field(name="tool")
+    runs: Count = always(0)
+    passed: Count = always(0)
+    failures: tuple[FuzzFailure, ...] = always(())
+    categories: Mapping[str, Count] = always({})
+    """How many inputs of each category were sent."""
+    notes: tuple[str, ...] = always(())
+    refuses_as_internal: bool = False
+    """Whether it answers malformed requests with the code for internal errors."""
+    unchecked: str = ""
+    """Why its schema could not be checked: whatever passed, it was not fuzzed as it was asked."""
+    duration_ms: Count = always(0)
+
+    def __post_init__(self) -> None:
+        derive(self, failures=tuple(replace(one, tool=self.name) for one in self.failures))
+
+    @property
+    def failed(self) -> int:
+        return sum(failure.count for failure in self.failures)
+
+
+class SkippedTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool that was not called, and why."""
+
+    name: str = msgspec.field(name="tool")
+    reason: str = ""
+
+
+class FuzzSummary(msgspec.Struct, frozen=True, kw_only=True):
+    tools_tested: Count = 0
+    tools_skipped: Count = 0
+    total_runs: Count = 0
+    total_passed: Count = 0
+    total_failures: Count = 0
+    crashes: Count = 0
+    timeouts: Count = 0
+    protocol_errors: Count = 0
+    leaks: Count = 0
+
+
+class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
+    """A whole run."""
+
+    seed: int = 0
+    runs_per_tool: Count = 0
+    tools: tuple[FuzzedTool, ...] = ()
+    skipped: tuple[SkippedTool, ...] = ()
+    summary: FuzzSummary = FuzzSummary()
+    problem: str = ""
+    """Why the list of tools is not complete."""
+    unreached: Count = 0
+    """Tools for which there was no time."""
+    restarts: Count = 0
+    calls: Count = 0
+    """Everything that was sent, also to replay and to make inputs small."""
+
+    def __post_init__(self) -> None:
+        ReportHead.__post_init__(self)
+        summary = FuzzSummary(
+            tools_tested=len(self.tools),
+            tools_skipped=len(self.skipped),
+            total_runs=self.runs,
+            total_passed=self.passed,
+            total_failures=sum(failure.count for failure in self.failures),
+            crashes=self._count(FuzzVerdict.CRASH),
+            timeouts=self._count(FuzzVerdict.HANG),
+            protocol_errors=self._count(FuzzVerdict.PROTOCOL),
+            leaks=self._count(FuzzVerdict.LEAK),
+        )
+        whole = not (self.problem or self.unreached or self.interrupted)
+        unchecked = any(tool.unchecked for tool in self.tools)
+        derive(self, summary=summary, failed=bool(self.failures) or not whole or unchecked)
+
+    @property
+    def runs(self) -> int:
+        return sum(tool.runs for tool in self.tools)
+
+    @property
+    def passed(self) -> int:
+        return sum(tool.passed for tool in self.tools)
+
+    @property
+    def failures(self) -> tuple[FuzzFailure, ...]:
+        return tuple(failure for tool in self.tools for failure in tool.failures)
+
+    def _count(self, verdict: FuzzVerdict) -> int:
+        """Inputs that ended so."""
+        return sum(one.count for one in self.failures if one.verdict is verdict)
+
+    @property
+    def looked_at(self) -> bool:
+        return bool(self.runs)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        yield style.paint(heading(self), "bold")
+        yield from why_lines(self, style)
+        yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
+        yield ""
+        names = [tool.name for tool in self.tools] + [tool.name for tool in self.skipped]
+        width = min(_NAME, max((terminal.cells(show(name, 200)) for name in names), default=0))
+        for tool in self.tools:
+            yield _text_row(tool, width, style)
+            if tool.unchecked:
+                yield f"      {style.cross} {show(tool.unchecked, 300)}"
+            for note in tool.notes:
+                yield f"      {style.warning} {show(note, 300)}"
+            if verbose and tool.categories:
+                shown = ", ".join(f"{count} {name}" for name, count in tool.categories.items())
+                yield style.paint(f"      {shown}", "dim")
+            for failure in tool.failures:
+                yield from failure_lines(failure, style)
+        for one in self.skipped:
+            yield f"  {style.dash} {_padded(one.name, width)}  skipped: {show(one.reason, 200)}"
+        yield ""
+        if self.problem:
+            yield f"{style.cross} tools/list could not be read: {show(self.problem, 300)}"
+        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+
+    def in_words(self) -> str:
+        tested = self.tools
+        if not tested:
+            return f"nothing was fuzzed: {len(self.skipped)} tools, all skipped"
+        early = "interrupted; " if self.interrupted else ""
+        tools = f"{len(tested)} tool{'s' * (len(tested) != 1)}"
+        parts = [f"{self.passed}/{self.runs} inputs passed", *_counts(self.failures)]
+        unchecked = sum(bool(tool.unchecked) for tool in tested)
+        if unchecked:
+            parts.append(f"{unchecked} with a schema that can't be checked")
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} skipped")
+        if self.unreached:
+            parts.append(f"{self.unreached} not reached")
+        if self.restarts:
+            parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
+        return f"{early}{tools}, seed {self.seed}: {', '.join(parts)}"
+
+    def as_markdown(self) -> str:
+        lines = [
+            *markdown.opening("Fuzz", heading(self), self.in_words()),
+            "| tool | passed | |",
+            "|---|---|---|",
+            *(
+                markdown.row(
+                    tool.name,
+                    f"{tool.passed}/{tool.runs}",
+                    "; ".join(filter(None, (tool.unchecked, *tool.notes))),
+                )
+                for tool in self.tools
+            ),
+            *(markdown.row(one.name, "", f"skipped: {one.reason}") for one in self.skipped),
+        ]
+        if self.failures:
+            lines += ["", "| | tool | input | what came | again |", "|---|---|---|---|---|"]
+            lines += [_markdown_failure(failure) for failure in self.failures]
+        lines += markdown.closing(_unread(self), self.notes, next_steps(self))
+        return "\n".join(lines) + "\n"
+
+    def as_run(self) -> RunReport:
+        results = [result for tool in self.tools for result in _of_tool(tool)]
+        skipped = (
+            TestResult(name=f"fuzz {one.name}", status=Status.SKIP, detail=one.reason)
+            for one in self.skipped
+        )
+        unread = unread_results(_unread(self))
+        return self.run_of((*unread, *results, *skipped), notes=(f"seed {self.seed}",))
+
+
+_NAME = 60
+_LABELS = 5
+WORDS = {
+    FuzzVerdict.CRASH: "CRASH",
+    FuzzVerdict.HANG: "HANG",
+    FuzzVerdict.PROTOCOL: "PROTO",
+    FuzzVerdict.LEAK: "LEAK",
+}
+MEANINGS = {
+    FuzzVerdict.CRASH: ("crash", "crashes"),
+    FuzzVerdict.HANG: ("hang", "hangs"),
+    FuzzVerdict.PROTOCOL: ("no answer", "no answers"),
+    FuzzVerdict.LEAK: ("leak", "leaks"),
+}
+
+
+def _text_row(tool: FuzzedTool, width: int, style: Style) -> str:
+    name = _padded(tool.name, width)
+    failed = tool.failures or tool.unchecked
+    sign = style.cross if failed else style.tick if tool.runs else style.warning
+    spent = terminal.duration(tool.duration_ms)
+    counts = ", ".join(_counts(tool.failures))
+    return f"  {sign} {name}  {tool.passed}/{tool.runs} passed  {spent:>6}  {counts}".rstrip()
+
+
+def _padded(name: str, width: int) -> str:
+    return terminal.pad(terminal.cut(show(name, 200), width), width)
+
+
+def _counts(failures: tuple[FuzzFailure, ...]) -> Iterator[str]:
+    for verdict, (one, many) in MEANINGS.items():
+        count = sum(each.count for each in failures if each.verdict is verdict)
+        if count:
+            yield f"{count} {one if count == 1 else many}"
+
+
+def failure_lines(failure: FuzzFailure, style: Style) -> Iterator[str]:
+    margin = " " * 6
+    word = style.paint(WORDS[failure.verdict], "red")
+    yield f"{margin}{word} {show(failure.label, 160)}: {show(failure.detail, 300)}"
+    inner = margin + "  "
+    facts = {
+        "input": arguments_in_words(failure.minimal),
+        "schema": schema_in_words(failure),
+        "received": failure.received or "(nothing)",
+        "also": _others(failure),
+        "again": failure.repeat,
+    }
+    yield from fact_lines(facts.items(), inner, style, 2_000)
+    yield from fact_lines((("stderr", line) for line in failure.stderr[-3:]), inner, style, 300)
+    if not failure.again:
+        yield f"{inner}{style.warning} it did not happen again when it was sent alone"
+
+
+def arguments_in_words(arguments: Any) -> str:
+    if arguments is UNSET:
+        return "(no arguments)"
+    return show(json.dumps(arguments, ensure_ascii=False), 200)
+
+
+def schema_in_words(failure: FuzzFailure) -> str:
+    if failure.valid is None:
+        return ""
+    if failure.valid:
+        return "valid by the tool's own schema"
+    return f"not valid: {show(failure.misfit, 160)}"
+
+
+def _others(failure: FuzzFailure) -> str:
+    if not failure.others:
+        return ""
+    shown = "; ".join(show(label, 80) for label in failure.others[:_LABELS])
+    more = len(failure.others) - _LABELS
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def next_steps(report: FuzzReport) -> list[str]:
+    steps = []
+    found = {failure.verdict for failure in report.failures}
+    if FuzzVerdict.CRASH in found:
+        steps.append(
+            "Crash: check the arguments before they are used, and answer a result with "
+            "isError: true and a sentence that a model can act on."
+        )
+    if FuzzVerdict.HANG in found:
+        steps.append("Hang: bound what the tool does; --timeout gives it longer.")
+    if FuzzVerdict.PROTOCOL in found:
+        steps.append("No answer: what the server wrote is no message of the protocol.")
+    if FuzzVerdict.LEAK in found:
+        steps.append("Leak: report what went wrong in words, without the insides of the server.")
+    if found:
+        steps.append("--output DIR saves each failure as a test that fails until it is mended.")
+    unsafe = [tool for tool in report.skipped if tool.reason != ONLY_AS_TASK]
+    if unsafe:
+        steps.append(
+            f"Skipped: what may write ({len(unsafe)}). --include-writes fuzzes it too; with "
+            "--docker IMAGE, or on a copy with --fixture DIR, that is safe."
+        )
+    return steps
+
+
+def _unread(report: FuzzReport) -> dict[str, str]:
+    return {"tools/list": report.problem} if report.problem else {}
+
+
+def _markdown_failure(failure: FuzzFailure) -> str:
+    return markdown.row(
+        WORDS[failure.verdict],
+        failure.tool,
+        f"{failure.label}: {arguments_in_words(failure.minimal)}",
+        failure.detail,
+        failure.repeat,
+    )
+
+
+_KINDS = {FuzzVerdict.CRASH: "crash", FuzzVerdict.HANG: "timeout", FuzzVerdict.PROTOCOL: "protocol"}
+
+
+def _of_tool(tool: FuzzedTool) -> Iterator[TestResult]:
+    """One result for the tool, and one for each way in which it fails."""
+    if tool.unchecked:
+        yield TestResult(
+            name=f"fuzz {tool.name}: its schema",
+            status=Status.FAIL,
+            detail=tool.unchecked,
+            kind="check",
+        )
+    elif not tool.runs:
+        reason = "; ".join(tool.notes) or "nothing was sent"
+        yield TestResult(name=f"fuzz {tool.name}", status=Status.SKIP, detail=reason)
+    elif not tool.failures:
+        yield TestResult(
+            name=f"fuzz {tool.name}",
+            status=Status.PASS,
+            duration_ms=tool.duration_ms,
+            note="; ".join(tool.notes),
+        )
+    for failure in tool.failures:
+        yield _of_failure(failure)
+
+
+def _of_failure(failure: FuzzFailure) -> TestResult:
+    words = f"{failure.verdict.value}: {failure.detail}"
+    proof = Proof(
+        request=failure.sent,
+        response=failure.received,
+        stderr=failure.stderr,
+        repeat=failure.repeat,
+    )
+    return TestResult(
+        name=f"fuzz {failure.tool}: {failure.label}",
+        status=Status.FAIL,
+        detail=words,
+        duration_ms=failure.duration_ms,
+        kind=_KINDS.get(failure.verdict, "check"),
+        failures=(FailedCheck(check="fuzz", message=words),),
+        proof=proof,
+        note=f"{failure.count} inputs fail so" if failure.others else "",
+    )

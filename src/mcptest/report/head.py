@@ -1,0 +1,145 @@
+"""What every kind of report is and can do, declared once.
+
+A report is a type: its JSON is the encoding of its fields, `mcptest report` decodes the same type,
+and its JSON Schema is generated from it. What renders reports (JUnit, SARIF, TAP, agent lines …)
+knows results: `as_run` gives those of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import Count, RunReport, Status, TestResult, derive
+from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
+from mcptest.report.terminal import Style
+
+Percent: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+
+class Report(msgspec.Struct, frozen=True, tag_field="format"):
+    """One kind of report. The tag of its type is the name of its format."""
+
+    @property
+    def kind(self) -> str:
+        """`audit` of `mcptest.audit/1`."""
+        return str(self.__struct_config__.tag).removeprefix("mcptest.").partition("/")[0]
+
+    @property
+    def code(self) -> ExitCode:
+        """The exit code that goes with it, as far as its results agree with what it states."""
+        raise NotImplementedError
+
+    @property
+    def failed(self) -> bool:
+        return self.code is not ExitCode.OK
+
+    def as_run(self) -> RunReport:
+        """As the results of tests."""
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        """One line."""
+        raise NotImplementedError
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        """For a terminal, line by line."""
+        raise NotImplementedError
+
+    def as_markdown(self) -> str:
+        """For a step summary or a comment."""
+        raise NotImplementedError
+
+    def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
+        """What is wrong; unless a kind says more, the failures of `run`."""
+        return problems_in_run(run)
+
+    def as_problems(self) -> Problems:
+        run = self.as_run()
+        return problems_of(self.kind, run, self.found_problems(run))
+
+    def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
+        """For forms that know expected failures: these by the name of their result, with the
+        reason."""
+        return self.as_run(), {}
+
+    def headline(self) -> str:
+        """What the first line for an agent says before the counts, such as a grade."""
+        return ""
+
+
+class ReportHead(
+    Report,
+    frozen=True,
+    rename={
+        "server": "peer",
+        "server_name": "server",
+        "revision": "spec_version",
+        "revision_reason": "spec_version_reason",
+        "started": "generated_at",
+    },
+):
+    """Who was looked at, how and when."""
+
+    tool: str = ""
+    """The version of mcptest that wrote it."""
+    server_name: str = ""
+    """As it calls itself; where it says nothing, how it was reached."""
+    server_version: str = ""
+    server: str = ""
+    """How the server was reached, with secrets masked."""
+    transport: str = ""
+    revision: str = ""
+    revision_reason: str = ""
+    """Why this revision was spoken."""
+    started: str = ""
+    duration_ms: Count = 0
+    interrupted: bool = False
+    failed: bool = False
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        derive(self, server_name=self.server_name or self.server)
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether there was anything to look at."""
+        raise NotImplementedError
+
+    @property
+    def code(self) -> ExitCode:
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.failed:
+            return ExitCode.FAILED
+        return ExitCode.OK if self.looked_at else ExitCode.NOTHING_MATCHED
+
+    def run_of(self, results: Iterable[TestResult], notes: Iterable[str] = ()) -> RunReport:
+        """Results as those of a run; `notes` stand before our own."""
+        return RunReport(
+            results=tuple(results),
+            tool=self.tool,
+            started=self.started,
+            duration_ms=self.duration_ms,
+            interrupted=self.interrupted,
+            notes=(*notes, *self.notes),
+        )
+
+
+def unread_results(problems: Mapping[str, str]) -> list[TestResult]:
+    """A failed result for each list that could not be read, by its method."""
+    return [
+        TestResult(name=method, status=Status.FAIL, detail=reason, kind="call")
+        for method, reason in problems.items()
+    ]
+
+
+def stated_code(code: int) -> ExitCode:
+    """What a file says that it ended with; anything unknown is a failure."""
+    return ExitCode(code) if code in set(ExitCode) else ExitCode.FAILED

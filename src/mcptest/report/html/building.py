@@ -1,0 +1,313 @@
+"""From stored reports and captures to the page: the captures are read once, drawn and judged."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mcptest import __version__
+from mcptest.core.errors import ExitCode, UsageError
+from mcptest.core.limits import MEBIBYTE
+from mcptest.core.results import RunReport
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.fleet import FleetReport
+from mcptest.report.html.embedded import Chunks
+from mcptest.report.html.judged_sources import pins_of
+from mcptest.report.html.page import Page, render
+from mcptest.report.html.page_facts import PageEntry, Pin, Source, brief, shortened
+from mcptest.report.html.sources import source_of
+from mcptest.report.html.wire_rows import Latencies, Places, WireSession
+from mcptest.report.stored import AnyReport, Stored, parts_of_fleet
+from mcptest.report.verdicts import SessionsReport, build_report, exit_code_for
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.judge import JudgedSession, judge
+from mcptest.transport.capture_file import LINE_LIMIT, Excerpt, open_capture
+from mcptest.transport.files import is_special
+from mcptest.wire.capture_forms import SessionSource
+
+# -- Whose column a rule stands in ---------------------------------------------------------------
+
+
+def told_apart(stored: Sequence[Stored], sources: Sequence[Source]) -> tuple[Source, ...]:
+    """The sources, with columns that are what they were judged on."""
+    tested = {
+        column.server
+        for one, source in zip(stored, sources, strict=True)
+        if isinstance(one.report, RunReport)
+        for column in source.columns
+    }
+    names = [list(_names(one, source)) for one, source in zip(stored, sources, strict=True)]
+    return tuple(
+        _named(source, _own_name(mine, [one for one in names if one is not mine], tested))
+        for mine, source in zip(names, sources, strict=True)
+    )
+
+
+def _names(stored: Stored, source: Source) -> Iterator[str]:
+    """What the server of a judgement could be called, the best name first; of others nothing."""
+    if isinstance(stored.report, ComplianceReport) and source.columns:
+        yield source.columns[0].server
+        yield stored.report.server
+        yield f"{stored.report.server} ({stored.file})"
+
+
+def _own_name(mine: Sequence[str], others: Sequence[Sequence[str]], tested: set[str]) -> str:
+    """The first that no other judgement has; nothing: as it is."""
+    if not mine:
+        return ""
+    if mine[1] in tested:
+        return mine[1]
+    taken = [{one[level] for one in others if one} for level in range(len(mine))]
+    free = (name for level, name in enumerate(mine) if name not in taken[level])
+    return next(free, mine[-1])
+
+
+def _named(source: Source, name: str) -> Source:
+    if not name or name == source.columns[0].server:
+        return source
+    columns = [replace(one, name=f"{name} {one.revision}", server=name) for one in source.columns]
+    renamed = {old.name: new.name for old, new in zip(source.columns, columns, strict=True)}
+    entries = (replace(one, column=renamed.get(one.column, one.column)) for one in source.entries)
+    return replace(source, columns=tuple(columns), entries=tuple(entries))
+
+
+# -- From stored reports and captures to the page ------------------------------------------------
+
+CAPTURES = "captures"
+LONGEST_PIN = 60
+ROOM = 20_000
+"""Records that a page shows of the captures of a command; of each there are some in any case."""
+POINTED_AT = 1_000
+SEARCHED = 64 * MEBIBYTE
+"""Bytes of the captures of a command that are searched for its page: it has to end in time."""
+
+
+class Pictures:
+    """The sessions of some captures, with what the session rules say about each."""
+
+    def __init__(self) -> None:
+        self.chunks = Chunks("wire")
+        self.sessions: list[WireSession] = []
+        self.latencies = Latencies()
+        self._judged: dict[int, JudgedSession] = {}
+        self._left_to_search = SEARCHED
+
+    def add(self, source: SessionSource, *, by_rules: bool = True) -> None:
+        """`by_rules`: hold the session rules against it as well. UsageError for what is none."""
+        session = WireSession(
+            source.label, source.file, source.transport, source.form, self.chunks, self.latencies
+        )
+        records = session.watching(source.records)
+        if by_rules:
+            judged = judge(replace(source, records=records), all_rules())
+            self._judged[len(self.sessions)] = judged
+        else:
+            for _ in records:
+                pass
+        self.sessions.append(session)
+
+    def excerpt(self, judged: Sequence[JudgedSession] | None = None) -> Excerpt:
+        """What there is room for of the next capture.
+
+        Of one that was judged, what was found in its sessions, and the longest messages as well.
+        """
+        shown = sum(len(session.kinds) for session in self.sessions)
+        usual = Excerpt()
+        first = max(usual.least, min(usual.first, ROOM - shown))
+        whole = judged is not None
+        return Excerpt(
+            first=first,
+            telling=max(usual.least, min(usual.telling, ROOM - shown - first)),
+            first_bytes=LINE_LIMIT if whole else usual.first_bytes * first // usual.first,
+            searched=usual.searched if whole else self._left_to_search,
+            longest=LINE_LIMIT if whole else usual.longest,
+            wanted=[_pointed_at(one) for one in judged or ()],
+        )
+
+    def add_capture(self, path: str, *, by_rules: bool = True) -> Iterator[str]:
+        """An excerpt of a capture; what it leaves out is said, and not judged. UsageError."""
+        for source in open_capture(path, self.excerpt()):
+            self.add(source, by_rules=by_rules)
+            left_out = self.sessions[-1].left_out
+            if left_out:
+                said = f"{path}: {left_out:,} records of a long session are not shown"
+                again = f"mcptest compliance invariants --capture {path}"
+                yield f"{said} and not judged: {again} judges all" if by_rules else said
+        with contextlib.suppress(OSError):
+            self._left_to_search -= Path(path).stat().st_size
+
+    def add_judged(self, path: str) -> None:
+        """A capture of which everything is judged. What can't be read twice is shown as a whole."""
+        if is_special(Path(path)) or path == "-":
+            for source in open_capture(path):
+                self.add(source)
+            return
+        judged = [judge(source, all_rules()) for source in open_capture(path)]
+        for one, source in zip(judged, open_capture(path, self.excerpt(judged)), strict=True):
+            self._judged[len(self.sessions)] = one
+            self.add(source, by_rules=False)
+
+    def judged(self) -> Stored | None:
+        """The session rules as a report of its own; each session stands for itself."""
+        found = list(self._judged.values())
+        if not found:
+            return None
+        code = exit_code_for(found, ())
+        return Stored(CAPTURES, build_report(found, (), "report", code), code)
+
+    def page(self, stored: Sequence[Stored], code: ExitCode, notes: Sequence[str] = ()) -> bytes:
+        """The whole file."""
+        places = Places(self.sessions)
+        sources = told_apart(stored, [source_of(one, places) for one in stored])
+        page = Page(
+            title=_title(sources, self.sessions),
+            verdict=verdict_in_words(sources, code, _why_good_enough(stored)),
+            exit_code=int(code),
+            sources=sources,
+            notes=tuple(notes),
+            made_by=f"mcptest {__version__}",
+            latencies=self.latencies.measured(),
+        )
+        return render(page, self.sessions, self._pins(stored, sources, places), self.chunks)
+
+    def _pins(
+        self, stored: Sequence[Stored], sources: Sequence[Source], places: Places
+    ) -> list[list[Pin]]:
+        """What the session rules found, and every failure whose message is known."""
+        pins: list[list[Pin]] = [[] for _ in self.sessions]
+        for number, entry in enumerate(one for source in sources for one in source.entries):
+            for session, pin in _pins_of_entry(entry, number):
+                pins[session].append(pin)
+        judged = self.judged()
+        reports = (
+            judged.report.sessions if judged and isinstance(judged.report, SessionsReport) else ()
+        )
+        rude = _sessions_of_judgements(stored, places)
+        for number, report in zip(self._judged, reports, strict=True):
+            if number not in rude:
+                pins[number] += pins_of(report, self.sessions[number])
+        return pins
+
+
+def _sessions_of_judgements(stored: Sequence[Stored], places: Places) -> set[int]:
+    """Where we were rude on purpose: the judgement itself says what of it was wrong."""
+    reports = (one.report for one in stored)
+    return {
+        number
+        for report in reports
+        if isinstance(report, ComplianceReport)
+        for judgement in report.judgements
+        for file in judgement.captures
+        for number in places.sessions_in(file)
+    }
+
+
+def _pins_of_entry(entry: PageEntry, number: int) -> Iterator[tuple[int, Pin]]:
+    """A link to the first row is one to the session as a whole."""
+    if entry.outcome not in ("fail", "warn"):
+        return
+    for fact in entry.facts:
+        if fact.form == "wire" and fact.row:
+            said = fact.text or entry.brief or entry.name
+            rule = entry.id or shortened(brief(entry.name), LONGEST_PIN)
+            yield fact.session, Pin(fact.row, rule, said, entry.outcome == "fail", number)
+
+
+def _pointed_at(judged: JudgedSession) -> frozenset[int]:
+    """The records that findings are about, as far as a page has room for them."""
+    places = (
+        finding.record
+        for verdict in judged.verdicts
+        for finding in verdict.findings
+        if finding.record is not None
+    )
+    return frozenset(islice(places, POINTED_AT))
+
+
+def pictured(captures: Sequence[str]) -> Pictures:
+    """Read captures: all is judged, an excerpt is shown. UsageError for a file that is none."""
+    pictures = Pictures()
+    for path in captures:
+        pictures.add_judged(path)
+    return pictures
+
+
+def excerpts_of(captures: Iterable[str], *, by_rules: bool = True) -> tuple[Pictures, list[str]]:
+    """An excerpt of each capture that a command has just kept, and what there is to say of them.
+
+    One that can't be read costs itself: the page says so, and is worth having without it.
+    """
+    pictures = Pictures()
+    notes: list[str] = []
+    for path in dict.fromkeys(captures):
+        try:
+            notes += pictures.add_capture(path, by_rules=by_rules)
+        except UsageError as error:
+            notes.append(f"not shown: {error.message}")
+    return pictures, notes
+
+
+def page_of(
+    report: AnyReport,
+    captures: Iterable[str] = (),
+    *,
+    code: int | None = None,
+    name: str = "this run",
+    by_rules: bool = True,
+) -> bytes:
+    """The page of what has just been found, with the captures that were kept of it.
+
+    `code` is the exit code where the command knows better than the report.
+    """
+    pictures, notes = excerpts_of(captures, by_rules=by_rules)
+    ended = report.code if code is None else ExitCode(code)
+    if isinstance(report, FleetReport):
+        return pictures.page(parts_of_fleet(report), ended, (*report.notes, *notes))
+    return pictures.page([Stored(name, report, ended)], ended, notes)
+
+
+def page_of_run(report: RunReport, name: str = "this run") -> bytes:
+    """The page of a run that has just ended, with the captures that it wrote of its failures."""
+    proofs = (one.proof for one in report.results if one.proof is not None)
+    kept = (proof.capture for proof in proofs if proof.capture)
+    return page_of(report, kept, name=name)
+
+
+def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
+    # A fleet is each of its servers, and all of them together.
+    subjects = (name for one in sources for name in one.subject.split(", "))
+    names = dict.fromkeys(filter(None, subjects))
+    about = ", ".join(names) or ", ".join(dict.fromkeys(one.label for one in sessions))
+    return f"mcptest: {about[:200]}" if about else "mcptest report"
+
+
+def _why_good_enough(stored: Sequence[Stored]) -> str:
+    demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
+    said = {f"{one.threshold}%" for one in demands if one is not None and one.threshold < 100}
+    return f"failed, where {' or '.join(sorted(said))} is enough" if said else "known to fail"
+
+
+def verdict_in_words(
+    sources: Sequence[Source], code: ExitCode, excuse: str = "known to fail"
+) -> str:
+    """One line. The exit code decides, the numbers explain it."""
+    counts = Counter(entry.outcome for source in sources for entry in source.entries)
+    total = sum(counts.values())
+    if code is ExitCode.INTERRUPTED:
+        return f"Interrupted after {total} results, {counts['fail']} of them failed"
+    if code is ExitCode.NOTHING_MATCHED:
+        return "Nothing was judged"
+    if code is ExitCode.UNREACHABLE:
+        return "The peer could not be reached"
+    if code is ExitCode.OK:
+        known = f", {counts['fail']} {excuse}" if counts["fail"] else ""
+        return f"Passed: {counts['pass']} of {total}{known}"
+    if counts["fail"]:
+        return f"Failed: {counts['fail']} of {total}"
+    changes = sum(len(source.changes) for source in sources)
+    return f"Failed: {changes} changes" if changes else "Failed"

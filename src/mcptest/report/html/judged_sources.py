@@ -1,0 +1,433 @@
+"""A judged server as a source of the page: each rule with its requirement, verdict and proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+import msgspec
+
+from mcptest.core.judgement import (
+    Evidence,
+    GateResult,
+    Judgement,
+    RootCause,
+    RuleResult,
+)
+from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
+from mcptest.core.verdict import Finding, Severity
+from mcptest.core.verdict import Outcome as JudgedOutcome
+from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.compliance.facts import (
+    Group,
+    commonness_in_words,
+    coverage_in_words,
+    inconclusive,
+    letter_of,
+    not_applicable,
+    not_observed,
+    origin_in_words,
+    scope_in_words,
+    score_in_words,
+    server_in_words,
+    why_no_letter,
+)
+from mcptest.report.conformance import ConformanceReport
+from mcptest.report.html.page_facts import (
+    Change,
+    Column,
+    Fact,
+    Outcome,
+    PageEntry,
+    Pin,
+    Section,
+    Source,
+    Unjudged,
+    brief,
+    interrupted,
+    paragraphs,
+    told,
+)
+from mcptest.report.html.wire_rows import Places, WireSession
+from mcptest.report.terminal import why_revision
+from mcptest.report.verdicts import RuleVerdict, SessionReport, SessionsReport
+from mcptest.rules.declaration import RULES
+
+# -- What stands behind the grade of a judged server ---------------------------------------------
+
+IDS_NAMED = 400
+_UNJUDGED: Mapping[Outcome, Callable[[Judgement], list[Group]]] = {
+    "not_observed": not_observed,
+    "inconclusive": inconclusive,
+    "not_applicable": not_applicable,
+}
+
+
+def name_of_column(report: ComplianceReport, judgement: Judgement) -> str:
+    return f"{judgement.server_name or report.server} {judgement.revision.value}"
+
+
+def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
+    return Column(
+        name=name_of_column(report, judgement),
+        server=judgement.server_name or report.server,
+        revision=judgement.revision.value,
+        grade=letter_of(judgement.grade),
+        graded=True,
+        about=tuple(_about(report, judgement)),
+        sections=tuple(
+            Section(one.section, one.grade, one.score, one.passed, one.failed, one.not_observed)
+            for one in (judgement.grade.sections if judgement.grade is not None else ())
+        ),
+        unjudged=tuple(
+            Unjudged(outcome, group.why, group.ids[:IDS_NAMED])
+            for outcome, groups in _UNJUDGED.items()
+            for group in groups(judgement)
+        ),
+    )
+
+
+def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
+    yield " · ".join(filter(None, (report.server, server_in_words(judgement))))
+    yield " · ".join(scope_in_words(judgement))
+    if judgement.revision_reason:
+        yield why_revision(judgement.revision, judgement.revision_reason)
+    grade = judgement.grade
+    if grade is not None and letter_of(grade):
+        yield f"{score_in_words(grade)} · {coverage_in_words(judgement)}"
+    else:
+        yield f"{why_no_letter(judgement)} · {coverage_in_words(judgement)}"
+    yield from (f"capped: {cap}" for cap in (grade.caps if grade is not None else ()))
+    yield f"profile {judgement.profile.id}"
+
+
+# -- A judged server as a source of the page -----------------------------------------------------
+
+
+def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
+    entries = [_gate(gate) for gate in report.gates]
+    for judgement in report.judgements:
+        column = name_of_column(report, judgement)
+        entries += [_cause(one, judgement, column) for one in judgement.causes]
+        entries += [_rule(one, judgement, column, places) for one in judgement.results]
+    return Source(
+        kind="compliance",
+        subject=report.server,
+        started=report.started,
+        tool=report.tool,
+        ms=report.duration_ms,
+        grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
+        summary=", ".join(_summary(report)),
+        notes=(*report.notes, *(note for one in report.judgements for note in one.notes)),
+        changes=tuple(_changes(report.gates)),
+        columns=tuple(column_of(report, one) for one in report.judgements),
+        entries=tuple(entries),
+    )
+
+
+def _changes(gates: Sequence[GateResult]) -> Iterator[Change]:
+    """What the gates say that compare with something earlier."""
+    for gate in gates:
+        outcome: Outcome = "pass" if gate.passed else "fail"
+        lines = gate.lines or ((gate.detail,) if gate.detail else ())
+        yield from (Change(f"{gate.name}: {line}", outcome) for line in lines)
+
+
+def _summary(report: ComplianceReport) -> Iterator[str]:
+    if len(report.judgements) != 1:
+        yield from (
+            f"{one.revision.value} {letter_of(one.grade)}".strip() for one in report.judgements
+        )
+        return
+    (judgement,) = report.judgements
+    yield f"{judgement.revision.value} over {judgement.transport}"
+    if judgement.grade is not None and letter_of(judgement.grade):
+        yield f"{letter_of(judgement.grade)}, {score_in_words(judgement.grade)}"
+    yield coverage_in_words(judgement)
+
+
+def _gate(gate: GateResult) -> PageEntry:
+    return PageEntry(
+        name=gate.name,
+        outcome="pass" if gate.passed else "fail",
+        group="gates",
+        brief=brief(gate.detail),
+        facts=(*told("Why", gate.detail), *told("In full", "\n".join(gate.lines), "code")),
+    )
+
+
+def _cause(cause: RootCause, judgement: Judgement, column: str) -> PageEntry:
+    kept = f"{cause.kept_from_judging} rules could not be judged because of it"
+    facts = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
+    return PageEntry(
+        name=brief(cause.message),
+        id=cause.id,
+        outcome="fail" if cause.kept_from_judging else "warn",
+        group="root causes",
+        brief=kept,
+        column=column,
+        facts=(*facts, Fact("Effect", "prose", kept), *_evidence(cause.evidence)),
+    )
+
+
+def _rule(result: RuleResult, judgement: Judgement, column: str, places: Places) -> PageEntry:
+    why = result.findings[0].message if result.findings else result.reason or result.unlocked_by
+    return PageEntry(
+        name=result.title,
+        id=result.id,
+        outcome=outcome_of(result.outcome, result.severity),
+        group=result.section,
+        severity=result.severity.value,
+        brief=brief(why),
+        column=column,
+        facts=tuple(_facts(result, judgement, places)),
+    )
+
+
+def outcome_of(outcome: JudgedOutcome, severity: Severity) -> Outcome:
+    """A keyword below MUST that is broken is a warning."""
+    if outcome is JudgedOutcome.FAIL and severity is not Severity.MUST:
+        return "warn"
+    return outcome.value
+
+
+def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
+    yield from told("Requirement", paragraphs(result.requirement))
+    yield from told("Specification", result.url, "link")
+    yield from told("Why", result.reason)
+    yield from map(finding_fact, result.findings[:1])
+    yield from _on_the_wire(result, judgement, places)
+    yield from map(finding_fact, result.findings[1:])
+    yield from _evidence(result.evidence)
+    yield from _evidence(result.again, " when it was asked again")
+    yield from told("Unlocked by", result.unlocked_by)
+    yield from told("Comes from", origin_in_words(result))
+    if result.common is not None:
+        yield Fact("How common", "prose", commonness_in_words(result.common))
+    yield from told("What to do", result.fix if result.failed else "")
+    if result.observed:
+        yield Fact("Observed", "prose", f"{result.observed} times")
+    yield from told("Judge it again", result.repeat, "command")
+
+
+def finding_fact(finding: Finding) -> Fact:
+    at = f"\nat {finding.pointer}" if finding.pointer else ""
+    return Fact(
+        "Finding", "diff", finding.message + at, expected=finding.expected, actual=finding.actual
+    )
+
+
+def _evidence(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
+    for one in evidence:
+        yield from told(f"Sent{when}", one.sent, "message")
+        yield Fact(f"Received{when}", "message", one.received or "(nothing)")
+
+
+def _on_the_wire(result: RuleResult, judgement: Judgement, places: Places) -> Iterator[Fact]:
+    """The proof was shortened and made safe; its beginning finds the message again."""
+    shown = [one.excerpt for one in result.findings if one.excerpt]
+    shown += [text for one in result.evidence for text in (one.received, one.sent) if text]
+    for excerpt in shown:
+        found = places.showing(judgement.captures, excerpt)
+        if found is not None:
+            yield Fact("On the wire", "wire", session=found[0], row=found[1])
+            return
+    if result.observed:
+        sessions = (number for file in judgement.captures for number in places.sessions_in(file))
+        yield from (Fact("In the session", "wire", session=one) for one in islice(sessions, 1))
+
+
+# -- Scenarios as a source of the page -----------------------------------------------------------
+
+_SIGNS = {
+    CheckStatus.SUCCESS: "✓",
+    CheckStatus.FAILURE: "✗",
+    CheckStatus.WARNING: "!",
+    CheckStatus.SKIPPED: "○",
+    CheckStatus.UNTESTABLE: "·",
+    CheckStatus.INFO: "i",
+}
+
+
+def source_of_conformance(report: ConformanceReport, places: Places) -> Source:
+    return Source(
+        kind=f"conformance of a {report.side.value}",
+        subject=report.subject,
+        started=report.started,
+        tool=report.tool,
+        ms=report.duration_ms,
+        summary=f"{len(report.results)} scenarios",
+        notes=(*interrupted(report.interrupted), *report.notes),
+        changes=tuple(_conformance_changes(report)),
+        columns=tuple(
+            Column(name, report.subject, f"{one.revision.value} {one.transport}")
+            for name, one in {_column(one, report): one for one in report.results}.items()
+        ),
+        entries=tuple(_entry(one, report, places) for one in report.results),
+    )
+
+
+def _conformance_changes(report: ConformanceReport) -> Iterator[Change]:
+    if report.compared is None:
+        return
+    for name in report.compared.new:
+        yield Change(f"new failure: {name}", "fail", name.partition(":")[0])
+    for name in report.compared.stale:
+        yield Change(f"expected to fail, and passes: {name}", "warn", name.partition(":")[0])
+
+
+def _column(result: ScenarioResult, report: ConformanceReport) -> str:
+    return f"{report.subject} {result.revision.value} {result.transport}"
+
+
+def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) -> PageEntry:
+    bad = result.told
+    why = result.cause or result.unreached or (bad[0].message or bad[0].description if bad else "")
+    return PageEntry(
+        name=result.scenario,
+        outcome=_outcome(result, report),
+        group=f"{result.revision.value} over {result.transport}",
+        brief=brief(why or _unlocks(result)),
+        ms=result.duration_ms,
+        column=_column(result, report),
+        id=result.scenario,
+        facts=tuple(_conformance_facts(result, places)),
+    )
+
+
+def _outcome(result: ScenarioResult, report: ConformanceReport) -> Outcome:
+    """As the run's own verdict counts: a known failure, or one that is not scored, is none."""
+    if report.fails(result):
+        new = None if report.compared is None else report.compared.new
+        is_new = new is None or any(one.partition(":")[0] == result.scenario for one in new)
+        return "fail" if report.counts(result) and is_new else "warn"
+    if result.warned:
+        return "warn"
+    return "pass" if result.observed else "not_observed"
+
+
+def _unlocks(result: ScenarioResult) -> str:
+    messages = (one.message for one in result.checks if one.status is CheckStatus.UNTESTABLE)
+    return next((message for message in messages if message), "")
+
+
+def _conformance_facts(result: ScenarioResult, places: Places) -> Iterator[Fact]:
+    yield from told("What kept it from being judged", result.cause, "code")
+    yield from told("Why it never got there", result.unreached, "code")
+    for check in result.checks:
+        yield from _check(check, result, places)
+    yield from told("Client's output", result.stdout, "code")
+    yield from told("Stderr", result.stderr, "code")
+    yield from told("Run it again", result.repeat, "command")
+    yield from places.of_capture(result.capture)
+
+
+def _check(check: CheckResult, result: ScenarioResult, places: Places) -> Iterator[Fact]:
+    said = f"{check.status.value}: {check.description}"
+    if check.message:
+        said += f"\n{check.message}"
+    yield Fact(f"{_SIGNS[check.status]} {check.id}", "code", said)
+    yield from told("Shown by", check.excerpt, "message")
+    if check.details:
+        details = msgspec.json.encode(check.details).decode("utf-8", "backslashreplace")
+        yield Fact("Details", "message", details)
+    if check.status.is_bad:
+        yield from (Fact("Specification", "link", one.url) for one in check.references)
+        if check.record is not None and places.sessions_in(result.capture):
+            said = f"{check.id}: {check.message or check.description}"
+            yield from places.of_capture(result.capture, check.record, said=said)
+
+
+# -- Judged sessions as a source of the page, and their findings as pins on the messages ---------
+
+SESSION_RULES = "session rules"
+
+
+def source_of_sessions(report: SessionsReport, places: Places) -> Source:
+    hazards = [
+        PageEntry(
+            name=hazard.title,
+            id=hazard.id,
+            outcome="fail",
+            group="several servers together",
+            brief=brief(hazard.message),
+            facts=(
+                Fact("Why", "code", hazard.message),
+                *told("Servers", ", ".join(hazard.servers)),
+                *told("Names", ", ".join(map(str, hazard.names)), "code"),
+            ),
+        )
+        for hazard in report.composition
+    ]
+    entries = [
+        _session_entry(verdict, session, places)
+        for session in report.sessions
+        for verdict in session.verdicts
+    ]
+    return Source(
+        kind=SESSION_RULES,
+        subject=", ".join(dict.fromkeys(one.label for one in report.sessions)),
+        tool=report.tool,
+        summary=f"{report.summary.passed} passed, {report.summary.fail} failed",
+        notes=tuple(
+            f"{one.label}: the capture was cut short" for one in report.sessions if not one.complete
+        ),
+        columns=tuple(
+            Column(_session_column(one), one.label, one.revision or "") for one in report.sessions
+        ),
+        entries=(*hazards, *entries),
+    )
+
+
+def _session_column(session: SessionReport) -> str:
+    return f"{session.label} {session.revision or ''}".strip()
+
+
+def _session_entry(verdict: RuleVerdict, session: SessionReport, places: Places) -> PageEntry:
+    why = verdict.findings[0].message if verdict.findings else verdict.reason
+    return PageEntry(
+        name=verdict.title,
+        id=verdict.rule,
+        outcome=outcome_of(verdict.outcome, verdict.severity),
+        group=verdict.category,
+        severity=verdict.severity.value,
+        brief=brief(why),
+        column=_session_column(session),
+        facts=tuple(_session_facts(verdict, session, places)),
+    )
+
+
+def _session_facts(verdict: RuleVerdict, session: SessionReport, places: Places) -> Iterator[Fact]:
+    rule = RULES.get(verdict.rule)
+    yield from told("Requirement", paragraphs(rule.explanation) if rule is not None else "")
+    yield from told("Specification", verdict.specification, "link")
+    yield from told("Why", verdict.reason)
+    for finding in verdict.findings:
+        yield finding_fact(finding)
+        yield from told("Message", finding.excerpt, "message")
+        if finding.record is not None:
+            yield from places.of_capture(session.file, finding.record)
+    more = verdict.findings_total - len(verdict.findings)
+    if more > 0:
+        yield Fact("More", "prose", f"{more} further findings are not kept")
+    if verdict.observed:
+        yield Fact("Observed", "prose", f"{verdict.observed} times")
+    yield Fact("Session", "code", f"{session.label} ({session.file})")
+
+
+def pins_of(session: SessionReport, wire: WireSession) -> Sequence[Pin]:
+    """Every finding that names its record."""
+    return tuple(
+        Pin(
+            row=wire.row_of(finding.record, finding.sender),
+            rule=verdict.rule,
+            message=finding.message,
+            severe=verdict.severity is Severity.MUST,
+            expected=finding.expected,
+            actual=finding.actual,
+            pointer=finding.pointer,
+        )
+        for verdict in session.verdicts
+        for finding in verdict.findings
+        if finding.record is not None
+    )

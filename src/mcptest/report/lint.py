@@ -1,0 +1,265 @@
+"""What the linter found. Its JSON has the members that mcp-assert prints, and ours."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from mcptest.core.results import Count, FailedCheck, RunReport, Status, TestResult, derive
+from mcptest.core.safe_text import show
+from mcptest.report import markdown
+from mcptest.report.head import ReportHead, unread_results
+from mcptest.report.problems import NAME, Level, ReportedProblem, ReportedRule
+from mcptest.report.terminal import Style
+from mcptest.rules.lint.finding import (
+    OWN_PROFILE,
+    LintFinding,
+    LintRule,
+    LintSeverity,
+    LintSuggestion,
+)
+from mcptest.rules.lint.linter import rules_of_profile
+
+
+class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
+    """Everything that was found about one server, or one file."""
+
+    tools: Count = 0
+    prompts: Count = 0
+    resources: Count = 0
+    templates: Count = 0
+    tokens: Count = 0
+    findings: tuple[LintFinding, ...] = ()
+    errors: Count = 0
+    warnings: Count = 0
+    noted: Count = 0
+    profile: str = OWN_PROFILE
+    strict: bool = False
+    threshold: int | None = None
+    problems: Mapping[str, str] = {}
+    """Lists that could not be read, by their method."""
+
+    def __post_init__(self) -> None:
+        ReportHead.__post_init__(self)
+        counts = Counter(one.severity for one in self.findings)
+        derive(
+            self,
+            errors=counts[LintSeverity.ERROR],
+            warnings=counts[LintSeverity.WARNING],
+            noted=counts[LintSeverity.NOTE],
+        )
+        derive(self, failed=self._falls_short())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items of each kind were looked at."""
+        return {name: getattr(self, name) for name in _KINDS}
+
+    def of(self, severity: LintSeverity) -> Iterator[LintFinding]:
+        return (one for one in self.findings if one.severity is severity)
+
+    @property
+    def serious(self) -> tuple[LintFinding, ...]:
+        """Errors and warnings: what is worth acting on."""
+        return tuple(one for one in self.findings if one.severity is not LintSeverity.NOTE)
+
+    def _falls_short(self) -> bool:
+        if self.problems or self.interrupted or self.errors:
+            return True
+        if self.strict and self.serious:
+            return True
+        return self.threshold is not None and len(self.serious) > self.threshold
+
+    @property
+    def looked_at(self) -> bool:
+        return bool(any(self.counts.values()) or self.problems)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self,
+        style: Style,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        width: int = 100,
+        fix: bool = False,
+        notes: bool = False,
+    ) -> Iterator[str]:
+        """`notes`: list them too, instead of counting them."""
+        yield style.paint(heading(self), "bold")
+        findings = self.findings if notes else self.serious
+        shown = findings[:SHOWN]
+        for (kind, item), those in groupby(shown, key=lambda one: (one.kind, one.item)):
+            yield ""
+            name = show(item, _NAME)
+            named = name if kind in ("tool", "server") else f"{kind} {name}"
+            yield style.paint(named, "bold")
+            for finding in those:
+                yield from _lines(finding, style, fix=fix, verbose=verbose)
+        yield ""
+        if len(findings) > SHOWN:
+            yield f"… and {len(findings) - SHOWN} more findings: --json has them all"
+        for method, reason in self.problems.items():
+            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
+        for note in self.notes:
+            yield f"{style.warning} {show(note, 300)}"
+        yield style.paint(self.totals(), "bold")
+        if len(findings) < len(self.findings):
+            yield f"--verbose lists the notes too ({codes_in_words(self.of(LintSeverity.NOTE))})"
+        if findings and not fix:
+            yield "--fix shows a change for each; mcptest lint --list explains the codes"
+
+    def in_words(self) -> str:
+        return f"{heading(self)}: {self.totals()}"
+
+    def totals(self) -> str:
+        noted = f"{self.noted} note{'s' * (self.noted != 1)}" if self.noted else ""
+        if not self.serious and not self.problems:
+            return f"no errors, no warnings, {noted}" if noted else "no findings"
+        codes = codes_in_words(self.serious)
+        early = "interrupted; " if self.interrupted else ""
+        errors, warnings = self.errors, self.warnings
+        total = (
+            f"{early}{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        )
+        if self.problems:
+            total += f", {len(self.problems)} not read"
+        if self.threshold is not None and len(self.serious) > self.threshold:
+            total += f", more than the {self.threshold} that are allowed"
+        total = f"{total} ({codes})" if codes else total
+        return f"{total}, {noted}" if noted else total
+
+    def as_markdown(self) -> str:
+        lines = markdown.opening("Lint", heading(self), self.totals())
+        if self.serious:
+            lines += ["| | code | item | finding | fix |", "|---|---|---|---|---|"]
+            for one in self.serious[:SHOWN]:
+                cells = (one.severity.value, one.code, one.item, one.message, fix_in_words(one))
+                lines.append(markdown.row(*cells))
+        if len(self.serious) > SHOWN:
+            lines += ["", f"{len(self.serious) - SHOWN} more findings are in the JSON self."]
+        lines += markdown.closing(self.problems, self.notes)
+        return "\n".join(lines) + "\n"
+
+    def as_run(self) -> RunReport:
+        """Items without a finding are counted in one test, so that an empty report is none."""
+        gathered: dict[tuple[str, str, str], list[LintFinding]] = {}
+        for one in self.serious:
+            gathered.setdefault((one.kind, one.item, one.code), []).append(one)
+        results = tuple(_result(findings, strict=self.strict) for findings in gathered.values())
+        clean = TestResult(name="everything else that was looked at", status=Status.PASS)
+        return self.run_of((*unread_results(self.problems), *results, clean))
+
+    def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
+        """`file` is what was linted, if it was no server."""
+        unread = ReportedRule("lint/unread", "everything that the server lists can be read")
+        for method, reason in self.problems.items():
+            said = f"{show(method, 60)}: {show(reason, 1_000)}"
+            yield ReportedProblem(unread, said, file=file, grave=True)
+        rules = {rule.code: _reported(rule) for rule in rules_of_profile(self.profile)}
+        for finding in self.serious:
+            item = f"{show(finding.kind, 40)}/{show(finding.item, NAME)}"
+            member = f" ({show(finding.field, 100)})" if finding.field else ""
+            yield ReportedProblem(
+                rules[finding.code],
+                f"{item}{member}: {show(finding.message, 1_000)}",
+                _LEVELS[finding.severity],
+                subject=item,
+                file=file,
+            )
+
+
+SHOWN = 1_000
+"""Findings beyond are counted; --json holds them all."""
+_NAME = 120
+_CODES = 8
+_KINDS = {"tools": "tool", "prompts": "prompt", "resources": "resource", "templates": "template"}
+
+
+def heading(report: LintReport) -> str:
+    version = f" {show(report.server_version, 40)}" if report.server_version else ""
+    return f"{show(report.server_name, 80)}{version}: {counted(report)}"
+
+
+def counted(report: LintReport) -> str:
+    parts = [
+        f"{count} {_KINDS[kind]}{'s' * (count != 1)}"
+        for kind, count in report.counts.items()
+        if count or kind == "tools"
+    ]
+    return f"{', '.join(parts)}, about {report.tokens} tokens of tools"
+
+
+def _lines(finding: LintFinding, style: Style, *, fix: bool, verbose: bool) -> Iterator[str]:
+    yield f"  {sign_of(finding.severity, style)} {finding.code}  {show(finding.message, 400)}"
+    if verbose and finding.field:
+        yield style.paint(f"           at {show(finding.field, 200)}", "dim")
+    if fix:
+        yield style.paint(f"           {fix_in_words(finding)}", "cyan")
+
+
+def sign_of(severity: LintSeverity, style: Style) -> str:
+    signs = {LintSeverity.ERROR: style.cross, LintSeverity.WARNING: style.warning}
+    return signs.get(severity, style.dash)
+
+
+def fix_in_words(finding: LintFinding) -> str:
+    if finding.suggestion is None:
+        return finding.fix
+    return f"{finding.fix} {suggestion_in_words(finding.suggestion)}"
+
+
+def suggestion_in_words(suggestion: LintSuggestion) -> str:
+    value = json.dumps(suggestion.value, ensure_ascii=False)
+    return f"Set {show(suggestion.pointer, 200)} to {show(value, 400)}"
+
+
+def codes_in_words(findings: Iterable[LintFinding]) -> str:
+    """How often each code, the most frequent first."""
+    counts = Counter(one.code for one in findings)
+    more = ", …" if len(counts) > _CODES else ""
+    return ", ".join(f"{count} {code}" for code, count in counts.most_common(_CODES)) + more
+
+
+def rule_lines(rules: list[LintRule], style: Style) -> Iterator[str]:
+    for rule in rules:
+        yield f"{style.paint(rule.code, 'bold')}  {rule.severity.value:<7}  {rule.title}"
+        yield f"      {rule.why}"
+        yield f"      {rule.fix}"
+
+
+def _result(findings: list[LintFinding], *, strict: bool) -> TestResult:
+    first = findings[0]
+    bad = strict or first.severity is LintSeverity.ERROR
+    text = "; ".join(one.message for one in findings)
+    return TestResult(
+        name=f"{first.kind} {first.item} {first.code}",
+        status=Status.FAIL if bad else Status.PASS,
+        detail=text if bad else "",
+        kind="lint" if bad else "",
+        failures=tuple(FailedCheck(check=one.code, message=one.message) for one in findings)
+        if bad
+        else (),
+        note="" if bad else text,
+    )
+
+
+_LEVELS: dict[LintSeverity, Level] = {
+    LintSeverity.ERROR: "error",
+    LintSeverity.WARNING: "warning",
+    LintSeverity.NOTE: "note",
+}
+
+
+def _reported(rule: LintRule) -> ReportedRule:
+    return ReportedRule(
+        id=rule.code,
+        title=rule.title,
+        text=rule.why,
+        help=f"{rule.fix}\n`mcptest explain {rule.code}` says more.",
+        level=_LEVELS[rule.severity],
+        tags=(rule.scope,),
+    )

@@ -1,0 +1,1 @@
+"""Programs that write the generated pages of `docs/`; `--check` compares instead of writing."""

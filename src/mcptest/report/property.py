@@ -1,0 +1,386 @@
+"""What property tests found: for each property how many examples held, and each counterexample."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.results import (
+    Count,
+    FailedCheck,
+    Proof,
+    RunReport,
+    Status,
+    TestResult,
+    always,
+    derive,
+)
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity
+from mcptest.report import markdown, terminal
+from mcptest.report.head import ReportHead
+from mcptest.report.markdown import code
+from mcptest.report.terminal import Style, closing_lines, heading, why_lines
+
+
+class Way(enum.Enum):
+    """How a server breaks a property."""
+
+    RULE = "rule"
+    """What it said breaks a rule."""
+    CRASH = "crash"
+    """A dead process, a closed connection, an internal error."""
+    HANG = "hang"
+    RELATION = "relation"
+    """Two things that a tool claims to be the same are not."""
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the conversation that shows it."""
+
+    sender: str
+    """`client`, `server`, or empty for a remark."""
+    text: str
+    at_fault: bool = False
+
+
+class Counterexample(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest conversation that was found to break a property."""
+
+    of_property: str = msgspec.field(name="property")
+    way: Way
+    rule: str = ""
+    """The id of the rule that is broken, where one says so."""
+    title: str = ""
+    severity: Severity = Severity.MUST
+    message: str = ""
+    expected: str = ""
+    actual: str = ""
+    steps: tuple[Mapping[str, Any], ...] = ()
+    """What a client does, as data: `--replay` takes it up again."""
+    words: tuple[str, ...] = ()
+    """The same for people, a line for each step."""
+    lines: tuple[Line, ...] = ()
+    """What went over the wire."""
+    first: int = 0
+    """How many steps there were when it was first found."""
+    tries: int = 0
+    """Examples that were run to make it small."""
+    after: int = 0
+    """Steps at its beginning that are from earlier examples: it takes what they left behind."""
+    again: bool = True
+    """Whether it happened again on a fresh server."""
+    known: bool = False
+    """Whether it was found in an earlier run."""
+    stderr: tuple[str, ...] = ()
+    repeat: str = ""
+    example: str = ""
+    """The name under which it is kept."""
+
+    counts: bool = False
+    """Whether it fails the run: what breaks only advice does so in a strict one."""
+    messages: Count = 0
+    """How many messages of ours it takes."""
+
+    def __post_init__(self) -> None:
+        derive(self, messages=sum(line.sender == "client" for line in self.lines))
+
+
+class PropertyResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One property."""
+
+    name: str
+    about: str = always("")
+    skipped: str = ""
+    """Why nothing was tried."""
+    examples: Count = always(0)
+    replayed: Count = always(0)
+    """Examples of earlier runs that were tried again."""
+    counterexamples: tuple[Counterexample, ...] = always(())
+    notes: tuple[str, ...] = always(())
+    ended_early: str = ""
+    """Why there were fewer examples than asked for."""
+    duration_ms: Count = always(0)
+    generating_ms: float = always(0.0)
+    """How much of that was spent to make examples, not to run them."""
+
+    @property
+    def untried(self) -> bool:
+        """Whether it was asked for, and there was no time."""
+        return not (self.skipped or self.examples or self.replayed)
+
+
+class PropertySummary(msgspec.Struct, frozen=True, kw_only=True):
+    properties: Count = 0
+    skipped: Count = 0
+    examples: Count = 0
+    counterexamples: Count = 0
+    failures: Count = 0
+
+
+class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.property/1"):
+    """A whole run."""
+
+    seed: int = 0
+    wanted: Count = 0
+    """Examples that were asked for, for each property."""
+    strict: bool | None = None
+    """Broken advice fails as well. None, in a file of 0.1: as the counterexamples say."""
+    properties: tuple[PropertyResult, ...] = ()
+    summary: PropertySummary = PropertySummary()
+    problems: tuple[str, ...] = ()
+    """Lists that could not be read to their end, and schemas that can't be checked."""
+    restarts: Count = 0
+
+    def __post_init__(self) -> None:
+        ReportHead.__post_init__(self)
+        if self.strict is None:
+            advice = (one for one in self.counterexamples if one.severity is Severity.SHOULD)
+            derive(self, strict=any(one.counts for one in advice))
+        derive(self, properties=tuple(map(self._weighed, self.properties)))
+        summary = PropertySummary(
+            properties=len(self.properties),
+            skipped=sum(bool(one.skipped) for one in self.properties),
+            examples=self.examples,
+            counterexamples=len(self.counterexamples),
+            failures=len(self.failures),
+        )
+        failed = bool(self.failures or self.untried or self.problems) or self.interrupted
+        derive(self, summary=summary, failed=failed)
+
+    def _weighed(self, result: PropertyResult) -> PropertyResult:
+        grave = {Severity.MUST, Severity.SHOULD} if self.strict else {Severity.MUST}
+        found = (replace(one, counts=one.severity in grave) for one in result.counterexamples)
+        return replace(result, counterexamples=tuple(found))
+
+    @property
+    def examples(self) -> int:
+        return sum(one.examples + one.replayed for one in self.properties)
+
+    @property
+    def counterexamples(self) -> tuple[Counterexample, ...]:
+        return tuple(found for one in self.properties for found in one.counterexamples)
+
+    @property
+    def failures(self) -> tuple[Counterexample, ...]:
+        """Those that count."""
+        return tuple(one for one in self.counterexamples if one.counts)
+
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """Properties that were asked for, and for which there was no time."""
+        return tuple(one.name for one in self.properties if one.untried)
+
+    @property
+    def looked_at(self) -> bool:
+        return bool(self.examples)
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        yield style.paint(heading(self), "bold")
+        yield from why_lines(self, style)
+        yield f"seed {self.seed}, about {self.wanted} examples for each property"
+        yield ""
+        for one in self.properties:
+            yield _text_row(one, style)
+            if verbose:
+                yield style.paint(f"      {one.about}", "dim")
+            for note in one.notes:
+                yield f"      {style.warning} {show(note, 300)}"
+            if one.ended_early:
+                yield f"      {style.warning} {show(one.ended_early, 300)}"
+            for found in one.counterexamples:
+                yield from counterexample_lines(found, style, verbose=verbose)
+        for problem in self.problems:
+            yield f"  {style.cross} {show(problem, 300)}"
+        yield ""
+        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+
+    def in_words(self) -> str:
+        early = "interrupted; " if self.interrupted else ""
+        untried = self.untried
+        tried = [one for one in self.properties if not (one.skipped or one.untried)]
+        held = sum(not any(found.counts for found in one.counterexamples) for one in tried)
+        parts = [f"{held}/{len(tried)} properties hold", f"{self.examples} examples"]
+        failed = len(self.failures)
+        advice = len(self.counterexamples) - failed
+        if failed:
+            parts.append(f"{failed} counterexample{'s' * (failed != 1)}")
+        if advice:
+            parts.append(f"{advice} against advice (SHOULD)")
+        if untried:
+            parts.append(f"{len(untried)} not tried ({', '.join(untried)})")
+        if self.restarts:
+            parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
+        return f"{early}{', '.join(parts)}, seed {self.seed}"
+
+    def as_markdown(self) -> str:
+        lines = [
+            *markdown.opening("Properties", heading(self), self.in_words()),
+            "| property | examples | |",
+            "|---|---|---|",
+            *(_row(one) for one in self.properties),
+        ]
+        for found in self.counterexamples:
+            lines += ["", *_counterexample(found)]
+        lines += markdown.closing({}, (*self.problems, *self.notes), next_steps(self))
+        return "\n".join(lines) + "\n"
+
+    def as_run(self) -> RunReport:
+        return self.run_of(property_results(self), notes=(f"seed {self.seed}", *self.problems))
+
+
+WORDS = {
+    Way.RULE: "BROKEN",
+    Way.CRASH: "CRASH",
+    Way.HANG: "HANG",
+    Way.RELATION: "DIFFERS",
+}
+_NAME = 24
+_LINE = 160
+"""Of a message; --verbose shows more of it."""
+_ARROWS = {"client": "->", "server": "<-", "": "  "}
+
+
+def _text_row(one: PropertyResult, style: Style) -> str:
+    name = terminal.pad(one.name, _NAME)
+    if one.skipped:
+        return f"  {style.dash} {name}  skipped: {show(one.skipped, 200)}"
+    counted = any(found.counts for found in one.counterexamples)
+    sign = style.cross if counted else style.warning if one.counterexamples else style.tick
+    if one.untried:  # it neither holds nor is broken, for all that was seen
+        sign = style.unsure
+    spent = terminal.duration(one.duration_ms)
+    again = f" and {one.replayed} kept" if one.replayed else ""
+    found = len(one.counterexamples)
+    words = f"{found} counterexample{'s' * (found != 1)}" if found else ""
+    return f"  {sign} {name}  {one.examples} examples{again}  {spent:>6}  {words}".rstrip()
+
+
+def counterexample_lines(
+    found: Counterexample, style: Style, *, verbose: bool = False
+) -> Iterator[str]:
+    margin = " " * 6
+    colour = "red" if found.counts else "yellow"
+    word = style.paint(WORDS[found.way], colour)
+    rule = f"{found.rule} " if found.rule else ""
+    yield f"{margin}{word} {rule}{show(found.title, 200)} ({found.severity.value})"
+    inner = margin + "  "
+    yield f"{inner}{show(found.message, 400)}"
+    if found.expected:
+        yield style.paint(f"{inner}expected {show(found.expected, 300)}", "dim")
+    for number, words in enumerate(found.words, 1):
+        yield f"{inner}{number}. {show(words, 400)}"
+    for line in found.lines:
+        mark = style.paint(" <== here", colour) if line.at_fault else ""
+        text = show(line.text, 400 if verbose else _LINE)
+        yield style.paint(f"{inner}   {_ARROWS[line.sender]} {text}", "dim") + mark
+    for text in found.stderr[-3:]:
+        yield style.paint(f"{inner}stderr {show(text, 300)}", "dim")
+    yield from (f"{inner}{style.warning} {remark}" for remark in _remarks(found))
+    if found.repeat:
+        yield style.paint(f"{inner}again  {show(found.repeat, 2_000)}", "dim")
+
+
+def _remarks(found: Counterexample) -> Iterator[str]:
+    if found.after:
+        steps = f"{found.after} step{'s' * (found.after != 1)}"
+        yield f"only after the first {steps}: the server keeps something between requests"
+    if not found.again:
+        yield "it did not happen again on a fresh server"
+    if found.known:
+        yield "it was found before, and is not mended"
+
+
+def next_steps(report: PropertyReport) -> list[str]:
+    steps = []
+    rules = sorted({one.rule for one in report.counterexamples if one.rule})
+    if rules:
+        steps.append(f"mcptest explain {rules[0]} says what the rule wants, and why.")
+    if report.counterexamples:
+        steps.append(
+            "--output DIR writes each counterexample as a capture, a suite and a pytest file."
+        )
+    if any(one.skipped and "--allow-tool" in one.skipped for one in report.properties):
+        steps.append("--allow-tool NAME lets a tool be called that does not say it only reads.")
+    return steps
+
+
+def _row(one: PropertyResult) -> str:
+    found = len(one.counterexamples)
+    said = f"skipped: {one.skipped}" if one.skipped else f"{found} counterexamples" if found else ""
+    said = said or one.ended_early
+    return markdown.row(one.name, str(one.examples), said)
+
+
+def _counterexample(found: Counterexample) -> Iterator[str]:
+    rule = f"{found.rule}: " if found.rule else ""
+    yield f"**{WORDS[found.way]}** {code(f'{rule}{found.title} ({found.severity.value})')}"
+    yield ""
+    yield f"{code(found.message)}"
+    yield ""
+    for number, words in enumerate(found.words, 1):
+        yield f"{number}. {code(words)}"
+    for line in found.lines:
+        if line.at_fault:
+            yield f"   - {code(f'{line.sender}: {line.text}')}"
+    if found.repeat:
+        yield ""
+        yield f"Again: {code(found.repeat)}"
+
+
+_KINDS = {Way.CRASH: "crash", Way.HANG: "timeout"}
+
+
+def property_results(report: PropertyReport) -> Iterator[TestResult]:
+    """One result for each property that holds, and one for each way in which one does not."""
+    for one in report.properties:
+        yield from _of_property(one, report)
+
+
+def _of_property(one: PropertyResult, report: PropertyReport) -> Iterator[TestResult]:
+    name = f"property {one.name}"
+    counted = [found for found in one.counterexamples if found.counts]
+    if one.skipped:
+        yield TestResult(name=name, status=Status.SKIP, detail=one.skipped)
+    elif one.untried:
+        reason = one.ended_early or "nothing was tried"
+        yield TestResult(name=name, status=Status.FAIL, detail=reason, kind="timeout")
+    elif not counted:
+        advice = len(one.counterexamples)
+        against = f"; {advice} against advice" if advice else ""
+        yield TestResult(
+            name=name,
+            status=Status.PASS,
+            duration_ms=one.duration_ms,
+            note=f"{one.examples} examples, seed {report.seed}{against}",
+        )
+    for found in counted:
+        yield _of_counterexample(found)
+
+
+def _of_counterexample(found: Counterexample) -> TestResult:
+    rule = found.rule or found.way.value
+    words = f"{found.title}: {found.message}"
+    sent = [line.text for line in found.lines if line.sender == "client"]
+    fault = next((line.text for line in found.lines if line.at_fault), "")
+    return TestResult(
+        name=f"property {found.of_property}: {rule}",
+        status=Status.FAIL,
+        detail=words,
+        kind=_KINDS.get(found.way, "check"),
+        failures=(FailedCheck("property", words, found.expected or None, found.actual or None),),
+        proof=Proof(
+            request="\n".join(sent),
+            response=fault,
+            stderr=found.stderr,
+            repeat=found.repeat,
+        ),
+    )

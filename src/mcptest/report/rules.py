@@ -1,0 +1,531 @@
+"""The rules themselves as text, JSON or one page: for `compliance rules` and `explain`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from mcptest.core.errors import UsageError
+from mcptest.core.judgement import Commonness
+from mcptest.core.revision import TIMELINE, Revision, Window
+from mcptest.core.safe_text import show
+from mcptest.core.spelling import close_matches
+from mcptest.core.verdict import Severity, Side
+from mcptest.report.codec import as_json
+from mcptest.report.compliance.facts import commonness_in_words
+from mcptest.report.terminal import Style
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
+from mcptest.rules.corpus.probes import all_probes, placeholders, placeholders_in, well_known
+from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs, RegistryEntry, Row, in_words
+from mcptest.rules.declaration import RULES, Rule
+from mcptest.rules.known_sdks import known_sdks
+from mcptest.suite.observed import compact_json
+from mcptest.suite.sent_message import SentCheck
+
+# -- Every rule that can be listed or explained --------------------------------------------------
+
+LISTING: Final = "mcptest compliance rules lists them all"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRule:
+    """One rule of the corpora, with what each revision makes of it.
+
+    It has the attributes by which a rule over sessions is listed.
+    """
+
+    id: str
+    by_revision: Mapping[Revision, CorpusRule]
+    """In the order of the timeline; not empty."""
+
+    @property
+    def newest(self) -> CorpusRule:
+        """As the newest revision with a date has it."""
+        dated = [one for one in self.by_revision if one is not Revision.DRAFT]
+        return self.by_revision[dated[-1] if dated else Revision.DRAFT]
+
+    @property
+    def entry(self) -> RegistryEntry:
+        return self.newest.entry or RegistryEntry(self.id)
+
+    @property
+    def title(self) -> str:
+        return self.newest.title
+
+    @property
+    def category(self) -> str:
+        return self.newest.section
+
+    @property
+    def explanation(self) -> str:
+        return self.newest.requirement
+
+    @property
+    def side(self) -> Side:
+        session = self.newest.session
+        return session.side if session is not None else self.entry.side
+
+    @property
+    def transports(self) -> tuple[str, ...]:
+        session = self.newest.session
+        return session.transports if session is not None else self.entry.transports
+
+    @property
+    def session_rule(self) -> Rule | None:
+        """The rule over sessions that judges it; None when it asks for itself."""
+        return self.newest.session
+
+    @property
+    def window(self) -> Window:
+        held = list(self.by_revision)
+        return window_of(held[0], held[-1])
+
+    @property
+    def severity(self) -> Severity:
+        return self.severity_in(None)
+
+    def severity_in(self, revision: Revision | None) -> Severity:
+        rule = self.newest if revision is None else self.by_revision.get(revision, self.newest)
+        return rule.severity or Severity.MUST
+
+    def url(self, revision: Revision | None = None) -> str:
+        rule = self.newest if revision is None else self.by_revision.get(revision, self.newest)
+        return rule.url
+
+    def stages(self) -> list[tuple[Window, Row | None]]:
+        """What is sent and expected, for each run of revisions in which it stays the same."""
+        found: list[tuple[Window, Row | None]] = []
+        for _, run in itertools.groupby(self.by_revision.items(), key=lambda pair: _asked(pair[1])):
+            held = list(run)
+            found.append((window_of(held[0][0], held[-1][0]), held[-1][1].row))
+        return found
+
+    def severities(self) -> list[tuple[Window, Severity]]:
+        found = []
+        for severity, run in itertools.groupby(self.by_revision, key=self.severity_in):
+            held = list(run)
+            found.append((window_of(held[0], held[-1]), severity))
+        return found
+
+    def pages(self) -> list[str]:
+        """The page of the specification; where it moved, each in its newest revision."""
+        newest: dict[str, str] = {}
+        for revision, rule in self.by_revision.items():
+            if revision is not Revision.DRAFT or len(self.by_revision) == 1:
+                newest[rule.url.replace(f"/{revision}/", "/", 1)] = rule.url
+        return list(newest.values())
+
+
+def window_of(first: Revision, last: Revision) -> Window:
+    """From the first to the last, both included."""
+    after = TIMELINE[last.place + 1 :]
+    return Window(first, after[0] if after else None)
+
+
+def window_in_words(window: Window) -> str:
+    """As it is said, except that nothing is later than the draft."""
+    return str(window.since) if window.since is TIMELINE[-1] else str(window)
+
+
+def _asked(rule: CorpusRule) -> tuple[object, ...]:
+    row = rule.row
+    if row is None:
+        return ()
+    return row.check, row.expect, row.says, row.needs, row.when
+
+
+def corpus_rules(corpora: Path | None = None) -> dict[str, ListedRule]:
+    """Every rule of the corpora by id, also those that a rule over sessions judges."""
+    return _shipped() if corpora is None else _gathered(corpora)
+
+
+@functools.lru_cache(maxsize=1)
+def _shipped() -> dict[str, ListedRule]:
+    return _gathered(None)
+
+
+def _gathered(corpora: Path | None) -> dict[str, ListedRule]:
+    found: dict[str, dict[Revision, CorpusRule]] = {}
+    for revision in TIMELINE:
+        corpus = corpus_of(revision, corpora)
+        for name, rule in corpus.rules.items() if corpus is not None else ():
+            found.setdefault(name, {})[revision] = rule
+    return {name: ListedRule(name, found[name]) for name in sorted(found)}
+
+
+def all_listed_rules(
+    revision: Revision | None = None, side: str | None = None, corpora: Path | None = None
+) -> list[Rule | ListedRule]:
+    """Every rule that holds in that revision and judges that side, section by section."""
+    known: list[Rule | ListedRule] = [*all_rules()]
+    known += [rule for name, rule in corpus_rules(corpora).items() if name not in RULES]
+    rules = [
+        rule
+        for rule in known
+        if (revision is None or revision in rule.window)
+        and (side is None or rule.side.value in {side, "both"})
+    ]
+    sections = list(dict.fromkeys(rule.category for rule in rules))
+    return sorted(rules, key=lambda rule: sections.index(rule.category))
+
+
+def find_any_rule(name: str) -> Rule | CompositionRule | ListedRule:
+    """The rule with this id, in any case; the error for a typo names the nearest one."""
+    wanted = name.strip().upper()
+    found = RULES.get(wanted) or COMPOSITION_RULES.get(wanted) or corpus_rules().get(wanted)
+    if found is not None:
+        return found
+    names = [*RULES, *COMPOSITION_RULES, *corpus_rules()]
+    near = _nearest(wanted, names)
+    hint = f"did you mean {near}? " if near else ""
+    raise UsageError(f"unknown rule: {show(name, 60)}", hint=f"{hint}{LISTING}")
+
+
+def _nearest(wanted: str, names: list[str]) -> str:
+    """A digit that was left out is the likeliest mistake."""
+    family, _, number = wanted.partition("-")
+    full = f"{family}-{number:0>3}"
+    if full in names:
+        return full
+    return next(iter(close_matches(wanted[:40], names, n=1, cutoff=0.4)), "")
+
+
+# -- A row of a corpus in words ------------------------------------------------------------------
+
+LIMIT = 1_000
+
+
+def sent_in_words(check: SentCheck) -> list[str]:
+    """What is sent, line by line. Names in braces are explained at the end."""
+    if check.probe:
+        lines = list(_probe(check.probe))
+    elif check.http is not None:
+        lines = [", with ".join((f"HTTP {check.http.method}", *_headers(check.http.headers)))]
+        lines += [f"with the body {show(check.http.body, LIMIT)}"] if check.http.body else []
+    elif check.raw:
+        lines = [f"as it stands: {show(check.raw, LIMIT)}"]
+    else:
+        lines = list(_request(check))
+    return [*lines, *(f"{{{name}}}: {placeholders()[name].about}" for name in _names_in(check))]
+
+
+def _request(check: SentCheck) -> Iterator[str]:
+    params = f" {compact_json(check.params)}" if check.params is not None else ""
+    yield show(f"{check.method}{params}", LIMIT)
+    for part in check.omit:
+        yield f"without {part}"
+    yield from (f"with {line}" for line in _members("in _meta", check.meta))
+    yield from (f"with {line}" for line in _headers(check.headers))
+    if check.declare:
+        yield f"by a client that declares {', '.join(check.declare)}"
+
+
+def _members(where: str, members: Any) -> Iterator[str]:
+    for name, value in members.items():
+        shown = "nothing" if value is None else compact_json(value)
+        yield show(f"{shown} for {name} {where}", LIMIT)
+
+
+def _headers(headers: Any) -> list[str]:
+    return list(_members("in the headers", headers))
+
+
+def _probe(name: str) -> Iterator[str]:
+    probe = all_probes()[name]
+    yield probe.about
+    for step in probe.steps:
+        sent = step.send
+        said = sent.raw or (sent.said if sent.method or sent.http is not None else "")
+        yield show(f"step {step.name}: {step.action.replace('_', ' ')} {said}".rstrip(), LIMIT)
+
+
+def _names_in(check: SentCheck) -> list[str]:
+    checks = [check]
+    if check.probe:
+        checks += [step.send for step in all_probes()[check.probe].steps]
+    used: list[Any] = []
+    for one in checks:
+        used += [one.method, one.params, one.meta, one.headers]
+        used += [one.http.headers, one.http.body] if one.http is not None else []
+    # They are found from the last to the first.
+    found = reversed(dict.fromkeys(placeholders_in(used)))
+    return [name for name in found if name in placeholders()]
+
+
+def expected_in_words(row: Row) -> list[str]:
+    """What must hold, clause by clause; the words of the row come first where it has some."""
+    return [row.says] if row.says else [in_words(one) for one in row.expect]
+
+
+def needs_in_words(needs: Needs) -> list[str]:
+    """What must be so for the rule to be asked; empty when it always is."""
+    found = [f"the server declares {', '.join(needs.capability)}"] if needs.capability else []
+    if needs.any_capability:
+        found.append(f"the server declares one of {', '.join(needs.any_capability)}")
+    if needs.undeclared:
+        found.append(f"the server does not declare {', '.join(needs.undeclared)}")
+    if needs.transport:
+        found.append(f"the transport is {' or '.join(needs.transport)}")
+    if needs.session:
+        found.append("the server gave out a session id")
+    if needs.authorization:
+        found.append("the server asks for a token")
+    if needs.extension:
+        found.append(f"the server declares the extension {needs.extension}")
+    if needs.fixture:
+        known = well_known().get(needs.fixture, ())
+        named = f", or it has {' or '.join(known)}" if known else ""
+        found.append(f"the server has the fixture {needs.fixture}{named}")
+    return found
+
+
+def conditions_in_words(when: Sequence[Condition]) -> list[str]:
+    """What must hold of an exchange before anything is expected of it, and what it is called
+    where it does not: then the rule was not observed."""
+    return [
+        f"{in_words(one.expectation)} (otherwise not observed: {one.otherwise})" for one in when
+    ]
+
+
+def asked_in_words(row: Row) -> list[tuple[str, list[str]]]:
+    """The whole row, as headings with their lines."""
+    parts = [
+        ("What is sent", sent_in_words(row.check)),
+        ("What is expected", expected_in_words(row)),
+        ("Asked when", needs_in_words(row.needs)),
+        ("Judged only when", conditions_in_words(row.when)),
+        ("Why it does no harm", [row.safe] if row.safe else []),
+    ]
+    return [(heading, lines) for heading, lines in parts if lines]
+
+
+# -- The rules themselves as text, JSON or one page ----------------------------------------------
+
+_WIDTH: Final = 96
+
+
+def rules_as_lines(
+    rules: Sequence[Rule | ListedRule],
+    together: Sequence[CompositionRule],
+    revision: Revision | None,
+    style: Style,
+) -> Iterator[str]:
+    category = ""
+    for rule in rules:
+        if rule.category != category:
+            yield ("\n" if category else "") + style.paint(rule.category, "cyan")
+            category = rule.category
+        severity = rule.severity_in(revision) if revision else rule.severity
+        scope = style.paint(f"{rule.side.value}, {rule.window}", "dim")
+        yield f"  {rule.id:<12} {severity.value:<6} {rule.title}  {scope}"
+    if together:
+        yield "\n" + style.paint("composition of several servers", "cyan")
+    for other in together:
+        yield f"  {other.id:<12} {'hazard':<6} {other.title}"
+    yield ""
+    yield f"{len(rules) + len(together)} rules; mcptest explain ID shows one in full"
+
+
+class RuleWindow(msgspec.Struct, frozen=True):
+    """From `since` on, up to but without `until`."""
+
+    since: Revision
+    until: Revision | None
+
+
+class SeverityIn(RuleWindow, frozen=True):
+    severity: Severity
+
+
+class AskedIn(RuleWindow, frozen=True):
+    """How the rule is asked in some revisions, in words."""
+
+    sent: list[str]
+    expected: list[str]
+    needs: list[str]
+    when: list[str]
+
+
+class DescribedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule as JSON. The members that may be missing are of the corpora."""
+
+    id: str
+    title: str
+    category: str
+    kind: Literal["exchange", "session"]
+    severity: Severity
+    side: Side
+    revisions: RuleWindow
+    transports: list[str]
+    specification: str
+    explanation: str
+    common: Commonness | None
+    judged_by: str | UnsetType | None = UNSET
+    severities: list[SeverityIn] | UnsetType = UNSET
+    statements: list[str] | UnsetType = UNSET
+    fix: str | UnsetType = UNSET
+    asked: list[AskedIn] | UnsetType = UNSET
+
+
+class DescribedHazard(msgspec.Struct, frozen=True):
+    id: str
+    title: str
+    explanation: str
+
+
+class RuleListing(msgspec.Struct, frozen=True, tag_field="format", tag="mcptest.rules/1"):
+    rules: list[DescribedRule]
+    composition: list[DescribedHazard]
+
+
+def rules_as_json(
+    rules: Sequence[Rule | ListedRule],
+    together: Sequence[CompositionRule],
+    revision: Revision | None,
+) -> bytes:
+    listed = [described_rule(rule, revision) for rule in rules]
+    hazards = [DescribedHazard(other.id, other.title, other.explanation) for other in together]
+    return as_json(RuleListing(listed, hazards))
+
+
+def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) -> DescribedRule:
+    described = DescribedRule(
+        id=rule.id,
+        title=rule.title,
+        category=rule.category,
+        kind="session",
+        severity=rule.severity_in(revision) if revision else rule.severity,
+        side=rule.side,
+        revisions=RuleWindow(rule.window.since, rule.window.until),
+        transports=sorted(rule.transports),
+        specification=rule.url(revision),
+        explanation=rule.explanation,
+        common=known_sdks().commonness(rule.id),
+    )
+    return described if isinstance(rule, Rule) else _with_corpus(described, rule)
+
+
+def _with_corpus(described: DescribedRule, rule: ListedRule) -> DescribedRule:
+    """What a rule of the corpora has beside: how it is asked, and what to do when it fails."""
+    session = rule.session_rule
+    return replace(
+        described,
+        kind="exchange" if session is None else "session",
+        judged_by=session.id if session is not None else None,
+        severities=[
+            SeverityIn(window.since, window.until, severity)
+            for window, severity in rule.severities()
+        ],
+        statements=list(rule.entry.statements),
+        fix=rule.entry.fix,
+        asked=[
+            AskedIn(
+                window.since,
+                window.until,
+                sent=sent_in_words(row.check),
+                expected=expected_in_words(row),
+                needs=needs_in_words(row.needs),
+                when=conditions_in_words(row.when),
+            )
+            for window, row in rule.stages()
+            if row is not None
+        ],
+    )
+
+
+def facts_of(rule: Rule | ListedRule) -> list[tuple[str, str]]:
+    """The lines above a rule's page."""
+    severity, more, pages = rule.severity.value, [], [rule.url()] if isinstance(rule, Rule) else []
+    if isinstance(rule, ListedRule):
+        pages, severities = rule.pages(), rule.severities()
+        if len(severities) > 1:
+            severity = ", ".join(f"{one.value} ({window_in_words(win)})" for win, one in severities)
+        if rule.entry.statements:
+            more = [("statements", ", ".join(rule.entry.statements))]
+    elif rule.should_until is not None:
+        severity += f" (SHOULD before {rule.should_until})"
+    facts = [
+        ("severity", severity),
+        ("judges", {"both": "both sides"}.get(rule.side.value, f"the {rule.side.value}")),
+        ("revisions", str(rule.window)),
+    ]
+    if rule.transports:
+        facts.append(("transports", ", ".join(sorted(rule.transports))))
+    facts += [("category", rule.category), *more, *(("specification", page) for page in pages)]
+    if isinstance(rule, ListedRule) and rule.entry.retired and rule.window.until is not None:
+        facts.append(("later", f"from {rule.window.until} on: {rule.entry.retired}"))
+    common = known_sdks().commonness(rule.id)
+    return [*facts, *([("common", commonness_in_words(common))] if common is not None else [])]
+
+
+def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterator[str]:
+    yield f"{style.paint(rule.id, 'bold')}  {rule.title}"
+    yield ""
+    if isinstance(rule, ListedRule):
+        yield from _corpus_page(rule, style)
+    else:
+        yield from rule.explanation.splitlines()
+        yield ""
+    previous = ""
+    together = [("judges", "several servers together")]
+    for name, value in together if isinstance(rule, CompositionRule) else facts_of(rule):
+        label = name if name != previous else ""
+        previous = name
+        for line in _wrapped(value, _WIDTH - 15):
+            yield f"{style.paint(f'{label:<14}', 'dim')} {line}"
+            label = ""
+
+
+def _corpus_page(rule: ListedRule, style: Style) -> Iterator[str]:
+    for paragraph in rule.explanation.split("\n\n"):
+        yield from _wrapped(paragraph, _WIDTH)
+        yield ""
+    if rule.session_rule is not None:
+        yield f"It is judged over whole sessions, by {rule.session_rule.id}."
+        yield ""
+    yield from _stages(rule, style)
+    if rule.entry.fix:
+        yield from _listed("To fix it", [rule.entry.fix], style)
+        yield ""
+
+
+def _stages(rule: ListedRule, style: Style) -> Iterator[str]:
+    """How it is asked; of a later stage only what is not as it was before."""
+    stages = rule.stages()
+    before: list[tuple[str, list[str]]] = []
+    for window, row in stages:
+        if row is None:
+            continue
+        if len(stages) > 1:
+            yield style.paint(window_in_words(window), "cyan")
+        parts = asked_in_words(row)
+        for heading, lines in parts:
+            if (heading, lines) not in before:
+                yield from _listed(heading, lines, style)
+        before = parts
+        yield ""
+
+
+def _listed(heading: str, lines: Sequence[str], style: Style) -> Iterator[str]:
+    if lines:
+        yield style.paint(f"{heading}:", "bold")
+    for line in lines:
+        first, *rest = _wrapped(" ".join(line.split()), _WIDTH - 4)
+        yield f"  {first}"
+        yield from (f"    {one}" for one in rest)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """In lines that fit, except that an address stays in one piece."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]

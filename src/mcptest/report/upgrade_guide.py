@@ -1,0 +1,282 @@
+"""What moved between two revisions as an upgrade guide: text, JSON or markdown."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from mcptest.core.results import Count
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Severity
+from mcptest.report.codec import as_json
+from mcptest.report.markdown import code
+from mcptest.report.terminal import Style
+from mcptest.rules.corpus.registry import CorpusRule, expectations_in_words
+from mcptest.rules.corpus.version_diff import (
+    Bucket,
+    DiffEntry,
+    DiffSummary,
+    Touched,
+    VersionDiff,
+    move_in_words,
+)
+
+HEADINGS: dict[Bucket, str] = {
+    "changed": "Changed: an answer that was right is wrong now",
+    "added": "Added: what was not asked for before",
+    "removed": "Removed: what is not asked for any more",
+}
+_MARKUP = re.compile(r"([\\*_{}\[\]<>|])")
+_COLOURS = {"changed": "red", "added": "green", "removed": "yellow"}
+
+
+def severity_in_words(entry: DiffEntry) -> str:
+    """`MUST`, or `SHOULD -> MUST` where it moved."""
+    if entry.severity_move is not None:
+        return move_in_words(entry.severity_move)
+    return entry.rule.severity.value if entry.rule.severity is not None else ""
+
+
+def facts_of_entry(entry: DiffEntry) -> Iterator[tuple[str, str]]:
+    """The lines of one rule: what was, what is, what to do, where it stands.
+
+    Where both revisions have it, the expectations say it best; else the requirement does.
+    """
+    if entry.was is not None and entry.now is not None:
+        yield from (("was", line) for line in expectations_in_words(entry.was))
+        yield from (("now", line) for line in expectations_in_words(entry.now))
+    elif entry.now is not None:
+        yield "now", _first_paragraph(entry.now.requirement)
+    else:
+        yield "was", _first_paragraph(entry.rule.requirement)
+        yield "now", _retired(entry.was)
+    if entry.now is not None and entry.now.fix:
+        yield "fix", entry.now.fix
+    if entry.rule.url:
+        yield "spec", entry.rule.url
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _retired(rule: CorpusRule | None) -> str:
+    said = rule.entry.retired if rule is not None and rule.entry is not None else ""
+    return said or "not asked for any more"
+
+
+# -- text ----------------------------------------------------------------------------------
+
+
+def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Style) -> Iterator[str]:
+    """The whole guide for a terminal, line by line."""
+    yield style.paint(f"{diff.from_version} -> {diff.to_version}", "bold")
+    if diff.about:
+        yield from _wrapped(diff.about, "  ")
+    yield f"  {summary_in_words(diff)}"
+    for bucket, heading in HEADINGS.items():
+        entries = list(diff.in_bucket(bucket))
+        if entries:
+            yield ""
+            yield style.paint(heading, _COLOURS[bucket])
+            for entry in entries:
+                yield from _entry_lines(entry, style)
+    yield from _severity_lines(diff, style)
+    if touched is not None:
+        yield from _touched_lines(touched, style)
+
+
+def summary_in_words(diff: VersionDiff) -> str:
+    total = diff.summary
+    return (
+        f"{total.changed} changed, {total.added} added, {total.removed} removed, "
+        f"{total.unchanged} unchanged, {total.severity_changes} with another severity"
+    )
+
+
+def _entry_lines(entry: DiffEntry, style: Style) -> Iterator[str]:
+    severity = style.paint(severity_in_words(entry), "dim")
+    yield f"  {style.paint(f'{entry.rule_id:<12}', 'bold')} {show(entry.title, 120)}  {severity}"
+    before = ""
+    for name, text in facts_of_entry(entry):
+        label = name if name != before else ""
+        before = name
+        lines = [text] if name == "spec" else list(_wrapped(text, ""))
+        for place, line in enumerate(lines):
+            yield style.paint(
+                f"      {label if not place else '':<5}{line}", *(["dim"] if name == "spec" else [])
+            )
+
+
+def _wrapped(text: str, margin: str) -> Iterator[str]:
+    for line in textwrap.wrap(show(text, 1_000), 92, break_long_words=False):
+        yield margin + line
+
+
+def _severity_lines(diff: VersionDiff, style: Style) -> Iterator[str]:
+    moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
+    if not moved:
+        return
+    yield ""
+    yield style.paint("Same expectation, another severity", "cyan")
+    for entry in moved:
+        yield f"  {entry.rule_id:<12} {show(entry.title, 120)}  {severity_in_words(entry)}"
+
+
+def _touched_lines(touched: Sequence[Touched], style: Style) -> Iterator[str]:
+    yield ""
+    if not touched:
+        yield f"{style.tick} none of your tests is touched"
+        return
+    names = dict.fromkeys(one.test.name for one in touched)
+    count = f"{len(names)} of your tests {'is' if len(names) == 1 else 'are'} touched"
+    yield style.paint(count, "bold")
+    for one in touched:
+        place = one.test.place
+        yield f"  {show(one.test.name, 80)}  {show(place.file, 200)}:{place.line}"
+        yield style.paint(f"      {show(one.why, 200)}", "dim")
+
+
+# -- JSON ----------------------------------------------------------------------------------
+
+
+class DiffedExpectation(msgspec.Struct, frozen=True):
+    target: str
+    matcher: Mapping[str, Any]
+
+
+class SeverityMove(msgspec.Struct, frozen=True):
+    older: Severity | None = msgspec.field(name="from")
+    newer: Severity | None = msgspec.field(name="to")
+
+
+class DiffedRule(msgspec.Struct, frozen=True, kw_only=True):
+    rule_id: str
+    bucket: Bucket
+    title: str
+    section: str
+    kind: Literal["exchange", "session"]
+    severity: SeverityMove
+    was: tuple[DiffedExpectation, ...] | None
+    now: tuple[DiffedExpectation, ...] | None
+    requirement: str
+    fix: str
+    specification: str
+
+
+class TouchedTest(msgspec.Struct, frozen=True, kw_only=True):
+    test: str
+    file: str
+    line: Count
+    rule_id: str
+    bucket: Bucket
+    why: str
+
+
+class VersionDiffReport(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag="mcptest.version-diff/1"
+):
+    """What changes between two revisions, as JSON."""
+
+    older: str = msgspec.field(name="from")
+    newer: str = msgspec.field(name="to")
+    clean: bool
+    about: str
+    summary: DiffSummary
+    entries: tuple[DiffedRule, ...]
+    touched_tests: tuple[TouchedTest, ...] | UnsetType = UNSET
+    """Only where a suite was named."""
+
+
+def diff_as_json(diff: VersionDiff, touched: Sequence[Touched] | None) -> bytes:
+    report = VersionDiffReport(
+        older=diff.from_version,
+        newer=diff.to_version,
+        clean=diff.is_clean(),
+        about=diff.about,
+        summary=diff.summary,
+        entries=tuple(map(_diffed_rule, diff.entries)),
+        touched_tests=UNSET if touched is None else tuple(map(_touched_test, touched)),
+    )
+    return as_json(report)
+
+
+def _diffed_rule(entry: DiffEntry) -> DiffedRule:
+    return DiffedRule(
+        rule_id=entry.rule_id,
+        bucket=entry.bucket,
+        title=entry.title,
+        section=entry.rule.section,
+        kind="exchange" if entry.rule.row is not None else "session",
+        severity=SeverityMove(_keyword(entry.was), _keyword(entry.now)),
+        was=_expected(entry.was),
+        now=_expected(entry.now),
+        requirement=entry.rule.requirement,
+        fix=entry.rule.fix if entry.now is not None else _retired(entry.was),
+        specification=entry.rule.url,
+    )
+
+
+def _keyword(rule: CorpusRule | None) -> Severity | None:
+    return rule.severity if rule is not None else None
+
+
+def _expected(rule: CorpusRule | None) -> tuple[DiffedExpectation, ...] | None:
+    if rule is None or rule.row is None:
+        return None
+    return tuple(DiffedExpectation(one.target, dict(one.matcher)) for one in rule.row.expect)
+
+
+def _touched_test(one: Touched) -> TouchedTest:
+    return TouchedTest(
+        test=one.test.name,
+        file=one.test.place.file,
+        line=one.test.place.line,
+        rule_id=one.entry.rule_id,
+        bucket=one.entry.bucket,
+        why=one.why,
+    )
+
+
+# -- markdown ------------------------------------------------------------------------------
+
+
+def diff_as_markdown(
+    diff: VersionDiff, touched: Sequence[Touched] | None = None, level: int = 1
+) -> Iterator[str]:
+    """The guide as markdown lines, with headings from that level on."""
+    marks = "#" * level
+    yield f"{marks} {diff.from_version} → {diff.to_version}"
+    yield ""
+    yield from ((diff.about, "") if diff.about else ())
+    yield f"{summary_in_words(diff)}."
+    for bucket, heading in HEADINGS.items():
+        entries = list(diff.in_bucket(bucket))
+        if entries:
+            yield from ("", f"{marks}# {heading}", "")
+            for entry in entries:
+                yield from _entry_markdown(entry)
+    moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
+    if moved:
+        yield from ("", f"{marks}# Same expectation, another severity", "")
+        yield from (f"- **{e.rule_id}** {e.title}: {severity_in_words(e)}" for e in moved)
+    if touched is not None:
+        yield from ("", f"{marks}# Your tests", "")
+        yield from (f"- {code(one.test.name)}: {plain(one.why)}" for one in touched)
+        yield from () if touched else ("None is touched.",)
+
+
+def _entry_markdown(entry: DiffEntry) -> Iterator[str]:
+    yield f"- **{entry.rule_id}** {plain(entry.title)} ({severity_in_words(entry)})"
+    for name, text in facts_of_entry(entry):
+        yield f"  - {name}: {f'<{text}>' if name == 'spec' else plain(text)}"
+
+
+def plain(text: str) -> str:
+    """Our own prose, with its backticks; other markup in it is escaped."""
+    return _MARKUP.sub(r"\\\1", show(text, 600))

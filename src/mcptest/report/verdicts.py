@@ -1,0 +1,322 @@
+"""Sessions of captures that were judged by the rules, `mcptest.report/1`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from mcptest import __version__
+from mcptest.core.errors import ExitCode
+from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult, derive
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Finding, Outcome, Severity, Verdict
+from mcptest.report.head import Report, stated_code
+from mcptest.report.terminal import Style, why_revision
+from mcptest.rules.composition import Hazard, labels_of
+from mcptest.rules.declaration import RULES
+from mcptest.rules.judge import JudgedSession
+
+FINDINGS_SHOWN = 3
+HAZARDS_SHOWN = 20
+_QUIET = {Outcome.NOT_OBSERVED, Outcome.NOT_APPLICABLE}
+
+
+class RuleVerdict(msgspec.Struct, frozen=True):
+    """What one rule says about one session, with what the rule is."""
+
+    rule: str
+    title: str
+    category: str
+    severity: Severity
+    side: str
+    outcome: Outcome
+    reason: str
+    observed: int
+    findings: tuple[Finding, ...]
+    findings_total: int
+    specification: str
+
+    @property
+    def is_warning(self) -> bool:
+        return self.outcome is Outcome.FAIL and self.severity is not Severity.MUST
+
+
+class SessionReport(msgspec.Struct, frozen=True):
+    label: str
+    file: str
+    form: Literal["full", "exchanges"]
+    transport: str | None
+    revision: str | None
+    era: Literal["handshake", "stateless"]
+    messages: int
+    complete: bool
+    verdicts: tuple[RuleVerdict, ...]
+    revision_reason: str = ""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, rename={"passed": "pass"}):
+    """How many verdicts of each outcome; `fail` counts MUST rules, `warn` the others."""
+
+    passed: int = 0
+    fail: int = 0
+    warn: int = 0
+    not_observed: int = 0
+    not_applicable: int = 0
+    inconclusive: int = 0
+    hazards: int = 0
+
+    def in_words(self, style: Style) -> str:
+        parts = [
+            (self.fail, "failed", "red"),
+            (self.hazards, "composition hazards", "red"),
+            (self.warn, "warnings", "yellow"),
+            (self.passed, "passed", "green"),
+            (self.inconclusive, "inconclusive", "yellow"),
+            (self.not_observed, "not observed", "dim"),
+            (self.not_applicable, "not applicable", "dim"),
+        ]
+        return ", ".join(
+            style.paint(f"{n} {word.removesuffix('s') if n == 1 else word}", colour)
+            for n, word, colour in parts
+            if n or word in {"failed", "passed"}
+        )
+
+
+class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
+    """Sessions that the rules were held against, and what is wrong between them."""
+
+    tool: str
+    command: str
+    exit_code: int
+    summary: Summary = Summary()
+    sessions: tuple[SessionReport, ...]
+    composition: tuple[Hazard, ...]
+
+    def __post_init__(self) -> None:
+        verdicts = [verdict for session in self.sessions for verdict in session.verdicts]
+        counts = Counter(one.outcome.value for one in verdicts)
+        warnings = sum(one.is_warning for one in verdicts)
+        summary = Summary(
+            passed=counts["pass"],
+            fail=counts["fail"] - warnings,
+            warn=warnings,
+            not_observed=counts["not_observed"],
+            not_applicable=counts["not_applicable"],
+            inconclusive=counts["inconclusive"],
+            hazards=len(self.composition),
+        )
+        derive(self, summary=summary)
+
+    @property
+    def code(self) -> ExitCode:
+        stated = stated_code(self.exit_code)
+        broken = self.summary.fail or self.composition
+        return ExitCode.FAILED if stated is ExitCode.OK and broken else stated
+
+    def as_run(self, *, strict: bool | None = None) -> RunReport:
+        """What does not apply to a session is left out. `strict`: a broken SHOULD fails where no
+        MUST and no hazard explains that the report failed. None: as the exit code says."""
+        if strict is None:
+            strict = self.code is ExitCode.FAILED
+        strict = strict and not self.summary.fail and not self.composition
+        hazards = [
+            TestResult(
+                name=f"{hazard.id}: {hazard.title}",
+                status=Status.FAIL,
+                detail=hazard.message,
+                kind="protocol",
+                failures=(FailedCheck(hazard.id, hazard.message),),
+            )
+            for hazard in self.composition
+        ]
+        verdicts = [
+            _result(verdict, session, strict)
+            for session in self.sessions
+            for verdict in session.verdicts
+            if verdict.outcome is not Outcome.NOT_APPLICABLE
+        ]
+        return RunReport(results=(*hazards, *verdicts), tool=self.tool)
+
+    def in_words(self) -> str:
+        return self.summary.in_words(Style())
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        for session in self.sessions:
+            yield from _session_lines(session, style, verbose)
+        if len(self.sessions) > 1:
+            yield from _composition_lines(self.composition, len(self.sessions), style)
+        yield self.summary.in_words(style)
+        silent = any(v.outcome in _QUIET for session in self.sessions for v in session.verdicts)
+        if silent and not verbose:
+            yield style.paint("--verbose lists what was not observed and why", "dim")
+
+
+def is_failure(verdict: Verdict, session: JudgedSession, strict: bool = False) -> bool:
+    """A broken MUST decides; a broken SHOULD is a warning unless `strict`. What could not be
+    looked at is no success whatever the rule says."""
+    if verdict.outcome is not Outcome.FAIL:
+        return verdict.unchecked
+    return strict or RULES[verdict.rule].severity_in(session.revision) is Severity.MUST
+
+
+def exit_code_for(
+    sessions: Sequence[JudgedSession], hazards: Sequence[Hazard], strict: bool = False
+) -> ExitCode:
+    """0 only if something was judged in each session and nothing that counts is broken."""
+    for session in sessions:
+        if any(is_failure(verdict, session, strict) for verdict in session.verdicts):
+            return ExitCode.FAILED
+    if hazards:
+        return ExitCode.FAILED
+    decided = {Outcome.PASS, Outcome.FAIL}
+    if all(any(v.outcome in decided for v in session.verdicts) for session in sessions):
+        return ExitCode.OK
+    return ExitCode.NOTHING_MATCHED
+
+
+def build_report(
+    sessions: Sequence[JudgedSession], hazards: Sequence[Hazard], command: str, code: int
+) -> SessionsReport:
+    return SessionsReport(
+        tool=f"mcptest {__version__}",
+        command=command,
+        exit_code=int(code),
+        sessions=tuple(map(_session_report, sessions, labels_of(sessions))),
+        composition=tuple(hazards),
+    )
+
+
+def _session_report(session: JudgedSession, label: str) -> SessionReport:
+    return SessionReport(
+        label=label,
+        file=session.file,
+        form="full" if session.form == "full" else "exchanges",
+        transport=session.transport,
+        revision=session.revision.value if session.revision else None,
+        era=session.era.value,
+        messages=session.messages,
+        complete=session.complete,
+        verdicts=tuple(_rule_verdict(verdict, session) for verdict in session.verdicts),
+        revision_reason=session.revision_reason,
+    )
+
+
+def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
+    rule = RULES[verdict.rule]
+    return RuleVerdict(
+        rule=rule.id,
+        title=rule.title,
+        category=rule.category,
+        severity=rule.severity_in(session.revision),
+        side=rule.side.value,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        observed=verdict.observed,
+        findings=verdict.findings,
+        findings_total=verdict.findings_total,
+        specification=rule.url(session.revision),
+    )
+
+
+def _session_lines(session: SessionReport, style: Style, verbose: bool) -> Iterator[str]:
+    revision = session.revision or "revision not named"
+    facts = [show(session.file, 120), f"{revision}, {session.era}"]
+    facts += [session.transport] if session.transport else []
+    facts.append(f"{session.messages} message" + ("s" if session.messages != 1 else ""))
+    facts += [] if session.complete else ["cut short"]
+    yield style.paint(show(session.label, 120), "bold")
+    yield style.paint("  " + f" {style.dot} ".join(facts), "dim")
+    if session.revision_reason:
+        yield style.paint("  " + why_revision(revision, session.revision_reason), "dim")
+    yield ""
+    by_category: dict[str, list[RuleVerdict]] = {}
+    for verdict in session.verdicts:
+        if verbose or verdict.outcome not in _QUIET:
+            by_category.setdefault(verdict.category, []).append(verdict)
+    unit = "record" if session.form == "full" else "exchange"
+    for category, verdicts in by_category.items():
+        yield style.paint(category, "cyan")
+        for verdict in verdicts:
+            yield from _verdict_lines(verdict, unit, style)
+        yield ""
+
+
+def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[str]:
+    signs = {
+        Outcome.PASS: style.tick,
+        Outcome.FAIL: style.warning if verdict.is_warning else style.cross,
+        Outcome.INCONCLUSIVE: style.unsure,
+    }
+    broken = ["bold"] if verdict.outcome is Outcome.FAIL else []
+    name = style.paint(f"{verdict.rule:<12}", *broken)
+    yield f"  {signs.get(verdict.outcome, style.dash)} {name} {verdict.title}"
+    if verdict.reason:
+        yield style.paint(f"      {show(verdict.reason, 300)}", "dim")
+    colour = "red" if broken and not verdict.is_warning else "yellow"
+    for finding in verdict.findings[:FINDINGS_SHOWN]:
+        yield "      " + style.paint(finding.message, colour)
+        yield from _finding_lines(finding, unit, style)
+    more = verdict.findings_total - min(len(verdict.findings), FINDINGS_SHOWN)
+    if more > 0:
+        yield f"      and {more} more like this"
+    if verdict.findings:
+        why = f"{verdict.severity.value}; why and what to do: mcptest explain {verdict.rule}"
+        yield style.paint(f"      {why}", "dim")
+
+
+def _finding_lines(finding: Finding, unit: str, style: Style) -> Iterator[str]:
+    if finding.expected is not None:
+        yield f"        expected  {finding.expected}"
+    if finding.actual is not None:
+        yield f"        actual    {finding.actual}"
+    if finding.record is not None:
+        sender = f", from the {finding.sender}" if finding.sender else ""
+        pointer = f" at {finding.pointer}" if finding.pointer else ""
+        yield f"        where     {unit} {finding.record}{sender}{pointer}"
+    if finding.excerpt is not None:
+        yield style.paint(f"        message   {finding.excerpt}", "dim")
+
+
+def _composition_lines(hazards: Sequence[Hazard], count: int, style: Style) -> Iterator[str]:
+    yield style.paint(f"composition of {count} sessions", "cyan")
+    if not hazards:
+        yield f"  {style.tick} no hazard found"
+    for hazard in hazards[:HAZARDS_SHOWN]:
+        yield f"  {style.cross} {style.paint(hazard.id, 'bold')}  {hazard.message}"
+    if len(hazards) > HAZARDS_SHOWN:
+        yield f"    and {len(hazards) - HAZARDS_SHOWN} more"
+    yield ""
+
+
+def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
+    said = verdict.findings[0].message if verdict.findings else verdict.reason
+    counts = strict or verdict.severity is Severity.MUST
+    broken = verdict.outcome is Outcome.FAIL
+    status = Status.SKIP
+    if verdict.outcome is Outcome.PASS or (broken and not counts):
+        status = Status.PASS
+    elif broken:
+        status = Status.FAIL
+    failed = status is Status.FAIL
+    excerpt = next((one.excerpt for one in verdict.findings if one.excerpt), "")
+    return TestResult(
+        name=f"{session.label} {verdict.rule}: {verdict.title}",
+        status=status,
+        detail=said if status is not Status.PASS else "",
+        file=session.file,
+        kind="protocol" if failed else "",
+        failures=tuple(
+            FailedCheck(verdict.rule, one.message, one.expected, one.actual, one.pointer)
+            for one in verdict.findings
+        )
+        if failed
+        else (),
+        proof=Proof(request=excerpt or "", capture=session.file) if failed else None,
+        revision=session.revision or "",
+        note=f"{verdict.severity.value}: {said}" if broken and not failed else "",
+    )

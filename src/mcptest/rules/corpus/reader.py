@@ -1,0 +1,387 @@
+"""Loading a revision's folder: rows with places, what it extends, and the registry beside it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mcptest.core.revision import Revision, revision_of_label
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Side
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.corpus.probes import all_probes, known_fixtures, placeholders, placeholders_in
+from mcptest.rules.corpus.registry import (
+    REGISTRY_FILE,
+    Condition,
+    CorpusRule,
+    Needs,
+    RegistryEntry,
+    Row,
+    load_registry,
+)
+from mcptest.suite.fields import Declaration, Field, Flag, ListOf, ObjectOf, Text, Texts
+from mcptest.suite.model import ROW as EXPECT_ROW
+from mcptest.suite.model import Place
+from mcptest.suite.reading import (
+    Reading,
+    SuiteError,
+    SuiteProblem,
+    SuiteSource,
+    describe,
+    did_you_mean,
+    read_object,
+    read_yaml,
+)
+from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
+from mcptest.suite.targets import Expectation, exchange_target_problem
+from mcptest.suite.yaml_nodes import ListNode, MappingNode
+
+SHIPPED: Final = Path(__file__).parents[2] / "compliance"
+"""The corpora that come with us."""
+CORPUS_FILE: Final = "corpus.yml"
+
+_BESIDE: Final = ("control", "unlike", "absent")
+
+NEEDS = Declaration(
+    "needs",
+    "Without these the rule is not asked.",
+    (
+        Field("capability", Texts(), "What the server must declare."),
+        Field("any_capability", Texts(), "Of these the server must declare at least one."),
+        Field("undeclared", Texts(), "What the server must not declare."),
+        Field("transport", Texts(), "Where it can be seen."),
+        Field("fixture", Text(), "What the server must have been given for tests."),
+        Field("session", Flag(), "The server gave out a session id."),
+        Field("authorization", Flag(), "The server asks for a token."),
+        Field("extension", Text(), "The extension that the server must declare."),
+        Field("single_era", Flag(), "The server speaks no older revision beside this one."),
+    ),
+)
+WHEN_ROW = Declaration(
+    "a condition",
+    "What must hold of the exchange so that anything can be expected of it.",
+    (
+        *EXPECT_ROW.fields,
+        Field("otherwise", Text(), "Why nothing can be where it does not hold.", required=True),
+    ),
+)
+CORPUS_ROW = Declaration(
+    "a rule",
+    "One rule of a revision.",
+    (
+        Field("rule_id", Text(), "Its id in the registry.", required=True),
+        Field("check", ObjectOf(CHECK), CHECK.doc, required=True),
+        Field("when", ListOf(WHEN_ROW), WHEN_ROW.doc),
+        Field("expect", ListOf(EXPECT_ROW), "What must hold of the answer.", required=True),
+        Field(
+            "expect_of_both_eras",
+            ListOf(EXPECT_ROW),
+            "What must hold instead where the server speaks older revisions too.",
+        ),
+        Field("says", Text(), "What is expected, in words, where the matchers are hard to read."),
+        Field(
+            "control",
+            ObjectOf(CHECK),
+            "The same with nothing wrong in it; unless it works, a refusal says nothing.",
+        ),
+        Field(
+            "unlike",
+            ObjectOf(CHECK),
+            "A request with nothing wrong in it; a refusal of the same words says nothing.",
+        ),
+        Field(
+            "absent",
+            ObjectOf(CHECK),
+            "The same for what is not there; a result of the same words served nothing.",
+        ),
+        Field("needs", ObjectOf(NEEDS), NEEDS.doc),
+        Field("safe", Text(), "Why it does no harm."),
+    ),
+)
+CORPUS = Declaration(
+    "corpus.yml",
+    "What a revision takes over from an earlier one.",
+    (
+        Field("extends", Text(), "The folder whose rules hold here too."),
+        Field("removes", Texts(), "Rules of it that do not."),
+        Field("about", Text(), "What this revision changed."),
+    ),
+)
+
+
+class _Folder:
+    """One folder as it was read: its own rows, and what it says about an earlier one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, Row] = {}
+        self.extends = ""
+        self.about = ""
+        self.removes: tuple[str, ...] = ()
+        self.heading: Reading | None = None
+        self.problems: list[SuiteProblem] = []
+
+    def finish(self, source: SuiteSource) -> None:
+        if source.errors:
+            self.problems.extend(source.finish())
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRows:
+    """The rows by id, and what the revision says it changed."""
+
+    rows: dict[str, Row]
+    about: str
+
+
+def load_rows(path: Path, known: Collection[str] | None, *, extending: bool) -> LoadedRows:
+    """All rows of a folder; SuiteError when anything is wrong with any file."""
+    folder = _read_folder(path, known)
+    rows: dict[str, Row] = {}
+    if folder.extends and extending:
+        rows = _extended(folder, known)
+    if folder.problems:
+        raise SuiteError(folder.problems)
+    return LoadedRows(dict(sorted({**rows, **folder.rows}.items())), folder.about)
+
+
+def _extended(folder: _Folder, known: Collection[str] | None) -> dict[str, Row]:
+    """The rows of the folder that is extended, without those that are removed."""
+    heading = folder.heading
+    assert heading is not None  # who extends has one
+    base = folder.path.parent / folder.extends
+    earlier = revision_of_label(folder.extends)
+    own = revision_of_label(folder.path.name)
+    if base.name != folder.extends or not base.is_dir():
+        heading.complain(f"there is no corpus {show(folder.extends, 60)} beside it", "extends")
+    elif earlier is None or own is None or earlier >= own:
+        heading.complain(f"{folder.extends} is no earlier revision", "extends")
+    if heading.sound:
+        rows = dict(load_rows(base, known, extending=True).rows)
+        for name in folder.removes:
+            if rows.pop(name, None) is None:
+                heading.complain(f"{show(name, 40)} is not in {folder.extends}", "removes")
+            elif name in folder.rows:
+                heading.complain(f"{name} is removed and given again", "removes")
+        folder.finish(heading.source)
+        return rows
+    folder.finish(heading.source)
+    return {}
+
+
+def _read_folder(path: Path, known: Collection[str] | None) -> _Folder:
+    folder = _Folder(path)
+    if not path.is_dir():
+        folder.problems.append(SuiteProblem(Place(str(path)), "there is no such folder"))
+        return folder
+    for file in sorted(path.glob("*.yml")):
+        if file.name == CORPUS_FILE:
+            _read_heading(file, folder)
+        else:
+            _read_rows(file, folder, known)
+    return folder
+
+
+def _read_heading(file: Path, folder: _Folder) -> None:
+    root, source = read_yaml(file)
+    if isinstance(root, MappingNode):
+        folder.heading = read_object(CORPUS, root, source)
+        folder.extends = folder.heading.get("extends", "")
+        folder.removes = folder.heading.get("removes", ())
+        folder.about = " ".join(folder.heading.get("about", "").split())
+        if folder.removes and not folder.extends:
+            folder.heading.complain("removes has no meaning without extends", "removes")
+    elif root is not None:
+        source.report(f"{CORPUS_FILE} must be a mapping, not {describe(root)}", 1, 1)
+    folder.finish(source)
+
+
+def _read_rows(file: Path, folder: _Folder, known: Collection[str] | None) -> None:
+    root, source = read_yaml(file)
+    if isinstance(root, ListNode):
+        for item in spelled_out_items(root).items:  # type: ignore[union-attr]  # still a list
+            if not isinstance(item, MappingNode):
+                source.report("a rule must be a mapping", item.line, item.column)
+                continue
+            row = _row(read_object(CORPUS_ROW, item, source), known)
+            if row is not None:
+                _keep(row, folder, source)
+    elif not source.errors:
+        found = "empty" if root is None else describe(root)
+        source.report(f"a corpus file must be a list of rules, not {found}", 1, 1)
+    folder.finish(source)
+
+
+def _keep(row: Row, folder: _Folder, source: SuiteSource) -> None:
+    earlier = folder.rows.setdefault(row.rule_id, row)
+    if earlier is not row:
+        message = f"the rule {row.rule_id} stands twice in this corpus"
+        source.report(message, row.place.line, row.place.column, hint=f"first at {earlier.place}")
+
+
+def _row(read: Reading, known: Collection[str] | None) -> Row | None:
+    if not read.sound:
+        return None
+    name = read.get("rule_id")
+    if known is not None and name not in known:
+        hint = did_you_mean(name, known)
+        read.complain(
+            f"{show(name, 40)} is not in the registry",
+            "rule_id",
+            hint=hint if hint.startswith("did") else f"add it to {REGISTRY_FILE}",
+        )
+    check = check_of(read.get("check"))
+    expect = expectations_of(read.get("expect"), check)
+    of_both = expectations_of(read.get("expect_of_both_eras", ()), check)
+    when = _conditions(read.get("when", ()), check)
+    needs = _needs(read.get("needs"))
+    if check is None or not read.sound:
+        return None
+    _check_names(read, check, (*expect, *(one.expectation for one in when)))
+    says = " ".join(read.get("says", "").split())
+    return Row(
+        name,
+        check,
+        expect,
+        needs,
+        says,
+        read.get("safe", ""),
+        when,
+        expect_of_both_eras=of_both,
+        place=read.place,
+        **{one: check_of(given) for one in _BESIDE if (given := read.get(one)) is not None},
+    )
+
+
+def _conditions(rows: tuple[Reading, ...], check: SentCheck | None) -> tuple[Condition, ...]:
+    words = (" ".join(one.get("otherwise").split()) for one in rows if one.sound)
+    return tuple(map(Condition, expectations_of(rows, check), words))
+
+
+def expectations_of(rows: tuple[Reading, ...], check: SentCheck | None) -> tuple[Expectation, ...]:
+    """The rows of `expect`, each with a target that the check can give."""
+    probe = all_probes().get(check.probe) if check is not None else None
+    steps = probe.step_names if probe is not None else ()
+    facts = probe.facts if probe is not None else {}
+    for one in rows:
+        problem = exchange_target_problem(one.get("target", ""), steps, facts)
+        if problem is not None and check is not None and one.sound:
+            one.complain(problem, "target")
+    return tuple(Expectation(one.get("target"), one.get("matcher")) for one in rows if one.sound)
+
+
+def _check_names(read: Reading, check: SentCheck, expect: tuple[Expectation, ...]) -> None:
+    if check.probe and check.probe not in all_probes():
+        hint = did_you_mean(check.probe, all_probes())
+        read.get("check").complain(f"unknown probe {show(check.probe, 60)}", "probe", hint=hint)
+    used: list[object] = [check.method, check.params, check.meta, check.headers]
+    used += [check.http.headers, check.http.body] if check.http is not None else []
+    used += [one.matcher.get("exact") for one in expect]
+    for name in placeholders_in(used):
+        if name not in placeholders():
+            hint = did_you_mean(name, placeholders())
+            read.complain(f"unknown placeholder {{{show(name, 40)}}}", "check", hint=hint)
+
+
+def _needs(read: Reading | None) -> Needs:
+    if read is None:
+        return Needs()
+    fixture = read.get("fixture", "")
+    if fixture and fixture not in known_fixtures():
+        hint = did_you_mean(fixture, sorted(known_fixtures()))
+        read.complain(f"unknown fixture {show(fixture, 60)}", "fixture", hint=hint)
+    names = [field.name for field in NEEDS.fields]
+    return Needs(**{name: read.get(name, getattr(Needs(), name)) for name in names})
+
+
+def registry_beside(folder: Path) -> dict[str, RegistryEntry] | None:
+    """The registry next to a revision's folder; None when there is none."""
+    path = folder.parent / REGISTRY_FILE
+    if folder.parent == SHIPPED:
+        return shipped_registry()
+    return load_registry(path) if path.exists() else None
+
+
+def session_rules_in(
+    revision: Revision, registry: dict[str, RegistryEntry]
+) -> Iterator[tuple[str, CorpusRule]]:
+    """The rules over whole sessions that judge a server in that revision."""
+    named = {entry.session_rule: entry for entry in registry.values() if entry.session_rule}
+    for rule in all_rules():
+        if revision in rule.window and rule.side is not Side.CLIENT:
+            entry = named.get(rule.id)
+            name = entry.id if entry is not None else rule.id
+            yield name, CorpusRule(name, None, entry, rule, revision)
+
+
+@functools.lru_cache(maxsize=8)
+def shipped_registry() -> dict[str, RegistryEntry]:
+    """Our own registry. It is shared: nobody changes it."""
+    return load_registry(SHIPPED / REGISTRY_FILE)
+
+
+# -- A corpus ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCorpus:
+    """The rules of one revision. `version` is what its folder is called."""
+
+    version: str
+    rules: Mapping[str, CorpusRule]
+    about: str = ""
+    """What the revision changed, in a sentence or two."""
+
+    @property
+    def revision(self) -> Revision | None:
+        return revision_of_label(self.version)
+
+    @classmethod
+    def load_dir(cls, version: str, path: Path | str, *, extending: bool = True) -> VersionCorpus:
+        """The rules that are written in a folder, and by default in those that it extends.
+
+        The registry next to the folder, where there is one, says what they are called and how
+        much they weigh. Raises SuiteError with file, line and column for anything wrong.
+        """
+        folder = Path(path)
+        registry = registry_beside(folder)
+        known = None if registry is None else registry.keys()
+        loaded = load_rows(folder, known, extending=extending)
+        revision = revision_of_label(version)
+        entries = registry or {}
+        return cls(
+            version,
+            {
+                name: CorpusRule(name, row, entries.get(name), None, revision)
+                for name, row in loaded.rows.items()
+            },
+            loaded.about,
+        )
+
+
+def corpus_of(revision: Revision, corpora: Path | None = None) -> VersionCorpus | None:
+    """The complete corpus of a revision: its folder, and the rules over whole sessions.
+
+    None when there is no folder for it. `corpora` is the folder of the registry, ours by default.
+    """
+    if corpora is None or corpora == SHIPPED:
+        return _shipped(revision)
+    return _complete(revision, corpora)
+
+
+@functools.lru_cache(maxsize=8)
+def _shipped(revision: Revision) -> VersionCorpus | None:
+    return _complete(revision, SHIPPED)
+
+
+def _complete(revision: Revision, corpora: Path) -> VersionCorpus | None:
+    folder = corpora / revision.label
+    if not folder.is_dir():
+        return None
+    corpus = VersionCorpus.load_dir(revision.label, folder)
+    registry = registry_beside(folder) or {}
+    found = {**dict(session_rules_in(revision, registry)), **corpus.rules}
+    return VersionCorpus(revision.label, dict(sorted(found.items())), corpus.about)

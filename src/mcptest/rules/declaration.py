@@ -1,0 +1,345 @@
+"""The one registry. A rule is a declared value and a function that watches a session.
+
+The function is a generator: it receives the steps it listens to, one at a time, and runs on after
+the last one. A rule that has seen enough returns. One that judges each step by itself takes the
+step as its second argument. All rules watch in the same pass, so a capture is read once however
+many there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from mcptest.core.capture import Frame, Record
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import Kind
+from mcptest.core.revision import (
+    EVERY_REVISION,
+    HANDSHAKE_REVISIONS,
+    TIMELINE,
+    Era,
+    Revision,
+    Window,
+)
+from mcptest.core.safe_text import show
+from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
+from mcptest.rules.session import NO_MESSAGE, Session, Step
+from mcptest.wire.json_text import write_json
+
+Watching: TypeAlias = Generator[None, "Step | None", None]
+OnRoutine: TypeAlias = Literal["send", "count", "skip"]
+Conversations: TypeAlias = Literal["polite", "any", "tour"]
+Same: TypeAlias = Literal["message", "silence", "id", "noise", "answer"]
+"""What two rules saw where they tell of one fault; `rules/yielding.py` compares their proofs."""
+ShownBy: TypeAlias = Literal["message", "missing answer", "silence"]
+Topic: TypeAlias = Kind | type[Record]
+Judging = TypeVar("Judging", bound="Callable[[Check], Watching] | Callable[[Check, Step], None]")
+
+SPECIFICATION = "https://modelcontextprotocol.io/specification"
+_MOVED = {
+    "basic/lifecycle#capability-negotiation": "server/discover",
+    "basic/lifecycle": "basic/versioning",
+    "basic/transports#stdio": "basic/transports/stdio",
+    "basic/transports#streamable-http": "basic/transports/streamable-http",
+    "basic/utilities/progress": "basic/patterns/progress",
+    "basic/utilities/cancellation": "basic/patterns/cancellation",
+}
+_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
+
+
+@dataclass(frozen=True, slots=True)
+class WrongShape:
+    """What a rule reports of messages of a wrong shape: what is wrong at a pointer like one of the
+    `patterns`, where `*` is any one part and a `/**` at the end everything below."""
+
+    kind: Kind
+    patterns: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    """Empty: whatever the method."""
+    when: Callable[[Step, list[str]], bool] | None = None
+    """Narrows it to what the rule sees, by the message and the parts of the pointer."""
+    window: Window = EVERY_REVISION
+
+
+def _undeclared(check: Check) -> Watching:
+    raise NotImplementedError(f"{check.rule.id} was declared without a function")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Everything about one rule; the page, the rule list and the verdict all come from here.
+
+    It is the decorator of the function that watches, whose docstring is the rule's page.
+    """
+
+    id: str
+    title: str
+    category: str
+    side: Side
+    spec: str
+    """Page and anchor under the specification of a revision, like `basic/lifecycle#ping`."""
+    severity: Severity = Severity.MUST
+    window: Window = EVERY_REVISION
+    should_until: Revision | None = None
+    """Before this revision the same sentence was a SHOULD."""
+    transports: tuple[str, ...] = ()
+    """Empty: any. Otherwise the rule needs facts that only these transports leave behind."""
+    listens: tuple[Topic, ...] = tuple(Kind)
+    methods: tuple[str, ...] = ()
+    """Empty: any. Of requests and notifications; of answers, that of their request."""
+    answers_to: tuple[str, ...] = ()
+    """Like `methods`, but for answers alone."""
+    sender: str = ""
+    on_routine: OnRoutine = "send"
+    """What to do with a step that is routine: the function would only count it, or do nothing."""
+    conversations: Conversations = "polite"
+    """In which conversations of ours it judges a server: in those where we keep to the
+    specification ourselves; in "any", as rules about messages as such hold whatever a server was
+    sent; or on the "tour" alone, which asks for things that should work, one page after the other,
+    as rules take for granted that conclude from all that a client asked for."""
+    shown_by: ShownBy = "message"
+    """What shows that it is broken: a message of the side at fault; a "missing answer", so that
+    the finding points at the request of the other side; or, where there must be "silence" after a
+    message of the other side, what came nevertheless."""
+    probe: str = ""
+    """The probe that makes its occasion, where no client does that on a tour."""
+    root_cause: str = ""
+    """The root cause that is told where it fails: other rules can't be judged then."""
+    yields_to: Mapping[str, Same] = field(default_factory=dict)
+    """Rules that tell of the fault where both saw the same, the first of them that did."""
+    absorbs: Same | None = None
+    """Every other rule yields to it where both saw the same."""
+    reports: tuple[str, ...] = ()
+    """What it reports where it has a wrong shape, so that the rules about shapes leave it alone:
+    patterns of pointers into the messages that it listens to."""
+    reports_shapes: tuple[WrongShape, ...] = ()
+    """The same of other messages, or under some condition; once it is declared, all of them."""
+    watch: Callable[[Check], Watching] = _undeclared
+
+    def __call__(self, judging: Judging) -> Judging:
+        if not _ID.fullmatch(self.id) or self.id in RULES:
+            raise ValueError(f"rule id {self.id!r} is malformed or taken")
+        if not judging.__doc__:
+            raise ValueError(f"rule {self.id} has no page: write its docstring")
+        by_step = len(inspect.signature(judging).parameters) > 1
+        watch: Any = _step_by_step(judging) if by_step else judging
+        shapes = self.reports_shapes
+        if self.reports:
+            assert isinstance(self.listens[0], Kind)  # only messages have a shape
+            shapes = (WrongShape(self.listens[0], self.reports, self.methods), *shapes)
+        RULES[self.id] = replace(self, watch=watch, reports_shapes=shapes)
+        return judging
+
+    @property
+    def is_about_silence(self) -> bool:
+        """A server that has died or fallen silent says nothing about it, or the wrong thing."""
+        return self.shown_by != "message"
+
+    @property
+    def explanation(self) -> str:
+        return inspect.cleandoc(self.watch.__doc__ or "")
+
+    def severity_in(self, revision: Revision | None) -> Severity:
+        """A capture that does not name its revision is judged by the milder word."""
+        if self.should_until is None:
+            return self.severity
+        softer = revision is None or revision < self.should_until
+        return Severity.SHOULD if softer else self.severity
+
+    def may_hold(self, revision: Revision | None) -> bool:
+        """Could it hold? An unknown revision is some revision with the handshake."""
+        if revision is not None:
+            return revision in self.window
+        return any(known in self.window for known in HANDSHAKE_REVISIONS)
+
+    def surely_holds(self, revision: Revision | None) -> bool:
+        if revision is not None:
+            return revision in self.window
+        return all(known in self.window for known in HANDSHAKE_REVISIONS)
+
+    def url(self, revision: Revision | None = None) -> str:
+        """The page in that revision, or in the newest one that has the rule."""
+        covered = [known for known in TIMELINE if known in self.window]
+        dated = [known for known in covered if known is not Revision.DRAFT]
+        chosen = revision if revision in covered else (dated or covered)[-1]
+        return specification_url(self.spec, chosen)
+
+
+def _step_by_step(judge: Callable[..., object]) -> Callable[[Check], Watching]:
+    """The generator of a rule that judges each step by itself."""
+
+    @functools.wraps(judge)
+    def watch(check: Check) -> Watching:
+        while step := (yield):
+            judge(check, step)
+
+    return watch
+
+
+def specification_url(spec: str, revision: Revision) -> str:
+    """The address of a page in one revision.
+
+    Pages moved in 2026-07-28; where one did, its anchors are not the same any more.
+    """
+    moved = _MOVED if revision.era is Era.STATELESS else {}
+    page = moved.get(spec) or moved.get(spec.partition("#")[0]) or spec
+    return f"{SPECIFICATION}/{revision}/{page}"
+
+
+RULES: dict[str, Rule] = {}
+session_rule = Rule
+"""What a rule is declared with."""
+
+
+def shown_by(rule: str) -> ShownBy:
+    """What shows that the rule with this id is broken. A row of a corpus is about an answer."""
+    declared = RULES.get(rule)
+    return declared.shown_by if declared is not None else "message"
+
+
+class Check:
+    """One rule at work on one session."""
+
+    __slots__ = (
+        "_findings",
+        "_kept",
+        "_reason",
+        "_unchecked",
+        "observed",
+        "of_server",
+        "rule",
+        "session",
+        "violations",
+    )
+
+    def __init__(self, rule: Rule, session: Session, kept: int = DEFAULT_LIMITS.findings) -> None:
+        self.rule = rule
+        self.session = session
+        self.observed = 0
+        self.of_server = 0
+        """How much of that the server sent."""
+        self.violations = 0
+        self._kept = kept
+        self._findings: list[Finding] = []
+        self._reason = ""
+        self._unchecked = ""
+
+    def saw(self, step: Step | None = None) -> None:
+        """The capture exercised the rule here."""
+        self.observed += 1
+        if step is not None and step.sender == "server":
+            self.of_server += 1
+
+    def violated(
+        self,
+        step: Step | None,
+        message: str,
+        *,
+        expected: str | None = None,
+        actual: str | None = None,
+        pointer: str | None = None,
+    ) -> None:
+        """It is broken here. Text of the peer may be passed in as it is: it is made safe here."""
+        self.violations += 1
+        if len(self._findings) >= self._kept:
+            return
+        self._findings.append(
+            Finding(
+                message=show(message, 400),
+                record=step.place if step else None,
+                sender=step.sender or None if step else None,
+                expected=show(expected, 300) if expected is not None else None,
+                actual=show(actual, 300) if actual is not None else None,
+                excerpt=_excerpt(step) if step else None,
+                pointer=show(pointer, 200) if pointer else None,
+            )
+        )
+
+    def inconclusive(self, reason: str) -> None:
+        """It can't be judged; counts only if nothing else was seen that can be."""
+        self._reason = self._reason or reason
+
+    def unchecked(self, reason: str) -> None:
+        """Something that it is about costs too much to look at: it does not pass, whatever else
+        was seen."""
+        self._unchecked = self._unchecked or reason
+
+    def verdict(self) -> Verdict:
+        """A violation fails, something seen passes, and silence is neither."""
+        if self.violations:
+            return self._verdict(Outcome.FAIL)
+        if self._unchecked:
+            return self._verdict(Outcome.INCONCLUSIVE, self._unchecked, unchecked=True)
+        if self.observed:
+            return self._verdict(Outcome.PASS)
+        if self._reason:
+            return self._verdict(Outcome.INCONCLUSIVE, self._reason)
+        return self._verdict(Outcome.NOT_OBSERVED, "nothing in the capture exercised it")
+
+    def verdict_without_revision(self) -> Verdict:
+        """The rule holds in some revisions only, and the capture does not say which it speaks."""
+        if not self.violations:
+            return self.verdict()  # what breaks nothing conforms in each of them
+        reason = (
+            f"holds in {self.rule.window}, and the capture does not say which revision it speaks: "
+            "name it with --spec-version"
+        )
+        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
+
+    def verdict_on_the_client(self) -> Verdict:
+        """The server refused to speak the only revision that was tried, and is not held to it."""
+        if all(finding.sender == "client" for finding in self._findings):
+            return self.verdict()
+        reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
+        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
+
+    def _verdict(self, outcome: Outcome, reason: str = "", *, unchecked: bool = False) -> Verdict:
+        return Verdict(
+            rule=self.rule.id,
+            outcome=outcome,
+            reason=reason,
+            observed=max(self.observed, self.violations),
+            findings=tuple(self._findings),
+            findings_total=self.violations,
+            unchecked=unchecked,
+        )
+
+
+_MOST_EARLY = 100
+"""So many steps are kept that come before the server has declared anything."""
+
+
+def once_declared(check: Check, judge: Callable[[Step], None]) -> Watching:
+    """Judge each step by what the server declares, also one that comes before the declaration.
+
+    A server may log before it answers `initialize`.
+    """
+    early: list[Step] = []
+    while step := (yield):
+        if check.session.server_capabilities is not None:
+            judge(step)
+        elif len(early) < _MOST_EARLY:
+            early.append(step)
+    for step in early:
+        if check.session.server_capabilities is not None:
+            judge(step)
+        else:
+            check.inconclusive("the capture does not say what the server declared")
+
+
+def _excerpt(step: Step) -> str | None:
+    raw = step.message.raw
+    if step.message is NO_MESSAGE:
+        record = step.record
+        line = record.raw if isinstance(record, Frame) else b""
+        raw = line or msgspec.json.encode(record)  # an empty line shows as the record of it
+    elif not raw:  # a message of a batch
+        raw = write_json(step.message.value)
+    return show(raw, 200)

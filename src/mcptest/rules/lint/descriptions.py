@@ -1,0 +1,332 @@
+"""What tools are called and say of themselves: whether a model can tell when to use them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+
+from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
+from mcptest.rules.lint.suggestions import described_tool
+from mcptest.rules.lint.surface import Surface, SurfaceTool, object_of
+from mcptest.rules.lint.wordlists import (
+    ACKNOWLEDGING,
+    ACTIONS,
+    ALSO_MUTATING,
+    DESTROYING,
+    MUTATING,
+    RETURNING,
+    VAGUE,
+    words_of,
+)
+
+_SHORT_WORD = 10
+_MANY_ACTIONS = 3
+
+
+@lint_rule("E101", "tool without description", LintSeverity.ERROR, "tool")
+def no_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """The description is all that a model has to decide whether to call a tool.
+
+    Say what the tool does, what it returns, and when to use it.
+    """
+    if not tool.description:
+        yield Remark("has no description", "description", described_tool(tool))
+
+
+@lint_rule("W101", "vague description", LintSeverity.WARNING, "tool")
+def vague_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A phrase that fits every tool does not tell this one from the others.
+
+    Name the thing that is acted on and what comes back.
+    """
+    text = tool.description.lower()
+    one_short_word = 0 < len(text) < _SHORT_WORD and " " not in text
+    if text in VAGUE or one_short_word:
+        message = f'the description "{tool.description}" says nothing'
+        yield Remark(message, "description", described_tool(tool))
+
+
+@lint_rule("W111", "description of unhelpful length", LintSeverity.WARNING, "tool")
+def description_length(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Too short does not say when to use the tool; too long (a note) costs context in every
+    request.
+
+    Keep it between --min-description and --max-description characters.
+    """
+    length = len(tool.description)
+    if 0 < length < limits.min_description:
+        message = (
+            f"the description has only {length} characters (at least {limits.min_description})"
+        )
+        yield Remark(message, "description", described_tool(tool))
+    elif length > limits.max_description:
+        message = f"the description has {length} characters (at most {limits.max_description})"
+        yield Remark(message, "description", severity=LintSeverity.NOTE)
+
+
+@lint_rule("W116", "description does not say what comes back", LintSeverity.NOTE, "tool")
+def unknown_result(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A model plans its next step by what this one gives; an outputSchema says it as well.
+
+    Add a sentence that begins with Returns, or declare an outputSchema.
+    """
+    text = tool.description.lower()
+    declared = object_of(tool.raw, "outputSchema") if isinstance(tool.raw, dict) else {}
+    if text and not declared and not any(word in text for word in RETURNING):
+        added = LintSuggestion("/description", _with_sentence(tool.description, "Returns …"))
+        yield Remark("the description does not say what it returns", "description", added)
+
+
+@lint_rule("W108", "side effect that is not owned up to", LintSeverity.WARNING, "tool")
+def hidden_side_effect(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A model that takes a writing tool for a reading one calls it again when in doubt. A note
+    where the name does not say that something is destroyed.
+
+    Say what is created, changed or deleted, and whether calling it twice does harm.
+    """
+    verb = next((word for word in tool.words if word in MUTATING), "")
+    if not verb or not tool.description or tool.hint("readOnlyHint") is True:
+        return  # of a hint that the name belies L213 speaks
+    text = tool.description.lower()
+    if any(sign in text for sign in ACKNOWLEDGING) or _uses_mutating_verb(text):
+        return
+    added = LintSuggestion("/description", _with_sentence(tool.description, "This changes …"))
+    message = f'the name says "{verb}", the description names no side effect'
+    harm = None if verb in DESTROYING else LintSeverity.NOTE
+    yield Remark(message, "description", added, severity=harm)
+
+
+def _with_sentence(text: str, sentence: str) -> str:
+    return f"{text} {sentence}" if text.endswith((".", "!", "?", ":")) else f"{text}. {sentence}"
+
+
+def _uses_mutating_verb(text: str) -> bool:
+    """`Delete the entity` owns up as much as `deletes` does."""
+    return any(word in MUTATING for word in words_of(text))
+
+
+@lint_rule("W110", "description and schema drift apart", LintSeverity.NOTE, "tool")
+def drifted_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A description that mentions few of the parameters was often written for another version.
+
+    Mention what the parameters are for.
+    """
+    total = len(tool.parameters)
+    if total < 2 or not tool.description:
+        return
+    text = tool.description.lower()
+    mentioned = sum(_mentions(text, one.name.lower()) for one in tool.parameters)
+    if mentioned * 2 < total:
+        missing = [one.name for one in tool.parameters if not _mentions(text, one.name.lower())]
+        names = ", ".join(missing[:5])
+        message = f"the description mentions {mentioned} of {total} parameters, not {names}"
+        yield Remark(message, "description")
+
+
+def _mentions(text: str, name: str) -> bool:
+    return name in text or any(len(word) > 2 and word in text for word in name.split("_"))
+
+
+@lint_rule("L201", "tool that does too much", LintSeverity.NOTE, "tool")
+def overloaded_tool(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A tool with many jobs is called with the arguments of the wrong one.
+
+    Make one tool for each job.
+    """
+    text = f" {tool.description.lower()} "
+    found = [verb for verb in ACTIONS if any(f" {verb}{end} " in text for end in ("", "s", "ing"))]
+    if len(found) > _MANY_ACTIONS:
+        message = f"the description has {len(found)} verbs of action: {', '.join(found)}"
+        yield Remark(message, "description")
+
+
+# -- Text that is not for the reader -------------------------------------------------------------
+
+# Zero width joiners have their place within emoji and some scripts: alone they are not counted.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_SIGNS = (
+    *("ignore", "disregard", "forget", "user", "<", "system prompt", "before ", "always"),
+    *("other tool", ".ssh", "id_rsa", ".aws/", "/etc/passwd"),
+)
+"""Each order below has one of these in it."""
+_GAP = r"(?:\W{1,5}\w{1,20}){0,4}?\W{1,5}"
+"""A few words. Words and what is between them can't be taken for each other: this stays linear."""
+_ORDERS = re.compile(
+    rf"\b(?:ignore|disregard|forget){_GAP}(?:previous|prior|above|earlier|all|other|any){_GAP}"
+    r"(?:instruction|prompt|rule|message|tool)"
+    r"|\b(?:do not|don't|never|without)\W{1,5}(?:ever\W{1,5})?(?:tell|mention|inform|notify|alert)"
+    rf"(?:ing)?{_GAP}?\bthe user\b(?!')"
+    r"|<\s{0,3}/?\s{0,3}(?:important|system|secret|instructions?|hidden)\s{0,3}>"
+    rf"|\b(?:reveal|print|repeat|leak|send|include){_GAP}system prompt\b"
+    rf"|\bbefore (?:using|calling) (?:this|any|other){_GAP}(?:read|open|send){_GAP}"
+    r"(?:files?|contents?|keys?|conversation|history)\b"
+    r"|\byou (?:must|should) always (?:call|use|prefer|choose|run) this\b"
+    r"|\b(?:instead of|rather than|over) (?:any|all) other tools?\b"
+    r"|~/\.ssh|\bid_rsa\b|\.aws/credentials|/etc/passwd",
+    re.IGNORECASE,
+)
+
+
+@lint_rule("L215", "invisible characters", LintSeverity.ERROR, "surface")
+def invisible_characters(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """A model reads what no reviewer sees; it is how instructions are smuggled.
+
+    Take them out.
+    """
+    for one in surface.texts:
+        plain = one.text.isascii() and one.text.isprintable()
+        if found := (None if plain else _INVISIBLE.search(one.text)):
+            message = (
+                f"{one.field} holds the character U+{ord(found.group()):04X} at {found.start()}"
+            )
+            yield Remark(message, one.field, item=one.item, kind=one.kind)
+
+
+@lint_rule("L216", "text that gives orders to the model", LintSeverity.ERROR, "surface")
+def orders_to_the_model(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """A description says what a tool does. One that tells a model what else to do is an attack.
+
+    Describe the tool; leave the rest to the client.
+    """
+    for one in surface.texts:
+        found = _ORDERS.search(one.text) if _may_give_orders(one.text) else None
+        if found:
+            message = f'{one.field} speaks to the model: "{found.group()[:80]}"'
+            yield Remark(message, one.field, item=one.item, kind=one.kind)
+
+
+def _may_give_orders(text: str) -> bool:
+    """Whether a word is in it without which no order is given: cheaper than looking for orders."""
+    small = text.lower()
+    return any(sign in small for sign in _SIGNS)
+
+
+# -- Annotations of tools ------------------------------------------------------------------------
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_SURELY_WRITING = (MUTATING | ALSO_MUTATING) - {"add", "execute", "set"}
+"""`add` may be arithmetic, and what is executed may be a query."""
+
+
+@lint_rule("L212", "annotations that contradict each other", LintSeverity.ERROR, "tool")
+def contradictory_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Clients ask the user, or do not, by these hints.
+
+    A tool that only reads destroys nothing; each hint is true or false.
+    """
+    if tool.hint("readOnlyHint") is True and tool.hint("destructiveHint") is True:
+        dropped = LintSuggestion("/annotations/destructiveHint", value=False)
+        yield Remark("claims to be read-only and destructive", "annotations", dropped)
+    for hint in _HINTS:
+        value = tool.hint(hint)
+        if value is not None and not isinstance(value, bool):
+            yield Remark(f"{hint} is neither true nor false", f"annotations.{hint}")
+
+
+@lint_rule("L213", "name that belies the annotations", LintSeverity.ERROR, "tool")
+def belied_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A client runs a read-only tool without asking; the name says that something is lost.
+
+    Correct the hint, or the name.
+    """
+    verb = tool.words[0] if tool.words else ""
+    if tool.hint("readOnlyHint") is True and verb in _SURELY_WRITING:
+        corrected = LintSuggestion("/annotations/readOnlyHint", value=False)
+        message = f'the name says "{verb}", readOnlyHint says that nothing changes'
+        yield Remark(message, "annotations.readOnlyHint", corrected)
+    elif tool.hint("destructiveHint") is False and verb in DESTROYING:
+        corrected = LintSuggestion("/annotations/destructiveHint", value=True)
+        message = f'the name says "{verb}", destructiveHint says that nothing is destroyed'
+        yield Remark(message, "annotations.destructiveHint", corrected)
+
+
+@lint_rule("L214", "writing tool without annotations", LintSeverity.WARNING, "tool")
+def missing_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Clients have to take it for destructive, or for harmless.
+
+    Set readOnlyHint and destructiveHint.
+    """
+    verb = tool.words[0] if tool.words else ""
+    silent = tool.hint("readOnlyHint") is None and tool.hint("destructiveHint") is None
+    if silent and verb in MUTATING | ALSO_MUTATING:
+        hints = {"readOnlyHint": False, "destructiveHint": verb in DESTROYING}
+        message = f'the name says "{verb}", no annotation says whether it destroys'
+        yield Remark(message, "annotations", LintSuggestion("/annotations", hints))
+
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LOOKALIKES = str.maketrans("0оОаАеЕіІсСрРхХуУ|", "oooaaeeiiccppxxyyl")  # noqa: RUF001 - they are meant
+_NAMED = 5
+
+
+@lint_rule("E113", "tool name that is used twice", LintSeverity.ERROR, "surface")
+def duplicate_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """Only one of them can ever be called, and nobody can say which.
+
+    Give each tool a name of its own.
+    """
+    counts = Counter(tool.name for tool in surface.tools)
+    for name, count in counts.items():
+        if count > 1:
+            yield Remark(f'{count} tools are named "{name}"', "name", item=name)
+
+
+@lint_rule("L202", "tool name that clients refuse", LintSeverity.WARNING, "tool")
+def awkward_name(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Many clients and model APIs take letters, digits, _ and - only, and 64 of them at most.
+
+    Rename it; the title may hold any text.
+    """
+    name = tool.member("name")
+    if isinstance(name, str) and name and not _ACCEPTED.fullmatch(name):
+        plain = "_".join(words_of(name))[:64]
+        added = LintSuggestion("/name", plain) if plain and plain != name else None
+        yield Remark("the name has characters or a length that clients refuse", "name", added)
+
+
+@lint_rule("L203", "tool without a usable name or definition", LintSeverity.ERROR, "tool")
+def unusable_tool(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """It can't be called.
+
+    A tool is an object with a name that is a text, and an inputSchema that is an object.
+    """
+    if not isinstance(tool.raw, dict):
+        yield Remark("the definition is not an object")
+        return
+    name = tool.raw.get("name")
+    if not isinstance(name, str) or not name.strip():
+        yield Remark("has no name", "name")
+    if not isinstance(tool.raw.get("inputSchema"), dict):
+        empty = LintSuggestion("/inputSchema", {"type": "object"})
+        yield Remark("has no inputSchema that is an object", "inputSchema", empty)
+
+
+@lint_rule("L204", "tool names that are easily confused", LintSeverity.WARNING, "surface")
+def confusable_names(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """Names that differ in case, separators, plural or a letter's look are mixed up.
+
+    Make them differ in a word.
+    """
+    alike: dict[str, dict[str, None]] = {}
+    for tool in surface.tools:
+        if isinstance(tool.member("name"), str):
+            alike.setdefault(skeleton(tool.name), {})[tool.name] = None
+    for names in alike.values():
+        first, *others = names
+        if others:
+            more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+            listed = ", ".join(f'"{name}"' for name in others[:_NAMED])
+            yield Remark(f"is easily confused with {listed}{more}", "name", item=first)
+
+
+def skeleton(name: str) -> str:
+    """What is left of a name when everything is gone that is easily overlooked."""
+    flat = unicodedata.normalize("NFKD", name[:500]).translate(_LOOKALIKES)
+    seen = "".join(one for one in flat if unicodedata.category(one)[0] in "LN")
+    words = [word.rstrip("s") for word in words_of(seen)] if seen.isascii() else [seen.casefold()]
+    return "".join(words).replace("l", "i").replace("1", "i")

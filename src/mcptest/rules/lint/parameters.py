@@ -1,0 +1,282 @@
+"""Single parameters: whether a model can tell what to pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from mcptest.core.secrets import is_secret_name
+from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
+from mcptest.rules.lint.suggestions import described_parameter, with_examples
+from mcptest.rules.lint.surface import Parameter, SurfaceTool
+from mcptest.rules.lint.wordlists import (
+    ALSO_SENSITIVE,
+    GENERIC_NAMES,
+    SENSITIVE,
+    SENSITIVE_WORDS,
+    TELLING_ENDINGS,
+    TELLING_NAMES,
+    USER_FACING,
+    plain,
+    words_of,
+)
+
+_SAYS_THE_TYPE = frozenset(
+    {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$dynamicRef", "if", "not"}
+)
+_GUIDING = frozenset({"enum", "pattern", "examples", "default"})
+_FILLER = frozenset(
+    {
+        "the",
+        "a",
+        "an",
+        "of",
+        "for",
+        "to",
+        "this",
+        "value",
+        "parameter",
+        "argument",
+        "input",
+        "field",
+    }
+)
+_QUOTED = re.compile(r"""(['"`])([A-Za-z0-9_.-]{1,40})\1""")
+_CHOOSING = re.compile(
+    r"\b(?:one of|either|allowed|valid values|possible values|must be|options)\b"
+)
+_LISTED = re.compile(
+    r"\b(?:one of|allowed values|valid values|possible values|options)[:\s]+"
+    r"((?:[A-Za-z0-9_.-]{1,40}\s*(?:,|\||/|\bor\b)\s*(?:or\s+)?){1,20}[A-Za-z0-9_.-]{1,40})"
+)
+_RANGE = re.compile(
+    r"\b(?:between|from)\s+(-?\d{1,12})\s+(?:and|to)\s+(-?\d{1,12})\b"
+    r"|\b(-?\d{1,12})\s*(?:-|\u2013|\.\.)\s*(\d{1,12})\b"
+)
+_MOST = re.compile(r"\b(?:max(?:imum)?|at most|up to|no more than)\D{0,15}?(\d{1,12})\b")
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum")
+_SENSITIVE = re.compile("|".join(SENSITIVE))
+_ALSO_SENSITIVE = re.compile("|".join(ALSO_SENSITIVE))
+_USER_FACING = re.compile("|".join(USER_FACING))
+_PROSE = 2_000
+"""Longer texts are searched up to here."""
+
+
+@lint_rule("E102", "parameter without type", LintSeverity.ERROR, "parameter")
+def no_type(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """Without a type a model sends a text where a number is meant, or the other way round.
+
+    Give it a type.
+    """
+    if not _SAYS_THE_TYPE & parameter.schema.keys():
+        added = LintSuggestion(f"{parameter.pointer}/type", "string")
+        yield Remark(
+            f'parameter "{parameter.name}" has no type', f"args.{parameter.name}.type", added
+        )
+
+
+@lint_rule("E103", "required parameter without description", LintSeverity.WARNING, "tool")
+def required_undescribed(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """It has to be passed, and a model can only guess what. A note where the name or the
+    description of the tool says it.
+
+    Say what it stands for, in which form, with an example.
+    """
+    for parameter in tool.parameters:
+        if parameter.required and not parameter.description:
+            said = _says_itself(parameter) or _is_explained(parameter, tool.description)
+            remark = _undescribed(parameter, "required")
+            yield replace(remark, severity=LintSeverity.NOTE) if said else remark
+
+
+def _says_itself(parameter: Parameter) -> bool:
+    """`repo_path`, `user_id`, `url`; of names that say nothing W104 speaks."""
+    if parameter.name.lower() in GENERIC_NAMES or parameter.schema.keys() & {"enum", "const"}:
+        return True
+    *before, last = words_of(parameter.name) or [""]
+    return last in TELLING_NAMES or (bool(before) and last in TELLING_ENDINGS)
+
+
+def _is_explained(parameter: Parameter, description: str) -> bool:
+    """Docstrings of Python tools describe parameters in the description of the tool."""
+    return bool(re.search(rf"(?<!\w){re.escape(parameter.name)}(?!\w)", description))
+
+
+@lint_rule("W102", "optional parameter without description", LintSeverity.NOTE, "parameter")
+def optional_undescribed(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """A model does not use what it does not understand.
+
+    Say what it changes, and what holds when it is left out.
+    """
+    if not parameter.required and not parameter.description:
+        yield _undescribed(parameter, "optional")
+
+
+def _undescribed(parameter: Parameter, how: str) -> Remark:
+    message = f'{how} parameter "{parameter.name}" has no description'
+    field = f"args.{parameter.name}.description"
+    return Remark(message, field, described_parameter(parameter))
+
+
+@lint_rule("W103", "required text without guidance", LintSeverity.NOTE, "parameter")
+def unguided_text(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """Any text at all fits, so a model may invent one.
+
+    Add an enum, a pattern, examples or a default.
+    """
+    if parameter.required and parameter.type == "string" and not _GUIDING & parameter.schema.keys():
+        message = f'required text "{parameter.name}" has no enum, pattern, examples or default'
+        yield Remark(message, f"args.{parameter.name}", with_examples(parameter))
+
+
+@lint_rule("W104", "generic parameter name without description", LintSeverity.WARNING, "parameter")
+def generic_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """Names like data or value say nothing by themselves.
+
+    Call it by what it is, or describe it.
+    """
+    if parameter.name.lower() in GENERIC_NAMES and not parameter.description:
+        message = f'parameter "{parameter.name}" has a name that says nothing, and no description'
+        yield Remark(message, f"args.{parameter.name}", described_parameter(parameter))
+
+
+@lint_rule("W109", "user-facing parameter without examples", LintSeverity.NOTE, "parameter")
+def no_examples(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """For names, queries, dates and addresses one example says more than a sentence.
+
+    Add examples, an enum or a default.
+    """
+    name = parameter.name.lower()
+    guided = {"examples", "enum", "default"} & parameter.schema.keys()
+    if not guided and _USER_FACING.search(name):
+        message = f'user-facing parameter "{parameter.name}" has no examples'
+        yield Remark(message, f"args.{parameter.name}.examples", with_examples(parameter))
+
+
+@lint_rule("E112", "secret as a parameter", LintSeverity.WARNING, "parameter")
+def secret_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """What a model passes stands in its context, in logs and in transcripts.
+
+    Take it from the environment or the authorization of the server, or mark it writeOnly.
+    """
+    name = parameter.name.lower()
+    if parameter.schema.get("writeOnly") is not True and _SENSITIVE.search(name):
+        about = not is_secret_name(parameter.name)  # the type of a secret is none
+        yield replace(_secret(parameter), severity=LintSeverity.NOTE if about else None)
+
+
+@lint_rule(
+    "L211", "token or other personal secret as a parameter", LintSeverity.WARNING, "parameter"
+)
+def token_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """As E112, for names of which not all are secrets: access tokens, codes, card numbers.
+
+    Take it from the environment or the authorization of the server, or mark it writeOnly.
+    """
+    if parameter.schema.get("writeOnly") is True:
+        return
+    if _SENSITIVE.search(parameter.name.lower()):
+        return  # E112 says so
+    name = plain(parameter.name)
+    if name in SENSITIVE_WORDS or _ALSO_SENSITIVE.search(name):
+        yield _secret(parameter)
+
+
+def _secret(parameter: Parameter) -> Remark:
+    message = f'parameter "{parameter.name}" asks a model for a secret'
+    marked = LintSuggestion(f"{parameter.pointer}/writeOnly", value=True)
+    return Remark(message, f"args.{parameter.name}", marked)
+
+
+@lint_rule("L208", "object or array whose members are unknown", LintSeverity.WARNING, "parameter")
+def unknown_members(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """A model has to guess the members of a free-form object and the items of a bare array. A note
+    where a description says what they are.
+
+    Declare properties or additionalProperties, and items.
+    """
+    schema, name = parameter.schema, parameter.name
+    shaped = schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "enum", "const"}
+    if shaped:
+        return
+    described = LintSeverity.NOTE if parameter.description else None
+    if parameter.type == "object" and not schema.get("properties"):
+        said = schema.get("additionalProperties")
+        if said is True or (said is None and not schema.get("patternProperties")):
+            message = f'parameter "{name}" is an object of which no member is known'
+            yield Remark(message, f"args.{name}.properties", severity=described)
+    if parameter.type == "array" and not schema.keys() & {"items", "prefixItems", "contains"}:
+        added = LintSuggestion(f"{parameter.pointer}/items", {"type": "string"})
+        message = f'parameter "{name}" is an array of anything'
+        yield Remark(message, f"args.{name}.items", added, severity=described)
+
+
+@lint_rule("L209", "choices in prose only", LintSeverity.WARNING, "parameter")
+def choices_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """What only the description lists is neither checked nor offered by a client.
+
+    Make them an enum.
+    """
+    if parameter.type != "string" or parameter.schema.keys() & {
+        "enum",
+        "const",
+        "pattern",
+        "format",
+    }:
+        return
+    text = parameter.description[:_PROSE]
+    found = _choices(text)
+    if len(found) >= 2:
+        added = LintSuggestion(f"{parameter.pointer}/enum", found)
+        message = f'the choices of "{parameter.name}" ({", ".join(found[:5])}) are in prose only'
+        yield Remark(message, f"args.{parameter.name}.enum", added)
+
+
+def _choices(text: str) -> list[str]:
+    if "e.g" in text or "for example" in text.lower():
+        return []
+    if _CHOOSING.search(text.lower()):
+        quoted = list(dict.fromkeys(match[1] for match in _QUOTED.findall(text)))
+        if len(quoted) >= 2:
+            return quoted
+    listed = _LISTED.search(text)
+    words = re.split(r"\s*(?:,|\||/|\bor\b)\s*", listed.group(1)) if listed else []
+    return list(dict.fromkeys(word.strip(".") for word in words if word.strip(".")))
+
+
+@lint_rule("L210", "bounds in prose only", LintSeverity.WARNING, "parameter")
+def bounds_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """What only the description bounds is neither checked nor kept to.
+
+    Set minimum and maximum.
+    """
+    if parameter.type not in ("integer", "number") or parameter.schema.keys() & set(_BOUNDS):
+        return
+    text = parameter.description[:_PROSE].lower()
+    added = None
+    if found := _RANGE.search(text):
+        low, high = (int(one) for one in found.groups() if one is not None)
+        bounded = {**parameter.schema, "minimum": low, "maximum": high}
+        added = LintSuggestion(parameter.pointer, bounded)
+    elif found := _MOST.search(text):
+        added = LintSuggestion(f"{parameter.pointer}/maximum", int(found.group(1)))
+    if added is not None:
+        message = f'the bounds of "{parameter.name}" are in prose only'
+        yield Remark(message, f"args.{parameter.name}.maximum", added)
+
+
+@lint_rule("L217", "parameter description that repeats the name", LintSeverity.NOTE, "parameter")
+def repeated_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """It reads like documentation, and a model learns nothing from it.
+
+    Say what it stands for and in which form.
+    """
+    text = parameter.description
+    if not text or len(text) > 3 * len(parameter.name) + 60:
+        return  # it says more
+    said = set(words_of(text)) - _FILLER
+    if said <= set(words_of(parameter.name)) | {parameter.type}:
+        message = f'the description of "{parameter.name}" only repeats its name'
+        yield Remark(message, f"args.{parameter.name}.description", described_parameter(parameter))

@@ -1,0 +1,308 @@
+"""Schemas of tools: valid in themselves, and saying what is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcptest.rules.lint.finding import (
+    ALL_TOOLS,
+    SERVER,
+    LintLimits,
+    LintSeverity,
+    LintSuggestion,
+    Remark,
+    lint_rule,
+)
+from mcptest.rules.lint.surface import (
+    Node,
+    Parameter,
+    Surface,
+    SurfaceTool,
+    nodes_of,
+    object_of,
+    required_of,
+)
+from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+
+_MANY_CHOICES = 50
+_TYPE_ONLY = frozenset({"type", "title", "description", "default", "examples"})
+_PLAIN: dict[str, Any] = {"string": str, "boolean": bool, "number": int | float}
+"""Types that are checked without a validator: most parameters have nothing else."""
+_NAMED = 5
+_SAYS_THE_TYPE = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
+
+
+@lint_rule("L205", "required parameter that does not exist", LintSeverity.ERROR, "tool")
+def required_but_absent(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """No model can know what to pass: it has to be there, and nothing says what it is.
+
+    Add it to properties, or take it out of required.
+    """
+    listed = tool.schema.get("required")
+    if listed is not None and not isinstance(listed, list):
+        yield Remark("required is not an array", "inputSchema.required")
+        return
+    properties = object_of(tool.schema, "properties")
+    absent = sorted(required_of(tool.schema) - properties.keys())
+    if absent and not tool.schema.keys() & {"allOf", "anyOf", "oneOf", "$ref", "patternProperties"}:
+        named = ", ".join(f'"{name}"' for name in absent[:_NAMED])
+        yield Remark(f"requires {named}, which properties does not have", "inputSchema.required")
+
+
+@lint_rule("L206", "input schema that is not valid", LintSeverity.ERROR, "tool")
+def invalid_input_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Clients refuse the tool, or the whole list.
+
+    An input schema is a valid JSON Schema of type object that refers to nothing outside.
+    """
+    yield from _invalid(tool, "inputSchema")
+
+
+@lint_rule("L223", "output schema that is not valid", LintSeverity.ERROR, "tool")
+def invalid_output_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Clients check what comes back by it, and refuse every answer.
+
+    An output schema is a valid JSON Schema of type object that refers to nothing outside.
+    """
+    yield from _invalid(tool, "outputSchema")
+
+
+def _invalid(tool: SurfaceTool, member: str) -> Iterator[Remark]:
+    schema = tool.member(member)
+    if schema is None:
+        return
+    if not isinstance(schema, dict):
+        if member == "outputSchema":  # of the other one L203 speaks
+            yield Remark(f"{member} is not an object", member)
+        return
+    if schema.get("type") != "object":
+        typed = LintSuggestion(f"/{member}/type", "object")
+        yield Remark(f'{member} is not of type "object"', f"{member}.type", typed)
+    if reason := why_invalid(schema):
+        yield Remark(f"{member} is not valid: {reason}", member)
+
+
+@lint_rule("L226", "schema that costs too much to check", LintSeverity.ERROR, "tool")
+def costly_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Clients that check arguments and answers by it hang, or refuse the tool.
+
+    Refer to a definition once, and say what is repeated in one place.
+    """
+    for member in ("inputSchema", "outputSchema"):
+        schema = tool.member(member)
+        if isinstance(schema, dict):
+            try:
+                CompiledSchema(schema)
+            except SchemaLimitError as error:
+                yield Remark(f"{member} can't be checked: {error}", member)
+            except SchemaError:
+                pass  # L206 and L223 speak of schemas that are not valid
+
+
+def why_invalid(schema: Any) -> str:
+    try:
+        CompiledSchema(schema)
+    except SchemaLimitError:
+        return ""  # it may be valid; L226 speaks of its cost
+    except SchemaError as error:
+        return str(error)
+    return ""
+
+
+@lint_rule("L207", "default or example that does not fit", LintSeverity.ERROR, "parameter")
+def unfitting_values(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """A model passes it as it stands, and the call is refused.
+
+    Correct the value, or the bounds.
+    """
+    for key, value in _given_values(parameter.schema):
+        if reason := _misfit(parameter.schema, value):
+            message = f'the {key} of "{parameter.name}" does not fit its own schema: {reason}'
+            yield Remark(message, f"args.{parameter.name}.{key}")
+            return
+
+
+def _given_values(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    # null stands for "none": generators write it for every optional member
+    if schema.get("default") is not None:
+        yield "default", schema["default"]
+    examples = schema.get("examples")
+    for example in examples[:20] if isinstance(examples, list) else ():
+        yield "example", example
+
+
+def _misfit(schema: Mapping[str, Any], value: Any) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, str) and schema.keys() <= _TYPE_ONLY and kind in _PLAIN:
+        fits = isinstance(value, _PLAIN[kind]) and isinstance(value, bool) <= (kind == "boolean")
+        return "" if fits else f"it is not of type {kind}"
+    if "$ref" in schema or "$ref" in str(schema):
+        return ""  # what it refers to stands elsewhere
+    try:
+        found = CompiledSchema(dict(schema)).misfit(value)
+    except SchemaError:
+        return ""  # L206 says so
+    return found.reason if found else ""
+
+
+@lint_rule("L218", "choices that are odd", LintSeverity.WARNING, "parameter")
+def odd_choices(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
+    """Empty, repeated or endless choices, and choices of another type, mislead a model.
+
+    List each choice once, all of the declared type, and not more than fifty.
+    """
+    choices = parameter.schema.get("enum")
+    if not isinstance(choices, list):
+        return
+    field = f"args.{parameter.name}.enum"
+    texts = [repr(one) for one in choices]
+    if not choices:
+        yield Remark(f'"{parameter.name}" has no choice at all', field)
+    elif len(set(texts)) < len(texts):
+        yield Remark(f'"{parameter.name}" lists a choice twice', field)
+    elif len(choices) > _MANY_CHOICES:
+        yield Remark(f'"{parameter.name}" has {len(choices)} choices', field)
+    elif parameter.type == "string" and not all(isinstance(one, str) for one in choices):
+        yield Remark(f'"{parameter.name}" is a string, and not all of its choices are', field)
+
+
+@lint_rule("L220", "one description for several parameters", LintSeverity.WARNING, "tool")
+def shared_descriptions(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """A model can't tell them apart.
+
+    Say of each what it alone stands for.
+    """
+    by_text: dict[str, list[str]] = {}
+    for parameter in tool.parameters:
+        if parameter.description:
+            by_text.setdefault(parameter.description.lower(), []).append(parameter.name)
+    for names in by_text.values():
+        if len(names) > 1:
+            listed = ", ".join(f'"{name}"' for name in names[:_NAMED])
+            yield Remark(f"{listed} have the same description", f"args.{names[0]}.description")
+
+
+@lint_rule("L221", "inner member without type or description", LintSeverity.WARNING, "tool")
+def undescribed_inner(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Members of inner objects are passed by a model too, and mostly forgotten in the docs. A note
+    where only descriptions are missing.
+
+    Give each a type and a description.
+    """
+    bare: dict[str, None] = {}
+    untyped = False
+    if tool.is_flat:
+        return
+    for node in nodes_of(tool.schema):
+        if node.is_property and node.depth > 1 and _is_bare(node):
+            bare[node.path] = None
+            untyped = untyped or not _SAYS_THE_TYPE & node.schema.keys()
+    if bare:
+        named = ", ".join(list(bare)[:_NAMED])
+        more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
+        yield Remark(
+            f"no type or description: {named}{more}",
+            f"args.{next(iter(bare))}",
+            severity=None if untyped else LintSeverity.NOTE,
+        )
+
+
+def _is_bare(node: Node) -> bool:
+    schema = node.schema
+    described = "description" in schema or "$ref" in schema
+    return not described or not _SAYS_THE_TYPE & schema.keys()
+
+
+@lint_rule("L224", "parameter of two types", LintSeverity.WARNING, "surface")
+def two_types(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """What is a number in one tool and a text in the next is passed wrongly to one of them.
+
+    Use one type for one name.
+    """
+    seen: dict[str, tuple[str, str]] = {}
+    told: set[tuple[str, str]] = set()
+    for tool in surface.tools:
+        for parameter in tool.parameters:
+            kind = "number" if parameter.type == "integer" else parameter.type
+            if not kind:
+                continue
+            first, other = seen.setdefault(parameter.name, (kind, tool.name))
+            if kind != first and (parameter.name, kind) not in told:
+                told.add((parameter.name, kind))
+                message = f'"{parameter.name}" is of type {kind} here and {first} in "{other}"'
+                yield Remark(message, f"args.{parameter.name}.type", item=tool.name)
+
+
+@lint_rule("L225", "alternatives at the top of the input schema", LintSeverity.WARNING, "tool")
+def composed_at_the_top(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Several model APIs refuse anyOf, oneOf, allOf and $ref there, and so the tool.
+
+    Describe the parameters as plain properties, or make one tool for each alternative.
+    """
+    found = [key for key in ("anyOf", "oneOf", "allOf", "$ref", "not") if key in tool.schema]
+    if found:
+        yield Remark(f"the input schema has {', '.join(found)} at its top", "inputSchema")
+
+
+# -- What tools cost a model ---------------------------------------------------------------------
+
+
+@lint_rule("W106", "tools that cost too much context", LintSeverity.WARNING, "surface")
+def whole_budget(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """All definitions stand in the context of every request.
+
+    Shorten descriptions, drop tools, or split the server. --max-tokens sets the budget.
+    """
+    tokens = surface.size // 4
+    if tokens > limits.max_tokens:
+        message = f"the tools take about {tokens} tokens (at most {limits.max_tokens})"
+        yield Remark(message, "schema_size", item=ALL_TOOLS, kind="server")
+
+
+@lint_rule("W112", "too many tools", LintSeverity.WARNING, "surface")
+def too_many_tools(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
+    """The more tools there are, the more often a model picks the wrong one.
+
+    Merge or drop tools, or split the server. --max-tools sets the number.
+    """
+    count = len(surface.tools)
+    if count > limits.max_tools:
+        message = f"offers {count} tools (at most {limits.max_tools})"
+        yield Remark(message, "tool_count", item=SERVER, kind="server")
+
+
+@lint_rule("W114", "input schema that is nested too deep", LintSeverity.WARNING, "tool")
+def deep_schema(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """Models lose track of where they are in deep objects.
+
+    Flatten it: members of inner objects as parameters. --max-depth sets the depth.
+    """
+    if tool.is_flat and limits.max_depth:
+        return
+    depth = max((node.depth for node in nodes_of(tool.schema)), default=0)
+    if depth > limits.max_depth:
+        message = f"the input schema is {depth} levels deep (at most {limits.max_depth})"
+        yield Remark(message, "schema")
+
+
+@lint_rule("W115", "tool that costs too much context", LintSeverity.WARNING, "tool")
+def tool_budget(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """The definition stands in the context of every request, whether it is called or not.
+
+    Shorten the description or the schema. --max-tool-tokens sets the budget.
+    """
+    if tool.tokens > limits.max_tool_tokens:
+        message = f"takes about {tool.tokens} tokens (at most {limits.max_tool_tokens})"
+        yield Remark(message, "token_cost")
+
+
+@lint_rule("L219", "too many parameters", LintSeverity.WARNING, "tool")
+def too_many_parameters(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
+    """The more there are, the more of them a model gets wrong.
+
+    Split the tool, or group what belongs together. --max-parameters sets the number.
+    """
+    count = len(tool.parameters)
+    if count > limits.max_parameters:
+        yield Remark(f"has {count} parameters (at most {limits.max_parameters})", "schema")

@@ -1,0 +1,704 @@
+"""TOOL, CONTENT, RES, PROMPT, COMPLETE and LOG: what a server lists, returns and logs.
+
+Results keep what the lists promised.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import ABSENT, Kind, content_types, json_type
+from mcptest.core.revision import HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
+from mcptest.core.verdict import Severity, Side
+from mcptest.rules.declaration import (
+    Check,
+    Watching,
+    WrongShape,
+    once_declared,
+    session_rule,
+)
+from mcptest.rules.protocol import LOG_LEVEL, LOG_LEVELS, declares, member_at
+from mcptest.rules.session import Step
+from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+
+_SINCE_NOVEMBER_2025 = Window(since=Revision.V2025_11_25)
+_CACHED_SCHEMAS = 2_000
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def is_plain_tool_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+def _items(step: Step, member: str) -> Iterator[tuple[int, Any]]:
+    listed = step.in_result(member)
+    yield from enumerate(listed if isinstance(listed, list) else ())
+
+
+def _tools(step: Step) -> Iterator[tuple[int, dict[str, Any]]]:
+    return ((place, tool) for place, tool in _items(step, "tools") if isinstance(tool, dict))
+
+
+class _SchemaCache:
+    """Lists repeat themselves; a schema is compiled once."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, CompiledSchema | SchemaError] = {}
+
+    def compiled(self, schema: Any) -> CompiledSchema | SchemaError:
+        key = msgspec.json.encode(schema)
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = CompiledSchema(schema)
+            except SchemaError as error:
+                found = error
+            if len(self._known) >= _CACHED_SCHEMAS:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+
+_tool_rule = partial(
+    session_rule,
+    category="tools",
+    side=Side.SERVER,
+    listens=(Kind.RESULT,),
+    sender="server",
+    methods=("tools/list",),
+)
+_result_rule = partial(
+    session_rule, category="result-shape", side=Side.SERVER, listens=(Kind.RESULT,), sender="server"
+)
+
+
+@_tool_rule(
+    "TOOL-001",
+    "structuredContent matches the tool's outputSchema",
+    spec="server/tools#output-schema",
+    window=Window(since=Revision.V2025_06_18),
+    methods=("tools/list", "tools/call"),
+)
+def structured_content_matches(check: Check) -> Watching:
+    """A tool that lists an `outputSchema` returns `structuredContent` that fits it.
+
+    Programs read the structured part without looking at it first, as the schema promises they
+    can. Results with `isError: true`, and those that ask for input or stand for a task, are not
+    held to it. References to other documents are never followed. A schema that is not valid is
+    reported by TOOL-002.
+    """
+    cache = _SchemaCache()
+    promised: dict[str, CompiledSchema | SchemaError] = {}
+    while step := (yield):
+        if step.method == "tools/list":
+            for _, tool in _tools(step):
+                name, schema = tool.get("name"), tool.get("outputSchema")
+                if isinstance(name, str) and schema is None:
+                    promised.pop(name, None)
+                elif isinstance(name, str) and len(promised) < DEFAULT_LIMITS.items:
+                    promised[name] = cache.compiled(schema)
+            continue
+        name = step.in_request("name")
+        compiled = promised.get(name) if isinstance(name, str) else None
+        result = step.result
+        if compiled is None or not isinstance(result, dict) or _is_exempt(result):
+            continue
+        if isinstance(compiled, SchemaLimitError):
+            check.unchecked(f"the outputSchema of {name!r} can't be checked: {compiled}")
+            continue
+        if isinstance(compiled, SchemaError):
+            check.inconclusive(f"the outputSchema of {name!r} can't be used: {compiled}")
+            continue
+        check.saw(step)
+        if "structuredContent" not in result:
+            check.violated(
+                step,
+                f"the result of {name!r} has no structuredContent",
+                expected="structuredContent, as outputSchema promises",
+                pointer="/result",
+            )
+            continue
+        try:
+            misfit = compiled.misfit(result["structuredContent"])
+        except SchemaLimitError as error:
+            check.unchecked(f"the structuredContent of {name!r} can't be checked: {error}")
+            continue
+        if misfit is not None:
+            check.violated(
+                step,
+                f"the structuredContent of {name!r} does not fit its outputSchema",
+                expected="a value that fits the outputSchema",
+                actual=misfit.reason,
+                pointer=f"/result/structuredContent{misfit.pointer}",
+            )
+
+
+def _is_exempt(result: dict[str, Any]) -> bool:
+    return (
+        result.get("isError") is True
+        or result.get("resultType", "complete") != "complete"
+        or ("task" in result and "content" not in result)
+    )
+
+
+@_tool_rule(
+    "TOOL-002",
+    "the schemas of tools are valid",
+    spec="server/tools#tool",
+    window=_SINCE_NOVEMBER_2025,
+)
+def tool_schemas_are_valid(check: Check) -> Watching:
+    """`inputSchema` and `outputSchema` are valid JSON Schema: 2020-12 unless `$schema` says else.
+
+    A client that can't use the schema can't offer the tool. References must stay within the
+    schema: nothing is fetched, so one that leads out is a fault here. Types that don't exist,
+    patterns that don't compile and unknown dialects are found.
+    """
+    cache = _SchemaCache()
+    while step := (yield):
+        for place, tool in _tools(step):
+            for member in ("inputSchema", "outputSchema"):
+                schema = tool.get(member, ABSENT)
+                if schema is ABSENT:
+                    continue
+                compiled = cache.compiled(schema)
+                if isinstance(compiled, SchemaLimitError):
+                    check.unchecked(
+                        f"the {member} of {tool.get('name')!r} can't be checked: {compiled}"
+                    )
+                    continue
+                check.saw(step)
+                if isinstance(compiled, SchemaError):
+                    check.violated(
+                        step,
+                        f"the {member} of {tool.get('name')!r} is not a valid schema",
+                        expected="a valid JSON Schema",
+                        actual=str(compiled),
+                        pointer=f"/result/tools/{place}/{member}",
+                    )
+
+
+@_tool_rule(
+    "TOOL-003",
+    "a tool has a name and an object as inputSchema",
+    spec="server/tools#tool",
+    reports=(
+        "/result/tools",
+        "/result/tools/*",
+        "/result/tools/*/name",
+        "/result/tools/*/inputSchema",
+        "/result/tools/*/inputSchema/type",
+    ),
+)
+def tools_have_name_and_schema(check: Check, step: Step) -> None:
+    """Each entry of `tools/list` has a string `name` and an `inputSchema` of type object.
+
+    A tool without arguments has `{"type": "object"}`. Model APIs refuse a whole request for one
+    tool without it.
+    """
+    listed = step.in_result("tools")
+    if not isinstance(listed, list):
+        check.violated(step, f"tools is {json_type(listed)}", expected="an array")
+        return
+    for place, tool in enumerate(listed):
+        check.saw(step)
+        if fault := _tool_fault(tool):
+            check.violated(step, fault, pointer=f"/result/tools/{place}")
+
+
+def _tool_fault(tool: Any) -> str:
+    if not isinstance(tool, dict):
+        return f"a tool is {json_type(tool)}, not an object"
+    name = tool.get("name", ABSENT)
+    if not isinstance(name, str):
+        return f"the name of a tool is {json_type(name)}"
+    schema = tool.get("inputSchema", ABSENT)
+    if not isinstance(schema, dict):
+        return f"the inputSchema of {name!r} is {json_type(schema)}, not an object"
+    if schema.get("type") != "object":
+        return f'the inputSchema of {name!r} does not have "type": "object"'
+    return ""
+
+
+@_tool_rule(
+    "TOOL-004",
+    "tool names are short and plain",
+    severity=Severity.SHOULD,
+    spec="server/tools#tool-names",
+    window=_SINCE_NOVEMBER_2025,
+)
+def tool_names_are_plain(check: Check, step: Step) -> None:
+    """A tool's name has 1 to 128 characters out of A-Z, a-z, 0-9, `_`, `-` and `.`.
+
+    Model APIs allow little more, and clients build longer names from it.
+    """
+    for place, tool in _tools(step):
+        name = tool.get("name")
+        if not isinstance(name, str):
+            continue
+        check.saw(step)
+        if not is_plain_tool_name(name):
+            check.violated(
+                step,
+                f"the tool name {name!r}",
+                expected="1 to 128 of A-Z a-z 0-9 _ - .",
+                pointer=f"/result/tools/{place}/name",
+            )
+
+
+_WALKS_KEPT = 64
+
+
+def _remember_walk(walks: dict[str, dict[str, Any]], cursor: Any, walk: dict[str, Any]) -> None:
+    """Where a walk goes on; of very many at a time the oldest are forgotten."""
+    if isinstance(cursor, str):
+        walks[cursor] = walk
+        if len(walks) > _WALKS_KEPT:
+            del walks[next(iter(walks))]
+
+
+@_tool_rule(
+    "TOOL-005",
+    "tool names are unique within the server",
+    severity=Severity.SHOULD,
+    spec="server/tools#tool-names",
+    window=_SINCE_NOVEMBER_2025,
+    conversations="tour",
+)
+def tool_names_are_unique(check: Check) -> Watching:
+    """On one walk through `tools/list` no name comes twice, on whichever page.
+
+    A tool is called by its name alone, so the second one can't be reached.
+    """
+    walks: dict[str, dict[str, Any]] = {}
+    while step := (yield):
+        cursor = step.in_request("cursor")
+        # A page may be asked for again, and two walks at a time: each goes on from its cursor.
+        walk = walks.pop(cursor, {}) if isinstance(cursor, str) else {}
+        here: set[str] = set()
+        for place, tool in _tools(step):
+            name = tool.get("name")
+            if not isinstance(name, str):
+                continue
+            check.saw(step)
+            if name in here or walk.setdefault(name, cursor) != cursor:
+                check.violated(
+                    step,
+                    f"the tool {name!r} is listed twice",
+                    expected="each name once",
+                    pointer=f"/result/tools/{place}/name",
+                )
+            here.add(name)
+        _remember_walk(walks, cursor, walk)
+        _remember_walk(walks, step.in_result("nextCursor"), walk)
+
+
+def _is_base64(text: Any) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        return False
+    return isinstance(text, str)
+
+
+def block_fault(block: Any, revision: Revision | None) -> str:
+    """What is wrong with one content block, or an empty string."""
+    if not isinstance(block, dict):
+        return f"a content block is {json_type(block)}, not an object"
+    kind = block.get("type", ABSENT)
+    if not isinstance(kind, str) or kind not in content_types(revision):
+        return f"the content type {kind!r} does not exist in {revision or 'any revision'}"
+    if kind == "text" and not isinstance(block.get("text"), str):
+        return "a text block without a string text"
+    if kind in {"image", "audio"} and not isinstance(block.get("mimeType"), str):
+        return f"an {kind} block without mimeType"
+    if kind in {"image", "audio"} and not _is_base64(block.get("data")):
+        return f"the data of an {kind} block is not base64"
+    if kind == "resource":
+        return resource_fault(block.get("resource"))
+    if kind == "resource_link" and not _has_strings(block, "uri", "name"):
+        return "a resource_link without uri or name"
+    return ""
+
+
+def resource_fault(content: Any) -> str:
+    if not isinstance(content, dict) or not isinstance(content.get("uri"), str):
+        return "resource contents without a uri"
+    if ("text" in content) == ("blob" in content):
+        return "resource contents need exactly one of text and blob"
+    if "text" in content and not isinstance(content["text"], str):
+        return "the text of resource contents is not a string"
+    if "blob" in content and not _is_base64(content["blob"]):
+        return "the blob of resource contents is not base64"
+    return ""
+
+
+def _has_strings(value: dict[str, Any], *names: str) -> bool:
+    return all(isinstance(value.get(name), str) for name in names)
+
+
+def _has_bad_block(step: Step, parts: list[str]) -> bool:
+    return bool(block_fault(member_at(step.result, "content", parts[2]), step.revision))
+
+
+def _has_bad_prompt_block(step: Step, parts: list[str]) -> bool:
+    message = member_at(step.result, "messages", parts[2])
+    is_whole = member_at(message, "role") in ("user", "assistant")
+    return is_whole and bool(block_fault(member_at(message, "content"), step.revision))
+
+
+def _has_bad_contents(step: Step, parts: list[str]) -> bool:
+    return bool(resource_fault(member_at(step.result, "contents", parts[2])))
+
+
+@_result_rule(
+    "CONTENT-001",
+    "the content blocks of a tool result are of a known type",
+    spec="server/tools#tool-result",
+    methods=("tools/call",),
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT, ("/result/content/*/**",), methods=("tools/call",), when=_has_bad_block
+        ),
+    ),
+)
+def content_blocks_are_known(check: Check, step: Step) -> None:
+    """Each block of `content` is text, image, resource, audio (2025-03-26) or a link (2025-06-18).
+
+    Each type has its members: `text`; base64 `data` with a `mimeType`; a `resource` with a URI
+    and text or blob; a link with `uri` and `name`. Clients drop what they do not know, or fail.
+    """
+    for place, block in _items(step, "content"):
+        check.saw(step)
+        if fault := block_fault(block, step.revision):
+            check.violated(step, fault, pointer=f"/result/content/{place}")
+
+
+@_result_rule(
+    "RES-001",
+    "resource contents have a URI and text or a blob",
+    spec="server/resources#resource-contents",
+    methods=("resources/read",),
+    reports=("/result/contents",),
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT,
+            ("/result/contents/*/**",),
+            methods=("resources/read",),
+            when=_has_bad_contents,
+        ),
+    ),
+)
+def resource_contents_are_whole(check: Check, step: Step) -> None:
+    """The result of `resources/read` is a `contents` array; each item has a `uri` and one of two.
+
+    That is `text`, a string, or `blob`, in base64; not both and not neither.
+    """
+    if step.in_result("resultType") not in (ABSENT, "complete"):
+        return
+    contents = step.in_result("contents")
+    if not isinstance(contents, list):
+        check.violated(step, f"contents is {json_type(contents)}", expected="an array")
+        return
+    check.saw(step)
+    for place, content in enumerate(contents):
+        if fault := resource_fault(content):
+            check.violated(step, fault, pointer=f"/result/contents/{place}")
+
+
+@_result_rule(
+    "RES-002",
+    "a listed resource has a URI and a name",
+    spec="server/resources#resource",
+    methods=("resources/list", "resources/templates/list"),
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT,
+            ("/result/resources/*", "/result/resources/*/uri", "/result/resources/*/name"),
+            methods=("resources/list",),
+        ),
+        WrongShape(
+            Kind.RESULT,
+            (
+                "/result/resourceTemplates/*",
+                "/result/resourceTemplates/*/uriTemplate",
+                "/result/resourceTemplates/*/name",
+            ),
+            methods=("resources/templates/list",),
+        ),
+    ),
+)
+def listed_resources_are_named(check: Check, step: Step) -> None:
+    """Each resource has a `uri` (each template a `uriTemplate`) and a `name`, all strings."""
+    is_template = step.method == "resources/templates/list"
+    member = "resourceTemplates" if is_template else "resources"
+    needed = "uriTemplate" if is_template else "uri"
+    for place, item in _items(step, member):
+        check.saw(step)
+        if not isinstance(item, dict) or not _has_strings(item, needed, "name"):
+            check.violated(
+                step,
+                f"an entry of {member} without {needed} or name",
+                expected=f"a string {needed} and a string name",
+                pointer=f"/result/{member}/{place}",
+            )
+
+
+@_result_rule(
+    "PROMPT-001",
+    "prompt messages have a role and one content block",
+    spec="server/prompts#promptmessage",
+    methods=("prompts/get",),
+    reports=("/result/messages/*", "/result/messages/*/role"),
+    reports_shapes=(
+        WrongShape(
+            Kind.RESULT,
+            ("/result/messages/*/content/**",),
+            methods=("prompts/get",),
+            when=_has_bad_prompt_block,
+        ),
+    ),
+)
+def prompt_messages_are_whole(check: Check, step: Step) -> None:
+    """Each message of `prompts/get` has the role `user` or `assistant` and one content block.
+
+    An array of blocks is not allowed here; a block is what CONTENT-001 says.
+    """
+    for place, message in _items(step, "messages"):
+        check.saw(step)
+        role = message.get("role") if isinstance(message, dict) else None
+        if role not in ("user", "assistant"):
+            check.violated(
+                step,
+                f"a prompt message with the role {role!r}",
+                expected="user or assistant",
+                pointer=f"/result/messages/{place}/role",
+            )
+            continue
+        if fault := block_fault(message.get("content"), step.revision):
+            check.violated(step, fault, pointer=f"/result/messages/{place}/content")
+
+
+@_result_rule(
+    "PROMPT-002",
+    "a listed prompt has a name, and so have its arguments",
+    spec="server/prompts#prompt",
+    methods=("prompts/list",),
+    reports=(
+        "/result/prompts/*",
+        "/result/prompts/*/name",
+        "/result/prompts/*/arguments",
+        "/result/prompts/*/arguments/*",
+        "/result/prompts/*/arguments/*/name",
+    ),
+)
+def listed_prompts_are_named(check: Check, step: Step) -> None:
+    """Each entry of `prompts/list` has a string `name`; so has each of its `arguments`."""
+    for place, prompt in _items(step, "prompts"):
+        check.saw(step)
+        named = isinstance(prompt, dict) and _has_strings(prompt, "name")
+        arguments = prompt.get("arguments", []) if named else []
+        whole = isinstance(arguments, list) and all(
+            isinstance(one, dict) and _has_strings(one, "name") for one in arguments
+        )
+        if not named or not whole:
+            check.violated(
+                step,
+                "a prompt or one of its arguments has no name",
+                expected="a string name",
+                pointer=f"/result/prompts/{place}",
+            )
+
+
+@_result_rule(
+    "COMPLETE-001",
+    "a completion has at most 100 values",
+    spec="server/utilities/completion#completion-results",
+    methods=("completion/complete",),
+    reports=(
+        "/result/completion",
+        "/result/completion/values",
+        "/result/completion/values/*",
+        "/result/completion/total",
+        "/result/completion/hasMore",
+    ),
+)
+def completions_are_bounded(check: Check, step: Step) -> None:
+    """`completion.values` is an array of at most 100 strings; `total` is no smaller than it.
+
+    `hasMore`, when it is there, is a boolean. The bound keeps what a person is shown usable.
+    """
+    check.saw(step)
+    if fault := _completion_fault(step.in_result("completion")):
+        check.violated(step, fault, pointer="/result/completion")
+
+
+def _completion_fault(completion: Any) -> str:
+    values = completion.get("values") if isinstance(completion, dict) else None
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        return "completion.values is not an array of strings"
+    if len(values) > 100:
+        return f"{len(values)} values, more than 100"
+    total = completion.get("total", len(values))
+    if type(total) is not int or total < len(values):
+        return f"total is {total!r} with {len(values)} values"
+    if not isinstance(completion.get("hasMore", False), bool):
+        return "hasMore is not a boolean"
+    return ""
+
+
+_MESSAGE = "notifications/message"
+_SPEC = "server/utilities/logging"
+
+
+def _has_known_level(step: Step, parts: list[str]) -> bool:
+    return step.params.get("level") in LOG_LEVELS
+
+
+_logging_rule = partial(
+    session_rule,
+    category="logging",
+    side=Side.SERVER,
+    listens=(Kind.NOTIFICATION,),
+    methods=(_MESSAGE,),
+    sender="server",
+)
+
+
+@_logging_rule("LOG-001", "a server that logs declared logging", spec=f"{_SPEC}#capabilities")
+def logging_was_declared(check: Check) -> Watching:
+    """A server that sends `notifications/message` has `logging` among its capabilities.
+
+    Clients show a level switch, and keep a place for the lines, only where it was declared. In
+    the stateless era a capture without `server/discover` can't show a violation.
+    """
+
+    def judge(step: Step) -> None:
+        check.saw(step)
+        if not declares(check.session.server_capabilities, "logging"):
+            check.violated(
+                step, "a log message without the capability logging", expected="logging declared"
+            )
+
+    yield from once_declared(check, judge)
+
+
+@_logging_rule(
+    "LOG-002",
+    "a log message has a known level and data",
+    spec=f"{_SPEC}#log-message-notifications",
+    reports=("/params", "/params/level"),
+    reports_shapes=(
+        WrongShape(
+            Kind.NOTIFICATION,
+            ("/params/data",),
+            methods=("notifications/message",),
+            when=_has_known_level,
+        ),
+    ),
+)
+def log_messages_are_whole(check: Check, step: Step) -> None:
+    """`level` is one of the eight names of syslog, in lower case, and `data` is there."""
+    check.saw(step)
+    level = step.params.get("level", ABSENT)
+    if level not in LOG_LEVELS:
+        check.violated(
+            step, f"the level is {level!r}", expected=", ".join(LOG_LEVELS), pointer="/params/level"
+        )
+    elif "data" not in step.params:
+        check.violated(step, "a log message without data", expected="data")
+
+
+@_logging_rule(
+    "LOG-003",
+    "nothing below the level that was set is logged",
+    severity=Severity.SHOULD,
+    spec=f"{_SPEC}#setting-log-level",
+    window=HANDSHAKE_ERA,
+    listens=(Kind.NOTIFICATION, Kind.RESULT),
+    methods=(_MESSAGE, "logging/setLevel"),
+)
+def log_level_is_respected(check: Check) -> Watching:
+    """After `logging/setLevel` the server sends only messages of that level and above.
+
+    The specification shows this without a keyword, so it is a warning.
+    """
+    lowest: int | None = None
+    while step := (yield):
+        if step.kind is Kind.RESULT:
+            level = step.in_request("level")
+            lowest = LOG_LEVELS.index(level) if level in LOG_LEVELS else lowest
+            continue
+        level = step.params.get("level")
+        if lowest is None or level not in LOG_LEVELS:
+            continue
+        check.saw(step)
+        if LOG_LEVELS.index(level) < lowest:
+            check.violated(
+                step,
+                f"a message of level {level!r}",
+                expected=f"{LOG_LEVELS[lowest]} or above",
+                actual=str(level),
+            )
+
+
+@session_rule(
+    "LOG-004",
+    "nothing is logged for a request that did not ask",
+    category="logging",
+    side=Side.SERVER,
+    spec=_SPEC,
+    window=STATELESS_ERA,
+    listens=(Kind.NOTIFICATION, Kind.REQUEST, Kind.RESULT, Kind.ERROR),
+)
+def log_messages_were_asked_for(check: Check) -> Watching:
+    """In the stateless era a server logs only for requests whose `_meta` has a `logLevel`.
+
+    Over HTTP it is the request of the same stream that counts; on stdio some open request must
+    have asked. Messages below the level that was asked for are not asked for either.
+    """
+    open_levels: Counter[int] = Counter()
+    while step := (yield):
+        if step.kind is Kind.REQUEST:
+            open_levels[_level_asked(step)] += 1
+        elif step.kind is not Kind.NOTIFICATION:
+            if step.request is not None:
+                open_levels[_level_asked(step.request)] -= 1
+        elif step.method == _MESSAGE and step.sender == "server":
+            check.saw(step)
+            if fault := _unasked(step, open_levels):
+                check.violated(
+                    step, fault, expected=f"{LOG_LEVEL} in the _meta of the request, and no less"
+                )
+
+
+_NOT_ASKED = -1
+
+
+def _level_asked(request: Step) -> int:
+    level = request.meta.get(LOG_LEVEL)
+    return LOG_LEVELS.index(level) if level in LOG_LEVELS else _NOT_ASKED
+
+
+def _unasked(step: Step, open_levels: Counter[int]) -> str:
+    posted = step.stream.posted if step.stream is not None else None
+    if posted is not None and posted.kind is Kind.REQUEST:
+        asked = {_level_asked(posted)}
+    else:
+        asked = {level for level, count in open_levels.items() if count > 0}
+    asked.discard(_NOT_ASKED)
+    if not asked:
+        return "a log message, but no open request has a logLevel"
+    level = step.params.get("level")
+    if level in LOG_LEVELS and LOG_LEVELS.index(level) < min(asked):
+        return f"a message of level {level!r}, but only {LOG_LEVELS[min(asked)]!r} was asked for"
+    return ""

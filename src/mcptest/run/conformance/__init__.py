@@ -1,1 +1,0 @@
-"""The scenario suite: clients and servers are driven, and what came is judged."""

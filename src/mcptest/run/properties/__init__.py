@@ -1,1 +1,0 @@
-"""Property tests of a live server: examples are played, judged by the rules, and made small."""

@@ -1,0 +1,344 @@
+"""A schema with references, combinations and conditions as plain schemas without them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from mcptest.core.limits import cancellation
+from mcptest.schema.cost import References
+
+Schema: TypeAlias = Mapping[str, Any]
+Plain: TypeAlias = Mapping[str, Any]
+"""A schema without references and combinations."""
+
+_COMBINING: Final = frozenset(
+    {"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "then", "else"}
+)
+_REFERENCES: Final = 30
+_LARGER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_SMALLER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_LARGEST_BITS: Final = 1_000
+"""A larger number is none that a float could stand for."""
+_JSON_TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
+
+
+class Contradiction(Exception):  # noqa: N818 - it is a fact about a schema, not a failure
+    """No value fits both parts."""
+
+
+class TooLarge(Exception):  # noqa: N818 - it is a fact about a schema, not a failure
+    """The schema asks for more than an input of a test holds, or for too long a search."""
+
+
+EFFORT: Final = 20_000
+_ASKING: Final = 1_000
+
+
+class Effort:
+    """How much is done to find values for one schema before it is given up: that many steps, or
+    what was done by the time the command has to end."""
+
+    def __init__(self, steps: int = EFFORT) -> None:
+        self._steps = self._left = steps
+        self._ask_at = steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Raises TooLarge when nothing is left."""
+        self._left -= steps
+        if self._left <= self._ask_at:
+            self._ask_at = self._left - _ASKING
+            if cancellation.is_over():
+                self._left = -1
+            if self.is_spent:
+                raise TooLarge
+
+    @property
+    def spent(self) -> int:
+        return self._steps - self._left
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
+
+
+def resolved(schema: Schema, keyword: str, references: References) -> Any:
+    """What the reference of a schema leads to; True (anything) where that is elsewhere."""
+    for _ in range(_REFERENCES):
+        found = next(references.targets(schema, keyword), True)
+        if not (
+            isinstance(found, Mapping) and len(found) == 1 and isinstance(found.get("$ref"), str)
+        ):
+            return found
+        schema, keyword = found, "$ref"
+    return True
+
+
+def merged(left: Schema, right: Schema) -> Schema:
+    """A schema that asks for both. Raises Contradiction where that is plainly impossible."""
+    if not left or not right:
+        return left or right
+    both = dict(left)
+    for keyword, wanted in right.items():
+        both[keyword] = _both(keyword, both[keyword], wanted) if keyword in both else wanted
+    return both
+
+
+def _both(keyword: str, left: Any, right: Any) -> Any:
+    if left == right and type(left) is type(right):
+        return left
+    if keyword in _LARGER or keyword in _SMALLER:
+        return _bound(left, right, max if keyword in _LARGER else min)
+    join = _JOINS.get(keyword)
+    return join(left, right) if join is not None else right
+
+
+def _bound(left: Any, right: Any, choose: Callable[[Any, Any], Any]) -> Any:
+    usable = [one for one in (left, right) if type(one) in (int, float)]
+    return choose(*usable) if len(usable) == 2 else (usable or [left])[0]
+
+
+def types_of(value: Any) -> tuple[str, ...]:
+    """The types that a `type` names, in its order; a hostile one names none."""
+    named = value if isinstance(value, list) else [value]
+    return tuple(one for one in named if isinstance(one, str) and one in _JSON_TYPES)
+
+
+def _types(left: Any, right: Any) -> list[str]:
+    ours, theirs = types_of(left), types_of(right)
+    found = [
+        "integer" if {one, other} == {"integer", "number"} else one
+        for one in ours
+        for other in theirs
+        if one == other or {one, other} == {"integer", "number"}
+    ]
+    if ours and theirs and not found:
+        raise Contradiction
+    return list(dict.fromkeys(found))
+
+
+def _common(left: Any, right: Any) -> Any:
+    if not isinstance(left, list) or not isinstance(right, list):
+        return right
+    known = {_key(one) for one in right}
+    found = [one for one in left if _key(one) in known]
+    if not found:
+        raise Contradiction
+    return found
+
+
+def _key(value: Any) -> str:
+    """The same for values that JSON holds to be equal, as far as a list needs it."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return repr(value)
+
+
+def _same(left: Any, right: Any) -> Any:
+    raise Contradiction
+
+
+def _union(left: Any, right: Any) -> Any:
+    if not isinstance(left, list) or not isinstance(right, list):
+        return right
+    known = {_key(one) for one in left}
+    return [*left, *(one for one in right if _key(one) not in known)]
+
+
+def _members(left: Any, right: Any) -> Any:
+    if not isinstance(left, Mapping) or not isinstance(right, Mapping):
+        return right
+    both = {**left, **right}
+    return {
+        key: {"allOf": [left[key], right[key]]} if key in left and key in right else value
+        for key, value in both.items()
+    }
+
+
+def _schemas(left: Any, right: Any) -> Any:
+    return False if left is False or right is False else {"allOf": [left, right]}
+
+
+def _positions(left: Any, right: Any) -> Any:
+    if not isinstance(left, list) or not isinstance(right, list):
+        return _schemas(left, right)
+    longer, shorter = (left, right) if len(left) >= len(right) else (right, left)
+    pairs = [{"allOf": [one, other]} for one, other in zip(longer, shorter, strict=False)]
+    return [*pairs, *longer[len(shorter) :]]
+
+
+def _multiple(left: Any, right: Any) -> Any:
+    if type(left) is int and type(right) is int and left and right:
+        both = math.lcm(left, right)
+        return both if both.bit_length() < _LARGEST_BITS else right
+    return right
+
+
+_JOINS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "type": _types,
+    "enum": _common,
+    "const": _same,
+    "required": _union,
+    "properties": _members,
+    "patternProperties": _members,
+    "dependentRequired": _members,
+    "dependentSchemas": _members,
+    "additionalProperties": _schemas,
+    "propertyNames": _schemas,
+    "items": _positions,
+    "prefixItems": _positions,
+    "contains": _schemas,
+    "multipleOf": _multiple,
+}
+
+
+# -- Every way in which a schema can be met, as plain schemas without combinations and -----------
+
+_DEPENDING: Final = ("dependentSchemas", "dependencies")
+_MOST: Final = 64
+"""More ways than these are not looked at: a schema can have millions."""
+_DEEPEST: Final = 24
+"""So many references may follow each other without a value in between."""
+
+
+class Alternative(NamedTuple):
+    """One way to meet a schema."""
+
+    plain: Schema
+    references: tuple[str, ...] = ()
+    """Those that led to it."""
+
+
+def ways_of(
+    schema: Any, references: References, effort: Effort, depth: int = 0
+) -> list[Alternative]:
+    """The ways, in the order of the schema; none when nothing fits it. Raises TooLarge when it
+    takes too long to tell."""
+    effort.spend()
+    if schema is False or depth > _DEEPEST:
+        return []
+    if not isinstance(schema, Mapping):
+        return [Alternative({})]
+    if not needs_ways(schema):
+        return [Alternative(schema)]
+    found = [Alternative({key: value for key, value in schema.items() if key not in _COMBINING})]
+    for reference, part in _parts(schema, references):
+        ways = ways_of(part, references, effort, depth + 1)
+        found = _each(
+            found, [Alternative(plain, (*reference, *further)) for plain, further in ways]
+        )
+    for keyword in ("anyOf", "oneOf"):
+        options = schema.get(keyword)
+        if isinstance(options, list) and options:
+            ways = [
+                way for option in options for way in ways_of(option, references, effort, depth + 1)
+            ]
+            effort.spend(len(ways))
+            found = _each(found, ways)
+    if "if" in schema:
+        found = _each(found, _conditional(schema, references, effort, depth))
+    return _depending(found, references, effort, depth)
+
+
+def needs_ways(schema: Schema) -> bool:
+    """Whether there is more than the schema as it stands."""
+    keys = schema.keys()
+    return not _COMBINING.isdisjoint(keys) or any(
+        isinstance(schema.get(keyword), Mapping) for keyword in _DEPENDING
+    )
+
+
+def _parts(schema: Schema, references: References) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for keyword in ("$ref", "$dynamicRef"):
+        reference = schema.get(keyword)
+        if isinstance(reference, str):
+            yield (reference,), resolved(schema, keyword, references)
+    parts = schema.get("allOf")
+    for part in parts if isinstance(parts, list) else ():
+        yield (), part
+
+
+def _each(left: Iterable[Alternative], right: list[Alternative]) -> list[Alternative]:
+    """One of these together with one of those, as far as they go together."""
+    return list(islice(_pairs(left, right), _MOST))
+
+
+def _pairs(left: Iterable[Alternative], right: list[Alternative]) -> Iterator[Alternative]:
+    for one in left:
+        for other in right:
+            try:
+                plain = merged(one.plain, other.plain)
+            except Contradiction:
+                continue
+            yield Alternative(plain, one.references + other.references)
+
+
+def _conditional(
+    schema: Schema, references: References, effort: Effort, depth: int
+) -> list[Alternative]:
+    holds = ways_of(schema["if"], references, effort, depth + 1)
+    then = ways_of(schema.get("then", True), references, effort, depth + 1)
+    return [*_each(holds, then), *ways_of(schema.get("else", True), references, effort, depth + 1)]
+
+
+def _depending(
+    found: list[Alternative], references: References, effort: Effort, depth: int
+) -> list[Alternative]:
+    """A member whose presence asks for more is there with it, or is not there."""
+    for keyword in _DEPENDING:
+        names = dict.fromkeys(
+            name
+            for way in found
+            for name, wanted in mapping_of(way.plain, keyword).items()
+            if isinstance(wanted, Mapping | bool)
+        )
+        for name in names:
+            found = [
+                each
+                for way in found
+                for each in _with_or_without(way, keyword, name, references, effort, depth)
+            ][:_MOST]
+    return found
+
+
+def _with_or_without(
+    way: Alternative, keyword: str, name: str, references: References, effort: Effort, depth: int
+) -> list[Alternative]:
+    table = mapping_of(way.plain, keyword)
+    if name not in table:
+        return [way]
+    plain = {key: value for key, value in way.plain.items() if key != keyword}
+    rest = {key: value for key, value in table.items() if key != name}
+    if rest:
+        plain[keyword] = rest
+    asked = Alternative({"required": [name]})
+    present = _each(
+        _each([Alternative(plain, way.references)], [asked]),
+        ways_of(table[name], references, effort, depth + 1),
+    )
+    required = plain.get("required")
+    if isinstance(required, list) and name in required:
+        return present
+    members = {**mapping_of(plain, "properties"), name: False}
+    return [Alternative({**plain, "properties": members}, way.references), *present]
+
+
+def mapping_of(schema: Schema, keyword: str) -> Mapping[str, Any]:
+    found = schema.get(keyword)
+    return found if isinstance(found, Mapping) else {}
+
+
+def finite(value: Any) -> int | float | None:
+    """A bound as a schema names it, when it is a number."""
+    if type(value) is int:
+        return value if value.bit_length() < _LARGEST_BITS else None
+    return value if type(value) is float and math.isfinite(value) else None
+
+
+def count(value: Any, otherwise: int) -> int:
+    """A length as a schema names it, when it is one."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else otherwise

@@ -1,0 +1,478 @@
+"""Inputs for a tool that are wrong in one named way, or at an edge of what its schema accepts."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from mcptest.core.message import ABSENT, json_type
+from mcptest.schema.combinations import (
+    Effort,
+    TooLarge,
+    count,
+    finite,
+    types_of,
+    ways_of,
+)
+from mcptest.schema.cost import References
+from mcptest.schema.generator import fitting_value
+from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+
+
+class Category(enum.Enum):
+    """Where an input comes from."""
+
+    STRUCTURAL = "structural"
+    STRING = "string"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    ARRAY = "array"
+    OBJECT = "object"
+    CROSS_PROPERTY = "cross-property"
+    MUTATION = "mutation"
+    GIVEN = "given"
+    """Written by whoever started the run."""
+
+
+class InputCase(msgspec.Struct, frozen=True):
+    """One input. `valid` is what validation said, not what was meant.
+
+    None: there is no schema, or nobody has asked yet; `near_valid.judged_again` does.
+    """
+
+    category: Category
+    label: str
+    arguments: Any
+    """ABSENT: the member is left out. Anything but an object makes the request malformed."""
+    valid: bool | None = None
+    misfit: str = ""
+    """Why the schema does not accept it, and where."""
+    member: str = ""
+    """The one member in which it differs from a valid input; empty when it is not just one."""
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether already the request is none that the protocol knows, whatever the tool wants."""
+        return self.arguments is not ABSENT and not isinstance(self.arguments, Mapping)
+
+
+def params_of(tool: str, arguments: Any) -> dict[str, Any]:
+    """The params of the call."""
+    params: dict[str, Any] = {"name": tool}
+    if arguments is not ABSENT:
+        params["arguments"] = arguments
+    return params
+
+
+def can_be_sent(arguments: Mapping[str, Any]) -> bool:
+    """Whether a message can hold it: a schema's own bounds may lead to numbers that none can."""
+    try:
+        text = msgspec.json.encode(arguments)
+    except UnicodeEncodeError:
+        return True  # half a surrogate pair is sent escaped
+    except (OverflowError, TypeError, RecursionError):
+        return False
+    # Infinity would be sent as null, which is not what a label says.
+    return b":null" not in text or bool(msgspec.json.decode(text) == arguments)
+
+
+# -- The values that slip past a schema or trip a handler, by the type that they stand in for ----
+
+Named: TypeAlias = tuple[str, Any]
+
+TRAVERSAL: Final = "../../../../../../../../etc/passwd"
+TRAVERSAL_FOR_WRITERS: Final = "../../../../../../../../mcptest-no-such-folder/escape"
+"""Leads out as well, to where nothing can be destroyed."""
+SHELL: Final = "; echo mcptest-$((6*7)) #"
+SHELL_RAN: Final = "mcptest-42"
+"""What the answer holds when a shell has read it. It does no harm."""
+SQL: Final = "' OR '1'='1' --"
+LONG: Final = "A" * 10_240
+NULL: Final[Named] = ("null value", None)
+
+STRINGS: Final[tuple[Named, ...]] = (
+    ("empty string", ""),
+    ("whitespace only", " \t  "),
+    ("very long string (10KB)", LONG),
+    ("null bytes", "before\0after"),
+    ("unicode edge case", "\u202e\ufeff\u200be\u0301\ufb00\U0010ffff"),
+    ("emoji", "\U0001f469\u200d\U0001f4bb \U0001f1e9\U0001f1f0 \U0001f44d\U0001f3fd"),
+    ("newlines", "one\r\ntwo\n\nthree\u2028four\r"),
+    ("path traversal", TRAVERSAL),
+    ("shell injection", SHELL),
+    ("SQL injection", SQL),
+    NULL,
+)
+NUMBERS: Final[tuple[Named, ...]] = (
+    ("zero", 0),
+    ("negative", -1),
+    ("MAX_INT", 2**63 - 1),
+    ("MIN_INT", -(2**63)),
+    ("float precision", 0.1 + 0.2),
+    ("negative zero", -0.0),
+    ("beyond 2^53", 2**53 + 1),
+    ("largest double", 1.7976931348623157e308),
+    ("smallest double", 5e-324),
+    NULL,
+)
+BOOLEANS: Final[tuple[Named, ...]] = (
+    NULL,
+    ("0", 0),
+    ("1", 1),
+    ('"true"', "true"),
+    ('"false"', "false"),
+)
+EXAMPLES: Final[Mapping[str, Any]] = {
+    "string": "12345",
+    "integer": 12345,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
+"""A plain value of each type, to be sent where another is wanted."""
+
+
+def arrays(item: Any) -> tuple[Named, ...]:
+    """`item` is a valid one."""
+    return (
+        ("empty array", []),
+        NULL,
+        ("1000 elements", [item] * 1_000),
+        ("mixed types", [1, "two", True, None, {}, []]),
+        ("nested arrays", [[[[[[]]]]]]),
+    )
+
+
+def objects() -> tuple[Named, ...]:
+    deep: Any = {}
+    for _ in range(19):
+        deep = {"level": deep}
+    return (
+        ("empty object", {}),
+        NULL,
+        ("20 levels deep", deep),
+        ("100 keys", {f"key{number}": number for number in range(100)}),
+    )
+
+
+# -- Values one step beyond what the schema of a member allows, each named by what it breaks -----
+
+_LONGEST: Final = 100_000
+"""A text or array that would have to be longer is not made."""
+_BOUNDS: Final = (
+    ("minimum", "beyond", -1),
+    ("maximum", "beyond", 1),
+    ("exclusiveMinimum", "at", 0),
+    ("exclusiveMaximum", "at", 0),
+)
+_STRANGE_TEXTS: Final = ("\x7f", "~", "0", "mcptest", "\n", " ", "zz zz", "")
+
+
+def beyond(plain: Mapping[str, Any], valid: Any) -> Iterator[Named]:
+    """What would break one keyword. Whoever asks validates: a schema may say things twice."""
+    if isinstance(valid, str):
+        yield from _texts(plain, valid)
+    elif isinstance(valid, bool):
+        pass
+    elif isinstance(valid, int | float):
+        yield from _numbers(plain, valid)
+    elif isinstance(valid, list):
+        yield from _lists(plain, valid)
+    elif isinstance(valid, dict):
+        yield from _tables(plain, valid)
+    if "enum" in plain or "const" in plain:
+        yield "not one of the allowed values", _other_than(valid)
+
+
+def wrong_types(kinds: tuple[str, ...]) -> Iterator[Named]:
+    """A plain value of each type that is not wanted."""
+    for kind, value in EXAMPLES.items():
+        if kind not in kinds and not (kind == "integer" and "number" in kinds):
+            yield kind, value
+
+
+def _other_than(valid: Any) -> Any:
+    if isinstance(valid, str):
+        return f"{valid}x"
+    if isinstance(valid, int | float) and not isinstance(valid, bool):
+        return valid + 987_654
+    return [valid]
+
+
+def _texts(plain: Mapping[str, Any], valid: str) -> Iterator[Named]:
+    least, most = count(plain.get("minLength"), 0), count(plain.get("maxLength"), _LONGEST)
+    if 0 < least < _LONGEST:
+        yield "one character too short", (valid or "x").ljust(least, "x")[: least - 1]
+    if most < _LONGEST:
+        yield "one character too long", (valid or "x").ljust(most + 1, "x")[: most + 1]
+    if "pattern" in plain:
+        for text in (*_STRANGE_TEXTS, f"{valid}\n", f"\x7f{valid}"):
+            yield "a text that the pattern does not match", text
+    if "format" in plain:
+        yield "not of the format", f"\x7fno {plain['format']}"
+
+
+def _numbers(plain: Mapping[str, Any], valid: int | float) -> Iterator[Named]:
+    for keyword, where, step in _BOUNDS:
+        edge = finite(plain.get(keyword))
+        if edge is not None:
+            yield f"{where} the {keyword}", edge + step
+    grid = finite(plain.get("multipleOf"))
+    if grid:
+        yield "off the grid", valid + grid / 2
+    if isinstance(valid, int) and abs(valid) < 2**50:
+        yield "with a fraction", math.floor(valid) + 0.5
+
+
+def _lists(plain: Mapping[str, Any], valid: list[Any]) -> Iterator[Named]:
+    least, most = count(plain.get("minItems"), 0), count(plain.get("maxItems"), _LONGEST)
+    if 0 < least <= len(valid):
+        yield "one item too few", valid[: least - 1]
+    item = valid[0] if valid else "item"
+    if most < 1_000:
+        yield "one item too many", [*valid, *([item] * (most + 1 - len(valid)))]
+    if plain.get("uniqueItems") is True:
+        yield "the same item twice", [*valid, item] if valid else [item, item]
+
+
+def _tables(plain: Mapping[str, Any], valid: dict[str, Any]) -> Iterator[Named]:
+    required = plain.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name in valid:
+            rest = {key: value for key, value in valid.items() if key != name}
+            yield f"without its {name}", rest
+    if plain.get("additionalProperties") is False:
+        yield "with an unknown member", {**valid, "mcptest_unknown": 1}
+
+
+# -- What a tool's schema says of the members of its arguments, as far as it can be told ---------
+
+_DEEPEST: Final = 8
+_MOST_MEMBERS: Final = 200
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One property."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """The types that its schema speaks of; text when it speaks of none."""
+    plain: Mapping[str, Any]
+    """Its schema with references and alternatives settled the plainest way."""
+    required: bool = False
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The arguments of a tool."""
+
+    schema: Any
+    compiled: CompiledSchema | None
+    """None: it can't be used, and nothing can be said of any input."""
+    base: Mapping[str, Any] | None
+    """The plainest valid input; None when none was found."""
+    members: tuple[Member, ...] = ()
+    unusable: str = ""
+    """Why nothing can be said of any input."""
+    unchecked: bool = False
+    """Whether that is because it costs too much to say it."""
+
+    def misfit(self, arguments: Any) -> str | None:
+        """Why the schema does not accept it; None when it does. Raises SchemaLimitError when it
+        costs too much to say."""
+        if self.compiled is None:
+            return None
+        found = self.compiled.misfit({} if arguments is ABSENT else arguments)
+        if found is None:
+            return None
+        return f"{found.reason} at {found.pointer}" if found.pointer else found.reason
+
+
+def form_of(tool: Mapping[str, Any]) -> Form:
+    schema = tool.get("inputSchema")
+    try:
+        compiled = CompiledSchema(schema)
+    except SchemaLimitError as error:
+        return Form(schema, None, None, unusable=str(error), unchecked=True)
+    except SchemaError as error:
+        return Form(schema, None, None, tuple(_members(schema)), str(error))
+    value = fitting_value(schema)
+    base = value if isinstance(value, dict) else None
+    return Form(schema, compiled, base, tuple(_members(schema)))
+
+
+def _members(schema: Any) -> Iterator[Member]:
+    effort, references = Effort(), References(schema)
+    root = _settled(schema, references, effort)
+    properties, required = root.get("properties"), root.get("required")
+    names = list(properties) if isinstance(properties, Mapping) else []
+    listed = [one for one in required if isinstance(one, str)] if isinstance(required, list) else []
+    for name in [*names, *(one for one in listed if one not in names)][:_MOST_MEMBERS]:
+        part = properties.get(name, {}) if isinstance(properties, Mapping) else {}
+        spoken_of = dict.fromkeys(_kinds(part, references, effort, 0))
+        kinds = tuple(one for one in spoken_of if one in _OF_KIND) or ("string",)
+        yield Member(name, kinds, _settled(part, references, effort), name in listed)
+
+
+def _settled(part: Any, references: References, effort: Effort) -> Mapping[str, Any]:
+    try:
+        ways = ways_of(part, references, effort)
+    except (RecursionError, TooLarge):
+        return {}
+    return ways[0].plain if ways else {}
+
+
+def _kinds(part: Any, references: References, effort: Effort, depth: int) -> Iterator[str]:
+    """The types that a schema speaks of, over all its alternatives."""
+    if not isinstance(part, Mapping) or depth > _DEEPEST:
+        return
+    named = types_of(part.get("type"))
+    yield from named
+    yield from map(json_type, _list(part, "enum"))
+    if "const" in part:
+        yield json_type(part["const"])
+    options = [*_list(part, "anyOf"), *_list(part, "oneOf")]
+    for option in options:
+        yield from _kinds(option, references, effort, depth + 1)
+    if not named and not options:
+        plain = _settled(part, references, effort)
+        if plain is not part:
+            yield from types_of(plain.get("type"))
+
+
+def _list(part: Mapping[str, Any], keyword: str) -> list[Any]:
+    found = part.get(keyword)
+    return found if isinstance(found, list) else []
+
+
+# -- Inputs that are almost valid ----------------------------------------------------------------
+
+UNKNOWN: Final = "mcptest_unknown"
+_OF_KIND: Final = {
+    "string": Category.STRING,
+    "integer": Category.NUMBER,
+    "number": Category.NUMBER,
+    "boolean": Category.BOOLEAN,
+    "array": Category.ARRAY,
+    "object": Category.OBJECT,
+}
+_DEFINITIONS: Final = ("$defs", "definitions", "$schema")
+
+
+def near_valid_cases(form: Form, *, writes: bool = False) -> Iterator[InputCase]:
+    """All of them in a fixed order: structure first, then one of each member in turn.
+
+    `writes`: the tool may change things, so nothing leads it to a file that exists.
+    """
+    yield from _structural(form)
+    yield from _missing(form)
+    rows = [list(_of_member(form, member, writes)) for member in form.members]
+    for turn in zip_longest(*rows):
+        yield from (case for case in turn if case is not None)
+
+
+def judged(
+    form: Form, category: Category, label: str, arguments: Any, member: str = ""
+) -> InputCase:
+    """The case with what validation says of it."""
+    valid: bool | None = None
+    try:
+        misfit = form.misfit(arguments) or ""
+        if form.compiled is not None:
+            valid = not misfit
+    except SchemaLimitError:
+        misfit = ""
+    return InputCase(category, label, arguments, valid, misfit, member)
+
+
+def judged_again(form: Form, case: InputCase) -> InputCase:
+    """The same case, with what validation says of it."""
+    return judged(form, case.category, case.label, case.arguments, case.member)
+
+
+def _structural(form: Form) -> Iterator[InputCase]:
+    kind, base = Category.STRUCTURAL, dict(form.base or {})
+    if form.base is not None:
+        yield judged(form, kind, "valid input", base)
+    yield judged(form, kind, "empty object", {})
+    yield judged(form, kind, "null args", None)
+    yield judged(form, kind, "no args", ABSENT)
+    yield judged(form, kind, "unknown member", {**base, UNKNOWN: "?"}, UNKNOWN)
+
+
+def _missing(form: Form) -> Iterator[InputCase]:
+    base = form.base or {}
+    for name in (member.name for member in form.members if member.required):
+        rest = {key: value for key, value in base.items() if key != name}
+        case = judged(form, Category.CROSS_PROPERTY, f"missing required: {name}", rest, name)
+        if case.valid is False:
+            yield case
+
+
+def _of_member(form: Form, member: Member, writes: bool) -> Iterator[InputCase]:
+    base, name = dict(form.base or {}), member.name
+    seen: set[str] = set()
+    for kind, value in wrong_types(member.kinds):
+        label = f"wrong type for {name} (sent {kind})"
+        case = judged(form, Category.STRUCTURAL, label, {**base, name: value}, name)
+        if form.base is not None and case.valid is False:
+            seen.add(repr(value))
+            yield case
+            break  # one is what it takes to see whether types are looked at
+    for kind in member.kinds:
+        for label, value in _values(form, member, kind, writes):
+            if repr(value) not in seen:  # typed, as JSON is: 1 is not true, and -0.0 is not 0
+                seen.add(repr(value))
+                made = {**base, name: value}
+                yield judged(form, _OF_KIND[kind], f"{name}: {label}", made, name)
+    yield from _beyond(form, member, base, seen)
+
+
+def _beyond(
+    form: Form, member: Member, base: dict[str, Any], seen: set[str]
+) -> Iterator[InputCase]:
+    if form.base is None:
+        return  # nothing could be proven
+    name = member.name
+    valid = base[name] if name in base else _made(form, member.plain)
+    found: set[str] = set()
+    for label, value in beyond(member.plain, valid):
+        if label in found or repr(value) in seen:
+            continue
+        kind = _OF_KIND.get(member.kinds[0], Category.STRING)
+        case = judged(form, kind, f"{name}: {label}", {**base, name: value}, name)
+        if case.valid is False:
+            found.add(label)
+            seen.add(repr(value))
+            yield case
+
+
+def _values(form: Form, member: Member, kind: str, writes: bool) -> tuple[Named, ...]:
+    if kind == "string":
+        away = TRAVERSAL_FOR_WRITERS
+        return tuple(
+            (label, away if writes and value == TRAVERSAL else value) for label, value in STRINGS
+        )
+    if kind in ("integer", "number"):
+        return NUMBERS
+    if kind == "boolean":
+        return BOOLEANS
+    if kind == "object":
+        return objects()
+    item = _made(form, member.plain.get("items", {}))
+    return arrays("item" if item is ABSENT else item)
+
+
+def _made(form: Form, part: Any) -> Any:
+    """A value for a part of the schema, which may refer to definitions of the whole."""
+    if not isinstance(part, dict):
+        return ABSENT
+    root = form.schema if isinstance(form.schema, dict) else {}
+    around = {key: root[key] for key in _DEFINITIONS if key in root}
+    return fitting_value({**part, **around})

@@ -1,0 +1,426 @@
+"""Does a message have the shape that its revision gives it? Answers with JSON pointers.
+
+Looked at are the params of requests and notifications, the results and the errors; the envelope
+around them is for `wire.envelope`. A method that the revision does not give to the sender has no
+shape, and nothing is said about it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mcptest.core.message import ABSENT, Kind, json_type
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+from mcptest.schema.shapes.methods import (
+    ANY_ERROR,
+    ERRORS,
+    EXCHANGES,
+    NOTICES,
+    MethodShapes,
+    Notice,
+)
+from mcptest.schema.shapes.vocabulary import (
+    AnyShape,
+    ArrayOf,
+    Between,
+    ByMember,
+    MapOf,
+    Obj,
+    OneOrMany,
+    Plain,
+    Shape,
+    Tagged,
+    Words,
+)
+
+# -- Shapes made into functions, for one revision at a time --------------------------------------
+
+MOST_PROBLEMS = 20
+"""Enough to understand a message that is wrong throughout."""
+_KEPT_OF_A_KEY = 200
+_KEPT_OF_A_VALUE = 60
+
+
+class Misshape:
+    """One wrong place while its path is still being put together."""
+
+    __slots__ = ("expected", "path", "value")
+
+    def __init__(self, expected: str, value: Any, *path: str) -> None:
+        self.expected = expected
+        self.value = value
+        self.path: list[str | int] = list(path)
+        """From the innermost part to the outermost."""
+
+    @property
+    def pointer(self) -> str:
+        """As RFC 6901 writes it."""
+        return "".join(f"/{_escaped(part)}" for part in reversed(self.path))
+
+    @property
+    def actual(self) -> str:
+        return described(self.value)
+
+
+Fit: TypeAlias = Callable[[Any], list[Misshape] | None]
+
+
+def _escaped(part: str | int) -> str:
+    if type(part) is int:
+        return str(part)
+    return str(part)[:_KEPT_OF_A_KEY].replace("~", "~0").replace("/", "~1")
+
+
+def described(value: Any) -> str:
+    """The type of a value, with the value itself where it is short."""
+    kind = json_type(value)
+    if isinstance(value, str):
+        return f"string {show(repr(value[:_KEPT_OF_A_VALUE]), _KEPT_OF_A_VALUE)}"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"{kind} of {value.bit_length()} bits"
+    return f"{kind} {value!r}" if isinstance(value, int | float) else kind
+
+
+def fit_of(shape: Shape, revision: Revision) -> Fit:
+    """The function for a shape as it is in the revision."""
+    make: Any = _MAKERS[type(shape)]
+    made: Fit = make(shape, revision)
+    return made
+
+
+# -- plain values --------------------------------------------------------------------------
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or type(value) is float
+
+
+_TESTS: dict[Plain, Callable[[Any], bool]] = {
+    Plain.STRING: lambda value: type(value) is str,
+    Plain.INTEGER: _is_integer,
+    Plain.NUMBER: _is_number,
+    Plain.BOOLEAN: lambda value: type(value) is bool,
+    Plain.OBJECT: lambda value: type(value) is dict,
+    Plain.TOKEN: lambda value: type(value) is str or _is_integer(value),
+    Plain.INTEGER_OR_NULL: lambda value: value is None or _is_integer(value),
+    Plain.PRIMITIVE: lambda value: type(value) in (str, bool) or _is_number(value),
+    Plain.ANY: lambda value: True,
+}
+
+
+_SURELY: dict[Plain, type] = {
+    Plain.STRING: str,
+    Plain.INTEGER: int,
+    Plain.NUMBER: int,
+    Plain.BOOLEAN: bool,
+    Plain.OBJECT: dict,
+    Plain.TOKEN: int,
+    Plain.PRIMITIVE: str,
+}
+"""A Python type that is enough to fit, looked at first."""
+
+
+def _testing(test: Callable[[Any], bool], expected: str) -> Fit:
+    def fit(value: Any) -> list[Misshape] | None:
+        return None if test(value) else [Misshape(expected, value)]
+
+    return fit
+
+
+def _plain(shape: Plain, revision: Revision) -> Fit:
+    return _testing(_TESTS[shape], shape.value)
+
+
+def _between(shape: Between, revision: Revision) -> Fit:
+    is_kind = _is_integer if shape.integer else _is_number
+    noun = "an integer" if shape.integer else "a number"
+    least, most = shape.least, shape.most
+    if most is None:
+        return _testing(lambda v: is_kind(v) and v >= least, f"{noun} of at least {least:g}")
+    return _testing(
+        lambda v: is_kind(v) and least <= v <= most, f"{noun} from {least:g} to {most:g}"
+    )
+
+
+def _words(shape: Words, revision: Revision) -> Fit:
+    words = frozenset(shape.words)
+    return _testing(lambda v: type(v) is str and v in words, _listed(shape.words))
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    *most, last = [f'"{word}"' for word in words]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+# -- arrays and objects --------------------------------------------------------------------
+
+
+def _list(shape: ArrayOf, revision: Revision) -> Fit:
+    item, most = fit_of(shape.item, revision), shape.most
+
+    def fit(value: Any) -> list[Misshape] | None:
+        if type(value) is not list:
+            return [Misshape("an array", value)]
+        if most is not None and len(value) > most:
+            return [Misshape(f"at most {most} items", len(value))]
+        return _inside(enumerate(value), item)
+
+    return fit
+
+
+def _map(shape: MapOf, revision: Revision) -> Fit:
+    member = fit_of(shape.value, revision)
+
+    def fit(value: Any) -> list[Misshape] | None:
+        if type(value) is not dict:
+            return [Misshape("an object", value)]
+        return _inside(value.items(), member)
+
+    return fit
+
+
+def _inside(parts: Any, fit: Fit) -> list[Misshape] | None:
+    found: list[Misshape] | None = None
+    for key, part in parts:
+        problems = fit(part)
+        if problems:
+            for problem in problems:
+                problem.path.append(key)
+            found = found + problems if found else problems
+            if len(found) >= MOST_PROBLEMS:
+                break
+    return found
+
+
+def _object(shape: Obj, revision: Revision) -> Fit:
+    fields = [field for field in shape.fields if revision in field.window]
+    rows = [
+        (
+            field.name,
+            _SURELY.get(field.shape) if isinstance(field.shape, Plain) else None,
+            fit_of(field.shape, revision),
+            field.required,
+            _summary(field.shape),
+        )
+        for field in fields
+    ]
+    if len({field.name for field in fields}) != len(fields):
+        raise ValueError(f"{shape.name or 'an object'} has a member twice in {revision}")
+
+    def fit(value: Any) -> list[Misshape] | None:
+        if type(value) is not dict:
+            return [Misshape("an object", value)]
+        found: list[Misshape] | None = None
+        get = value.get
+        for name, sure, member_fit, required, expected in rows:
+            member = get(name, ABSENT)
+            if type(member) is sure:
+                continue
+            if member is ABSENT:
+                if not required:
+                    continue
+                problems = [Misshape(expected, ABSENT, name)]
+            else:
+                inner = member_fit(member)
+                if inner is None:
+                    continue
+                problems = inner
+                for problem in problems:
+                    problem.path.append(name)
+            found = found + problems if found else problems
+        return found
+
+    return fit
+
+
+def _summary(shape: Shape) -> str:
+    """What a missing member should have been."""
+    if isinstance(shape, Plain):
+        return shape.value
+    if isinstance(shape, Words):
+        return _listed(shape.words)
+    if isinstance(shape, Between):
+        return "an integer" if shape.integer else "a number"
+    return "an array" if isinstance(shape, ArrayOf) else "an object"
+
+
+# -- choices -------------------------------------------------------------------------------
+
+
+def _tagged(shape: Tagged, revision: Revision) -> Fit:
+    known = [case for case in shape.cases if revision in case.window]
+    cases = {case.tag: fit_of(case.shape, revision) for case in known}
+    expected = _listed(tuple(cases))
+    untagged = fit_of(shape.untagged, revision) if shape.untagged is not None else None
+    other = fit_of(shape.other, revision) if shape.other is not None else None
+    member = shape.member
+
+    def fit(value: Any) -> list[Misshape] | None:
+        if type(value) is not dict:
+            return [Misshape("an object", value)]
+        tag = value.get(member, ABSENT)
+        chosen = cases.get(tag) if type(tag) is str else None
+        if chosen is None:
+            is_missing = tag is ABSENT or (other is not None and type(tag) is not str)
+            chosen = untagged if is_missing else other
+        return chosen(value) if chosen else [Misshape(expected, tag, member)]
+
+    return fit
+
+
+def _by_member(shape: ByMember, revision: Revision) -> Fit:
+    cases = [
+        (case.member, case.lacking, fit_of(case.shape, revision))
+        for case in shape.cases
+        if revision in case.window
+    ]
+    otherwise = fit_of(shape.otherwise, revision)
+
+    def fit(value: Any) -> list[Misshape] | None:
+        if type(value) is dict:
+            for member, lacking, chosen in cases:
+                if member in value and not (lacking and lacking in value):
+                    return chosen(value)
+        return otherwise(value)
+
+    return fit
+
+
+def _any_of(shape: AnyShape, revision: Revision) -> Fit:
+    alternatives = [(sign, fit_of(one, revision)) for sign, one in shape.alternatives]
+
+    def fit(value: Any) -> list[Misshape] | None:
+        refused: list[tuple[bool, int, list[Misshape]]] = []
+        for sign, one in alternatives:
+            problems = one(value)
+            if problems is None:
+                return None
+            is_meant = type(value) is dict and sign in value
+            refused.append((not is_meant, len(problems), problems))
+        return min(refused, key=lambda each: each[:2])[2]
+
+    return fit
+
+
+def _one_or_many(shape: OneOrMany, revision: Revision) -> Fit:
+    one = fit_of(shape.item, revision)
+    many = fit_of(ArrayOf(shape.item), revision)
+
+    def fit(value: Any) -> list[Misshape] | None:
+        return many(value) if type(value) is list else one(value)
+
+    return fit
+
+
+_MAKERS: dict[type, Any] = {
+    Plain: _plain,
+    Between: _between,
+    Words: _words,
+    ArrayOf: _list,
+    MapOf: _map,
+    Obj: _object,
+    Tagged: _tagged,
+    ByMember: _by_member,
+    AnyShape: _any_of,
+    OneOrMany: _one_or_many,
+}
+
+
+# -- Does a message have the shape that its revision gives it? -----------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeProblem:
+    """One place where a message is not what its revision says."""
+
+    pointer: str
+    """A JSON pointer into the message; of what is missing, where it should have been."""
+    expected: str
+    actual: str
+
+
+def shape_problems(
+    message: Any,
+    kind: Kind,
+    sender: str,
+    revision: Revision,
+    request_method: str | None = None,
+) -> list[ShapeProblem]:
+    """Everything wrong with the shape of one message, at most twenty places of it.
+
+    `request_method` is the method of the request that a result answers.
+    """
+    return problems_if_known(message, kind, sender, revision, request_method) or []
+
+
+def problems_if_known(
+    message: Any,
+    kind: Kind,
+    sender: str,
+    revision: Revision,
+    request_method: str | None = None,
+) -> list[ShapeProblem] | None:
+    """Like `shape_problems`, but None for a message that has no shape to be held to."""
+    if type(message) is not dict:
+        return None
+    fit = _fit_for(message, kind, sender, revision, request_method)
+    if fit is None:
+        return None
+    found = fit(message)
+    if found is None:
+        return []
+    return [ShapeProblem(one.pointer, one.expected, one.actual) for one in found[:MOST_PROBLEMS]]
+
+
+def _fit_for(
+    message: dict[str, Any], kind: Kind, sender: str, revision: Revision, asked: str | None
+) -> Fit | None:
+    fits = _fits(kind, sender, revision)
+    if kind is Kind.ERROR:
+        error = message.get("error")
+        code = error.get("code") if type(error) is dict else None
+        return fits.get(code if type(code) is int else None, fits[None])
+    method = asked if kind is Kind.RESULT else message.get("method")
+    return fits.get(method) if type(method) is str else None
+
+
+_KNOWN: dict[tuple[int, str, int], dict[Any, Fit]] = {}
+
+
+def _fits(kind: Kind, sender: str, revision: Revision) -> dict[Any, Fit]:
+    """What this side may send in this revision, by method or error code; made once."""
+    # Members of an enumeration are hashed in Python; their identity is as good and faster.
+    key = (id(kind), sender, id(revision))
+    known = _KNOWN.get(key)
+    if known is None:
+        shapes = _shapes(kind, sender, revision)
+        known = {name: fit_of(shape, revision) for name, shape in shapes.items()}
+        _KNOWN[key] = known
+    return known
+
+
+def _shapes(kind: Kind, sender: str, revision: Revision) -> dict[Any, Obj]:
+    if kind is Kind.ERROR:
+        return {None: ANY_ERROR, **ERRORS}
+    if kind is Kind.NOTIFICATION:
+        return {row.method: row.message for row in NOTICES if _sends(row, sender, revision)}
+    if kind is Kind.REQUEST:
+        return {row.method: row.request for row in EXCHANGES if _sends(row, sender, revision)}
+    if kind is Kind.RESULT:
+        asker = "server" if sender == "client" else "client"
+        return {row.method: row.answer for row in EXCHANGES if _sends(row, asker, revision)}
+    return {}
+
+
+def _sends(row: MethodShapes | Notice, sender: str, revision: Revision) -> bool:
+    window = row.by_client if sender == "client" else row.by_server
+    return window is not None and revision in window

@@ -1,0 +1,138 @@
+"""JSON Schema of tools: is the schema itself valid, and does a value fit it?
+
+Nothing is ever fetched: a reference to another document is an error of the schema. What it costs to
+check a schema or a value is counted before (`cost`), because nothing interrupts the validator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mcptest.core.safe_text import show
+from mcptest.schema.cost import BACKTRACKS, Cost, SchemaError, SchemaLimitError
+
+__all__ = ["CompiledSchema", "Misfit", "SchemaError", "SchemaLimitError", "schema_problem"]
+
+DIALECTS = {
+    "https://json-schema.org/draft/2020-12/schema": 202012,
+    "https://json-schema.org/draft/2019-09/schema": 201909,
+    "http://json-schema.org/draft-07/schema": 7,
+    "http://json-schema.org/draft-06/schema": 6,
+    "http://json-schema.org/draft-04/schema": 4,
+}
+_GAVE_UP = "Error executing regex"
+
+
+class Misfit(msgspec.Struct, frozen=True):
+    """Why a value does not fit, and where in the value."""
+
+    reason: str
+    pointer: str
+
+
+class CompiledSchema:
+    """A schema that is ready to be used many times."""
+
+    __slots__ = ("_cost", "_validator")
+
+    def __init__(self, schema: Any) -> None:
+        """Raises SchemaError when the schema is not valid in its dialect, or costs too much."""
+        if not isinstance(schema, dict | bool):
+            raise SchemaError("a schema is an object or a boolean")
+        self._cost = Cost(schema)
+        self._validator = _compile(schema)
+
+    @property
+    def steps(self) -> int:
+        """How many it takes to check a value that has no parts, at most."""
+        return self._cost.steps
+
+    def misfit(self, value: Any) -> Misfit | None:
+        """The first reason why `value` does not fit, or None. Raises SchemaLimitError when it
+        costs too much to say."""
+        self._cost.allow(value)
+        if self._validator.is_valid(value):
+            return None  # much cheaper than looking for errors
+        if not self._cost.is_explainable(value):
+            if self._cost.backtracks:  # it may have given up, which is no answer
+                raise SchemaLimitError("checking this value takes too many steps")
+            return Misfit("it does not fit; there are too many alternatives to say why", "")
+        error = self._first_error(value)
+        message = str(error.message)
+        if message.startswith(_GAVE_UP):
+            raise SchemaLimitError("matching one of its patterns takes too many steps")
+        pointer = "".join(f"/{part}" for part in error.instance_path)
+        return Misfit(show(message, 300), show(pointer, 200))
+
+    def fits(self, value: Any) -> bool:
+        """Whether `value` is known to fit; one that costs too much to check is not."""
+        try:
+            self._cost.allow(value)
+        except SchemaLimitError:
+            return False
+        return bool(self._validator.is_valid(value))
+
+    def _first_error(self, value: Any) -> Any:
+        import jsonschema_rs as rs
+
+        try:
+            self._validator.validate(value)
+        except rs.ValidationError as error:
+            return error
+        raise AssertionError("the validator found the value both valid and not")
+
+
+def schema_problem(schema: Any) -> str:
+    """Why nothing can be held against the schema, as the end of a sentence; empty when it can."""
+    try:
+        CompiledSchema(schema)
+    except SchemaLimitError as error:
+        return f"can't be checked: {error}"
+    except SchemaError as error:
+        return f"is not a JSON Schema: {error}"
+    return ""
+
+
+def dialect_of(schema: Any) -> int:
+    """The draft that `$schema` names; 2020-12 when it names none. SchemaError when unknown."""
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    if named is None:
+        return 202012
+    found = DIALECTS.get(named.rstrip("#")) if isinstance(named, str) else None
+    if found is None:
+        raise SchemaError(f"unknown dialect {show(str(named), 100)!r}")
+    return found
+
+
+def _compile(schema: Any) -> Any:
+    import jsonschema_rs as rs
+
+    validators = {
+        202012: rs.Draft202012Validator,
+        201909: rs.Draft201909Validator,
+        7: rs.Draft7Validator,
+        6: rs.Draft6Validator,
+        4: rs.Draft4Validator,
+    }
+    try:
+        return validators[dialect_of(schema)](
+            schema,
+            retriever=_refuse,
+            pattern_options=rs.FancyRegexOptions(backtrack_limit=BACKTRACKS),
+        )
+    except SchemaError:
+        raise
+    except (ValueError, rs.ValidationError, rs.ReferencingError, RecursionError) as error:
+        text = _first_line(error)
+        raise (SchemaLimitError if "ecursion limit" in text else SchemaError)(text) from None
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"the reference {show(uri, 100)!r} leads out of the schema; it is not fetched")
+
+
+def _first_line(error: Exception) -> str:
+    text = getattr(error, "message", None) or str(error)
+    return show(text.splitlines()[0] if text else type(error).__name__, 300)

@@ -1,0 +1,402 @@
+"""One request on its way through the server: where its messages go and what still runs for it."""
+
+from __future__ import annotations
+
+import sys
+
+from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, error_message, result_message
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any, Protocol, TypeAlias
+
+    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.tool_list import Call
+    from mcptest.transport.loop import Loop, Timer
+
+    class RunningRequest(Protocol):
+        def cancel(self) -> None: ...
+
+    class Channel(Protocol):
+        def send(self, message: Obj) -> None: ...
+
+    class Client(Protocol):
+        def send(self, message: Obj | list[Obj]) -> None: ...
+
+    Asking: TypeAlias = Generator["ClientQuestion", Any, str]
+    Body: TypeAlias = Generator["float | ClientQuestion | Together | Until", Any, Obj]
+    InFlight: TypeAlias = dict[Any, "ServerExchange"]
+
+
+class ToolFailure(Exception):  # noqa: N818  an outcome of a tool, not a defect
+    """A tool could not do its work; the model is told so in an `isError` result."""
+
+
+class ClientQuestion:
+    """Something that only the client can answer: sampling, elicitation or roots.
+
+    A tool yields it and gets the client's result back. In the handshake era it travels as a
+    request of the server; in the stateless era the call ends with `input_required` and the body
+    runs again from its start when the answer comes, so a body must not act before it asks.
+    """
+
+    __slots__ = ("answer_schema", "key", "loose", "method", "needs", "params")
+
+    def __init__(
+        self,
+        key: str,
+        method: str,
+        params: Obj,
+        needs: dict[str, Obj],
+        answer_schema: Obj,
+        loose: bool = False,
+    ) -> None:
+        self.key = key
+        self.method = method
+        self.params = params
+        self.needs = needs
+        self.answer_schema = answer_schema
+        self.loose = loose
+        """Whether an answer counts also without the state that was given with the question."""
+
+
+class Together:
+    """Several questions at once, in the stateless era; the answers come back by their keys."""
+
+    __slots__ = ("asks",)
+
+    def __init__(self, *asks: ClientQuestion) -> None:
+        self.asks = asks
+
+
+class Until:
+    """Something to wait for: `begin` is told whom to call, and gives what undoes that."""
+
+    __slots__ = ("begin",)
+
+    def __init__(self, begin: Callable[[Callable[[], None]], Callable[[], None]]) -> None:
+        self.begin = begin
+
+
+class ServerExchange:
+    """A transport's side of one request. It ends with `answer` or with `cancel`, once."""
+
+    __slots__ = ("_in_flight", "identifier", "running")
+    can_notify = True
+    """Whether anything but the answer can travel."""
+
+    def __init__(self, identifier: Any, in_flight: InFlight) -> None:
+        self.identifier = identifier
+        self.running: RunningRequest | None = None
+        self._in_flight = in_flight
+        in_flight[identifier] = self
+
+    def send(self, message: Obj) -> None:
+        """A notification, or a request of the server, that belongs to this request."""
+        raise NotImplementedError
+
+    def deliver(self, message: Obj | list[Obj]) -> None:
+        """Carry the one response to the client."""
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        """There will be no response, because the request was cancelled."""
+        raise NotImplementedError
+
+    def pause(self) -> None:
+        """Close the connection before the answer; only a stream that can be resumed does."""
+
+    def succeed(self, result: Obj) -> None:
+        self.answer(result_message(self.identifier, result))
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.answer(error_message(self.identifier, refusal))
+
+    def answer(self, message: Obj) -> None:
+        self.running = None
+        self._in_flight.pop(self.identifier, None)
+        self.deliver(message)
+
+    def cancel(self) -> None:
+        self._in_flight.pop(self.identifier, None)
+        running, self.running = self.running, None
+        if running is not None:
+            running.cancel()
+        self.drop()
+
+
+class SharedStream(ServerExchange):
+    """A request whose every message leaves on the one stream that its client has."""
+
+    __slots__ = ("_client",)
+
+    def __init__(self, identifier: Any, in_flight: InFlight, client: Client) -> None:
+        super().__init__(identifier, in_flight)
+        self._client = client
+
+    def send(self, message: Obj) -> None:
+        self._client.send(message)
+
+    def deliver(self, message: Obj | list[Obj]) -> None:
+        self._client.send(message)
+
+    def drop(self) -> None:
+        pass  # a cancelled request leaves no trace on the stream
+
+
+class ToolJob:
+    """A tool body in progress: it sleeps, it asks, and in the end it returns a result."""
+
+    __slots__ = ("_ask", "_body", "_exchange", "_finish", "_loop", "_timer", "on_cancel")
+
+    def __init__(
+        self,
+        loop: Loop,
+        body: Body,
+        exchange: ServerExchange,
+        ask: Callable[[ToolJob, ClientQuestion | Together], None],
+        finish: Callable[[Obj], Obj],
+    ) -> None:
+        self._loop = loop
+        self._body = body
+        self._exchange = exchange
+        self._ask = ask
+        self._finish = finish
+        self._timer: Timer | None = None
+        self.on_cancel: Callable[[], None] | None = None
+        exchange.running = self
+
+    def resume(self, value: Any = None) -> None:
+        self._advance(self._body.send, value)
+
+    def fail(self, problem: Exception) -> None:
+        self._advance(self._body.throw, problem)
+
+    def end_with(self, result: Obj) -> None:
+        """Give up the body and answer with this instead."""
+        self._body.close()
+        self._exchange.succeed(result)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.on_cancel is not None:
+            self.on_cancel()
+        self._body.close()
+
+    def _advance(
+        self, move: Callable[[Any], float | ClientQuestion | Together | Until], value: Any
+    ) -> None:
+        self.on_cancel = None
+        try:
+            wait = move(value)
+        except StopIteration as end:
+            self._exchange.succeed(self._finish(end.value))
+        except Refusal as refusal:
+            self._exchange.refuse(refusal)
+        except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
+            self._exchange.refuse(internal_error(problem))
+        else:
+            if isinstance(wait, ClientQuestion | Together):
+                self._ask(self, wait)
+            elif isinstance(wait, Until):
+                self.on_cancel = wait.begin(self.resume)
+            else:
+                self._timer = self._loop.after(wait, self.resume)
+
+
+def perform(
+    handler: Handler,
+    call: Call,
+    exchange: ServerExchange,
+    ask: Callable[[ToolJob, ClientQuestion | Together], None],
+    finish: Callable[[Obj], Obj],
+) -> None:
+    """Run the handler of one request and see to its answer, now or later."""
+    try:
+        outcome = handler(call)
+    except Refusal as refusal:
+        exchange.refuse(refusal)
+    except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
+        exchange.refuse(internal_error(problem))
+    else:
+        if isinstance(outcome, dict):
+            exchange.succeed(finish(outcome))
+        else:
+            ToolJob(call.world.loop, outcome, exchange, ask, finish).resume()
+
+
+def internal_error(problem: Exception) -> Refusal:
+    """What the client learns of a defect of ours: only that there is one."""
+    import traceback  # a server that works never needs it
+
+    traceback.print_exception(problem, file=sys.stderr)
+    return Refusal(INTERNAL_ERROR, "Internal error")
+
+
+MAX_TURNS = 3
+"""How often a model may use tools before it has to say something."""
+_SAMPLE: Obj = {
+    "type": "object",
+    "required": ["role", "content", "model"],
+    "properties": {"role": {"enum": ["assistant", "user"]}, "model": {"type": "string"}},
+}
+_FORM: Obj = {
+    "type": "object",
+    "properties": {
+        "answer": {
+            "type": "string",
+            "title": "Answer",
+            "description": "Your answer in a few words",
+        },
+        "sure": {
+            "type": "boolean",
+            "title": "Sure",
+            "description": "Whether you are sure of it",
+            "default": True,
+        },
+    },
+    "required": ["answer"],
+}
+_ELICITED: Obj = {
+    "type": "object",
+    "required": ["action"],
+    "properties": {
+        "action": {"enum": ["accept", "decline", "cancel"]},
+        "content": {"type": "object", "properties": _FORM["properties"]},
+    },
+}
+_ACTION: Obj = {
+    "type": "object",
+    "required": ["action"],
+    "properties": {"action": {"enum": ["accept", "decline", "cancel"]}},
+}
+_ROOTS: Obj = {
+    "type": "object",
+    "required": ["roots"],
+    "properties": {
+        "roots": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["uri"],
+                "properties": {"uri": {"type": "string"}, "name": {"type": "string"}},
+            },
+        }
+    },
+}
+
+
+def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
+    """The text that the client's model gave. The tools that it may use answer with a fixed text."""
+    messages: list[Obj] = [{"role": "user", "content": {"type": "text", "text": question}}]
+    params: Obj = {"messages": messages, "maxTokens": 100}
+    if tools:
+        params |= {"tools": list(tools), "toolChoice": {"mode": "auto"}}
+    needs: dict[str, Obj] = {"sampling": {"tools": {}} if tools else {}}
+    blocks: list[Any] = []
+    for turn in range(MAX_TURNS):
+        key = f"model-{turn + 1}" if turn else "model"
+        answer = yield ClientQuestion(key, "sampling/createMessage", params, needs, _SAMPLE)
+        content = answer["content"]
+        blocks = content if isinstance(content, list) else [content]
+        uses = [one for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
+        if not tools or not uses:
+            break
+        messages = [*messages, {"role": "assistant", "content": content}, _used(uses)]
+        params = {**params, "messages": messages}
+    words = [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    if not words:
+        raise ToolFailure("The model answered without any text.")
+    return "\n".join(words)
+
+
+def _used(uses: list[Obj]) -> Obj:
+    """The message with what the tools gave: results for all uses, and nothing else."""
+    answer = [{"type": "text", "text": "It is noon."}]
+    results = [
+        {"type": "tool_result", "toolUseId": str(one.get("id", "")), "content": answer}
+        for one in uses
+    ]
+    return {"role": "user", "content": results}
+
+
+def confirm_with_user(question: str, with_mode: bool) -> Asking:
+    """What the user did with the form, in words. `mode` is known from 2025-11-25 on."""
+    params: Obj = {"mode": "form"} if with_mode else {}
+    params |= {"message": question, "requestedSchema": _FORM}
+    needs: dict[str, Obj] = {"elicitation": {"form": {}} if with_mode else {}}
+    answer = yield ClientQuestion("user", "elicitation/create", params, needs, _ELICITED)
+    if answer["action"] == "decline":
+        return "The user declined to answer."
+    if answer["action"] == "cancel":
+        return "The user closed the question without answering."
+    content = answer.get("content", {})
+    if "answer" not in content:
+        raise ToolFailure("The user accepted without giving an answer.")
+    certainty = "is sure" if content.get("sure", True) else "is not sure"
+    return f"The user answered: {content['answer']} (and {certainty})"
+
+
+def send_user_to(url: str, identifier: str | None) -> Asking:
+    """What the user did with the question to open a page, in words."""
+    params: Obj = {"mode": "url", "message": "Please confirm this on our page.", "url": url}
+    if identifier is not None:
+        params["elicitationId"] = identifier
+    needs: dict[str, Obj] = {"elicitation": {"url": {}}}
+    answer = yield ClientQuestion("page", "elicitation/create", params, needs, _ACTION)
+    return f"The user said {answer['action']}."
+
+
+def ask_form(
+    key: str, question: str, fields: Obj, loose: bool = False
+) -> Generator[ClientQuestion, Any, Obj]:
+    """What the user filled in; nothing where the form was not accepted."""
+    form = {"type": "object", "properties": fields}
+    params: Obj = {"mode": "form", "message": question, "requestedSchema": form}
+    needs: dict[str, Obj] = {"elicitation": {"form": {}}}
+    kinds = {name: {"type": field["type"]} for name, field in fields.items()}
+    content = {"type": "object", "properties": kinds}
+    schema = {**_ACTION, "properties": {**_ACTION["properties"], "content": content}}
+    answer = yield ClientQuestion(key, "elicitation/create", params, needs, schema, loose)
+    return dict(answer.get("content", {}))
+
+
+def ask_model(key: str, question: str) -> Asking:
+    """The text that the client's model gave, asked under a key of its own."""
+    message = {"role": "user", "content": {"type": "text", "text": question}}
+    params: Obj = {"messages": [message], "maxTokens": 100}
+    answer = yield ClientQuestion(key, "sampling/createMessage", params, {"sampling": {}}, _SAMPLE)
+    content = answer["content"]
+    return str(content.get("text", "")) if isinstance(content, dict) else str(content)
+
+
+def ask_roots(key: str) -> ClientQuestion:
+    return ClientQuestion(key, "roots/list", {}, {"roots": {}}, _ROOTS)
+
+
+def list_client_roots() -> Generator[ClientQuestion, Any, list[str]]:
+    """The URIs of the client's roots."""
+    answer = yield ask_roots("roots")
+    return [root["uri"] for root in answer["roots"]]
+
+
+def missing_capability(ask: ClientQuestion, declared: Obj) -> dict[str, Obj] | None:
+    """What the client would have to declare for this question, or None when it did."""
+    for name, modes in ask.needs.items():
+        offered = declared.get(name)
+        if not isinstance(offered, dict):
+            return ask.needs
+        # An empty elicitation capability means forms; one that names only other modes does not.
+        if not offered and "form" in modes:
+            continue
+        if modes and not any(mode in offered for mode in modes):
+            return ask.needs
+    return None

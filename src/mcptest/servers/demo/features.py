@@ -1,0 +1,152 @@
+"""The requests that both eras share: lists, tools, resources, prompts, completion.
+
+A handler takes a call and returns the result, or a tool body that is still to run. What an era
+adds to a result is added by its dispatcher.
+"""
+
+from __future__ import annotations
+
+from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal, problem_with
+from mcptest.servers.demo.prompts import complete, get_prompt, offered_prompts
+from mcptest.servers.demo.resources import read_resource, require_resource
+from mcptest.servers.demo.tool_list import call_tool, find_tool, offered_tools
+
+TYPE_CHECKING = False  # see jsonrpc
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mcptest.servers.demo.exchange import Body
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.tool_list import Call
+
+    Handler: TypeAlias = Callable[[Call], "Obj | Body"]
+
+_STRING: Obj = {"type": "string"}
+_STRINGS: Obj = {"type": "object", "additionalProperties": _STRING}
+_CALL: Obj = {
+    "required": ["name"],
+    "properties": {"name": _STRING, "arguments": {"type": "object"}},
+}
+_PROMPT: Obj = {"required": ["name"], "properties": {"name": _STRING, "arguments": _STRINGS}}
+_RESOURCE: Obj = {"required": ["uri"], "properties": {"uri": _STRING}}
+_COMPLETION: Obj = {
+    "required": ["ref", "argument"],
+    "properties": {
+        "ref": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string", "enum": ["ref/prompt", "ref/resource"]}},
+        },
+        "argument": {
+            "type": "object",
+            "required": ["name", "value"],
+            "properties": {"name": _STRING, "value": _STRING},
+        },
+        "context": {"type": "object", "properties": {"arguments": _STRINGS}},
+    },
+}
+
+
+def list_tools(call: Call) -> Obj:
+    tools = offered_tools(call.world, call.version, _has_extra(call))
+    return page_of(call, "tools", [tool.describe(call.version) for tool in tools])
+
+
+def run_tool(call: Call) -> Obj | Body:
+    _check(call, _CALL)
+    tool = find_tool(call.params["name"], call.world, call.version, _has_extra(call))
+    if "tasks" in call.world.options.offer:
+        from mcptest.servers.demo.tasks import run_as_task
+
+        task = run_as_task(tool, call)
+        if task is not None:
+            return task
+    return call_tool(tool, call.params.get("arguments", {}), call)
+
+
+def list_resources(call: Call) -> Obj:
+    offered = call.world.content.resources
+    return page_of(call, "resources", [item.describe(call.version) for item in offered])
+
+
+def list_templates(call: Call) -> Obj:
+    offered = call.world.content.templates
+    return page_of(call, "resourceTemplates", [item.describe(call.version) for item in offered])
+
+
+def read(call: Call) -> Obj:
+    uri = wanted_uri(call)
+    return {"contents": [read_resource(uri, call.world)]}
+
+
+def list_prompts(call: Call) -> Obj:
+    return page_of(call, "prompts", [one.describe(call.version) for one in offered_prompts(call)])
+
+
+def prompt(call: Call) -> Obj | Body:
+    _check(call, _PROMPT)
+    return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
+
+
+def completion(call: Call) -> Obj:
+    _check(call, _COMPLETION)
+    wanted = call.params["argument"]
+    return complete(call, call.params["ref"], wanted["name"], wanted["value"])
+
+
+HANDLERS: dict[str, Handler] = {
+    "tools/list": list_tools,
+    "tools/call": run_tool,
+    "resources/list": list_resources,
+    "resources/templates/list": list_templates,
+    "resources/read": read,
+    "prompts/list": list_prompts,
+    "prompts/get": prompt,
+    "completion/complete": completion,
+}
+
+
+def wanted_uri(call: Call) -> str:
+    """The `uri` of the params, which must name a resource."""
+    _check(call, _RESOURCE)
+    uri: str = call.params["uri"]
+    require_resource(uri, call.world, call.version)
+    return uri
+
+
+def _check(call: Call, schema: Obj) -> None:
+    problem = problem_with(call.params, schema, "params")
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+
+
+def _has_extra(call: Call) -> bool:
+    return call.session is not None and call.session.extra
+
+
+def page_of(call: Call, name: str, items: list[Obj]) -> Obj:
+    """One page of a list. A cursor names its list and where to go on, in a form of our own."""
+    start = 0
+    if "cursor" in call.params:
+        start = _read_cursor(call.params["cursor"], name, len(items))
+    end = start + call.world.options.page_size
+    page: Obj = {name: items[start:end]}
+    if end < len(items):
+        page["nextCursor"] = _cursor(name, end)
+    return page
+
+
+def _cursor(name: str, place: int) -> str:
+    return f"{name}:{place}".encode().hex()
+
+
+def _read_cursor(cursor: object, name: str, count: int) -> int:
+    if isinstance(cursor, str) and len(cursor) < 100:
+        try:
+            place = int(bytes.fromhex(cursor).decode().rpartition(":")[2])
+        except ValueError:
+            place = 0
+        if 0 < place < count and _cursor(name, place) == cursor:
+            return place
+    raise Refusal(INVALID_PARAMS, "Invalid params: cursor was not given out by this list")

@@ -1,0 +1,369 @@
+"""The handshake era, 2024-11-05 to 2025-11-25: one session, whatever carries it.
+
+Where the specification leaves a choice, this is ours: before `initialize` only `ping` is answered
+and all else is refused with -32600; once `initialize` was answered requests are served, also when
+`notifications/initialized` is still on its way, but the server asks nothing before that came.
+"""
+
+from __future__ import annotations
+
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.exchange import (
+    ClientQuestion,
+    ServerExchange,
+    ToolFailure,
+    missing_capability,
+    perform,
+)
+from mcptest.servers.demo.features import HANDLERS, wanted_uri
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOTIFICATION,
+    REQUEST,
+    Refusal,
+    error_message,
+    is_id,
+    kind_of,
+    notification,
+    problem_with,
+    readable_id,
+)
+from mcptest.servers.demo.tool_list import Call
+from mcptest.servers.demo.world import LEVELS
+
+TYPE_CHECKING = False  # see jsonrpc
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.servers.demo.exchange import Channel, InFlight, Together, ToolJob
+    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.tasks import Task
+    from mcptest.servers.demo.world import World
+    from mcptest.transport.loop import Timer
+
+ASK_SECONDS = 60
+MAX_BATCH = 1_000
+MAX_IN_FLIGHT = 10_000
+DEFAULT_LEVEL = "info"
+
+_INITIALIZE: Obj = {
+    "type": "object",
+    "required": ["protocolVersion", "capabilities", "clientInfo"],
+    "properties": {
+        "protocolVersion": {"type": "string"},
+        "capabilities": {"type": "object"},
+        "clientInfo": {
+            "type": "object",
+            "required": ["name", "version"],
+            "properties": {"name": {"type": "string"}, "version": {"type": "string"}},
+        },
+    },
+}
+
+
+class HandshakeSession:
+    """One client after its handshake, and what it subscribed to."""
+
+    def __init__(self, world: World, channel: Channel, in_flight: InFlight) -> None:
+        self.world = world
+        self.version: str | None = None
+        self.extra = False
+        """Whether the tool `extra` is offered."""
+        self.extra_prompt = False
+        self.tasks: dict[str, Task] = {}
+        self._channel = channel
+        """Carries what belongs to no request."""
+        self._in_flight = in_flight
+        self._initialized = False
+        self.capabilities: Obj = {}
+        """What the client declared."""
+        self._level = DEFAULT_LEVEL
+        self._subscribed: set[str] = set()
+        self._asks: dict[int, tuple[ToolJob, ClientQuestion, Timer]] = {}
+        self._last_ask = 0
+
+    def request(self, message: Obj, exchange: ServerExchange) -> None:
+        """Serve one request; the answer goes through the exchange, now or later."""
+        method, params = message["method"], message.get("params", {})
+        if method == "ping":
+            exchange.succeed({})
+        elif method == "initialize":
+            self._initialize(params, exchange)
+        elif self.version is None:
+            exchange.refuse(Refusal(INVALID_REQUEST, "Not initialized: send initialize first"))
+        elif (handler := self._handler(method)) is not None:
+            self._serve(handler, params, exchange, self.version)
+        else:
+            exchange.refuse(Refusal(METHOD_NOT_FOUND, f"Method not found: {method[:200]}"))
+
+    def _handler(self, method: str) -> Handler | None:
+        if method in self.world.hidden:
+            return None
+        if method.startswith("tasks/") and "tasks" in self.world.declared(self.version or ""):
+            from mcptest.servers.demo.tasks import CORE_METHODS
+
+            return CORE_METHODS.get(method)
+        return _METHODS.get(method)
+
+    def _serve(self, handler: Handler, params: Obj, exchange: ServerExchange, version: str) -> None:
+        try:
+            call = Call(self.world, version, params, exchange, self._level, self.capabilities, self)
+        except Refusal as refusal:
+            exchange.refuse(refusal)
+            return
+        perform(handler, call, exchange, lambda job, ask: self._ask(job, ask, exchange), _as_it_is)
+
+    def notified(self, message: Obj) -> None:
+        """Take a notification of the client. None is ever answered, known or not."""
+        method, params = message["method"], message.get("params", {})
+        if method == "notifications/initialized":
+            self._initialized = self.version is not None
+        elif method == "notifications/cancelled":
+            cancel_request(self._in_flight, params)
+
+    def answered(self, message: Obj) -> None:
+        """Take the client's response to something that we asked; others are ignored."""
+        identifier = message.get("id")
+        pending = self._asks.pop(identifier, None) if type(identifier) is int else None
+        if pending is None:
+            return
+        job, ask, timer = pending
+        timer.cancel()
+        if "error" in message:
+            job.fail(ToolFailure(f"The client answered {ask.method} with an error."))
+            return
+        problem = problem_with(message["result"], ask.answer_schema, "result")
+        if problem is not None:
+            job.fail(ToolFailure(f"The client's answer to {ask.method} is unusable: {problem}"))
+        else:
+            job.resume(message["result"])
+
+    def toggle_extra(self) -> bool:
+        self.extra = not self.extra
+        self.announce("tools")
+        return self.extra
+
+    def toggle_extra_prompt(self) -> bool:
+        self.extra_prompt = not self.extra_prompt
+        self.announce("prompts")
+        return self.extra_prompt
+
+    def announce(self, what: str) -> None:
+        """Tell that a list changed, if that was declared."""
+        if "list-changed" not in self.world.options.hide:
+            self._channel.send(notification(f"notifications/{what}/list_changed"))
+
+    def subscribe(self, uri: str) -> None:
+        self._subscribed.add(uri)
+        self.world.watch(self, self._updated)
+
+    def unsubscribe(self, uri: str) -> None:
+        self._subscribed.discard(uri)
+
+    def set_level(self, level: str) -> None:
+        self._level = level
+
+    def close(self) -> None:
+        """The client is gone: nothing of its work goes on."""
+        self.world.unwatch(self)
+        for exchange in tuple(self._in_flight.values()):
+            exchange.cancel()
+        for task in tuple(self.tasks.values()):
+            task.forget()
+
+    @property
+    def null_id(self) -> bool:
+        """Whether an error without a readable id says `"id": null` in this revision."""
+        return self.version is not None and not versions.since(self.version, versions.V2025_11_25)
+
+    def _initialize(self, params: Obj, exchange: ServerExchange) -> None:
+        problem = problem_with(params, _INITIALIZE, "params")
+        if self.version is not None:
+            exchange.refuse(Refusal(INVALID_REQUEST, "This session is already initialized"))
+        elif problem is not None:
+            exchange.refuse(Refusal(INVALID_PARAMS, f"Invalid params: {problem}"))
+        else:
+            spoken = self.world.handshake
+            wanted = params["protocolVersion"]
+            self.version = wanted if wanted in spoken else spoken[-1]
+            self.capabilities = params["capabilities"]
+            exchange.succeed(_welcome(self.version, self.world))
+
+    def _updated(self, uri: str) -> None:
+        if uri in self._subscribed:
+            self._channel.send(notification("notifications/resources/updated", {"uri": uri}))
+
+    def _ask(self, job: ToolJob, ask: ClientQuestion | Together, exchange: ServerExchange) -> None:
+        assert isinstance(ask, ClientQuestion), "offered in the stateless era only"
+        reason = self._why_not_ask(ask, exchange)
+        if reason is not None:
+            job.fail(ToolFailure(reason))
+            return
+        self._last_ask += 1
+        number = self._last_ask
+        message = {"jsonrpc": "2.0", "id": number, "method": ask.method}
+        if ask.params:
+            message["params"] = ask.params
+
+        def withdraw() -> None:
+            pending = self._asks.pop(number, None)
+            if pending is not None:
+                pending[2].cancel()
+                cancelled = {"requestId": number, "reason": "The answer is no longer needed"}
+                exchange.send(notification("notifications/cancelled", cancelled))
+
+        def give_up() -> None:
+            withdraw()
+            job.fail(ToolFailure(f"The client did not answer {ask.method} in {ASK_SECONDS} s."))
+
+        self._asks[number] = (job, ask, self.world.loop.after(ASK_SECONDS, give_up))
+        job.on_cancel = withdraw
+        exchange.send(message)
+
+    def _why_not_ask(self, ask: ClientQuestion, exchange: ServerExchange) -> str | None:
+        if missing_capability(ask, self.capabilities):
+            names = ", ".join(ask.needs)
+            return f"This tool needs a client that declares the capability {names}."
+        if not self._initialized:
+            return "The client has not sent notifications/initialized yet."
+        if not exchange.can_notify:
+            return "The client can't be asked while the server answers in plain JSON."
+        return None
+
+
+class _Member(ServerExchange):
+    """One request of a batch; its answer waits for the others."""
+
+    __slots__ = ("_batch",)
+
+    def __init__(self, identifier: Any, in_flight: InFlight, batch: Batch) -> None:
+        super().__init__(identifier, in_flight)
+        self._batch = batch
+
+    @property
+    def can_notify(self) -> bool:  # type: ignore[override]  # the batch's way out decides
+        return self._batch.parent.can_notify
+
+    def send(self, message: Obj) -> None:
+        self._batch.parent.send(message)
+
+    def deliver(self, message: Obj | list[Obj]) -> None:
+        assert isinstance(message, dict), "batches do not nest"
+        self._batch.close_one(message)
+
+    def drop(self) -> None:
+        self._batch.close_one(None)
+
+
+class Batch:
+    """An array of messages, as 2025-03-26 has them: the answers travel together."""
+
+    def __init__(
+        self, session: HandshakeSession, parent: ServerExchange, in_flight: InFlight
+    ) -> None:
+        self.parent = parent
+        self._session = session
+        self._in_flight = in_flight
+        self._answers: list[Obj] = []
+        self._open = 1  # held until every message was looked at
+
+    def run(self, items: list[Any]) -> None:
+        for item in items:
+            try:
+                self._take(item)
+            except Refusal as refusal:
+                self._answers.append(error_message(readable_id(item), refusal, null_id=True))
+        self.close_one(None)
+
+    def close_one(self, answer: Obj | None) -> None:
+        if answer is not None:
+            self._answers.append(answer)
+        self._open -= 1
+        if self._open == 0:
+            if self._answers:
+                self.parent.deliver(self._answers)
+            else:
+                self.parent.drop()
+
+    def _take(self, item: Any) -> None:
+        kind = kind_of(item)
+        if kind == REQUEST:
+            check_new_request(item, self._in_flight)
+            if item["method"] == "initialize":
+                raise Refusal(INVALID_REQUEST, "initialize must not be part of a batch")
+            self._open += 1
+            self._session.request(item, _Member(item["id"], self._in_flight, self))
+        elif kind == NOTIFICATION:
+            self._session.notified(item)
+        else:
+            self._session.answered(item)
+
+
+def check_batch(session: HandshakeSession, items: list[Any]) -> None:
+    """Refuse an array where the revision has no batches, or one that can't be a batch."""
+    if session.version != versions.V2025_03_26:
+        raise Refusal(INVALID_REQUEST, "Invalid request: batches exist in 2025-03-26 only")
+    if not 0 < len(items) <= MAX_BATCH:
+        raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
+
+
+def check_new_request(message: Obj, in_flight: InFlight) -> None:
+    if message["id"] in in_flight:
+        raise Refusal(INVALID_REQUEST, "The id is that of a request still in progress")
+    if len(in_flight) >= MAX_IN_FLIGHT:
+        raise Refusal(INVALID_REQUEST, f"More than {MAX_IN_FLIGHT} requests are in progress")
+
+
+def cancel_request(in_flight: InFlight, params: Any) -> None:
+    """Cancel the request that a `notifications/cancelled` names; unknown ones are ignored."""
+    identifier = params.get("requestId") if isinstance(params, dict) else None
+    exchange = in_flight.get(identifier) if is_id(identifier) else None
+    if exchange is not None:
+        exchange.cancel()
+
+
+def _welcome(version: str, world: World) -> Obj:
+    return {
+        "protocolVersion": version,
+        "capabilities": world.declared(version),
+        "serverInfo": world.content.server_info(version),
+        "instructions": world.content.instructions,
+    }
+
+
+def _set_level(call: Call) -> Obj:
+    level = call.params.get("level")
+    if level not in LEVELS:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LEVELS)}")
+    _session_of(call).set_level(level)
+    return {}
+
+
+def _subscribe(call: Call) -> Obj:
+    _session_of(call).subscribe(wanted_uri(call))
+    return {}
+
+
+def _unsubscribe(call: Call) -> Obj:
+    _session_of(call).unsubscribe(wanted_uri(call))
+    return {}
+
+
+def _session_of(call: Call) -> HandshakeSession:
+    assert call.session is not None, "only a session has these methods"
+    return call.session
+
+
+def _as_it_is(result: Obj) -> Obj:
+    return result
+
+
+_METHODS: dict[str, Handler] = {
+    **HANDLERS,
+    "logging/setLevel": _set_level,
+    "resources/subscribe": _subscribe,
+    "resources/unsubscribe": _unsubscribe,
+}

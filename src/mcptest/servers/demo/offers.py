@@ -1,0 +1,108 @@
+"""What a server offers, and who it says it is. How that is spoken is the business of the rest.
+
+The demo is one content (see `offers`); the same eras and transports serve any other.
+"""
+
+from __future__ import annotations
+
+from mcptest import __version__
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.prompts import PROMPTS
+from mcptest.servers.demo.resources import NOTE, RESOURCES
+from mcptest.servers.demo.tool_list import TOOLS
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.prompts import Prompt
+    from mcptest.servers.demo.resources import Resource, Template
+    from mcptest.servers.demo.tool_list import Tool
+
+
+class Content:
+    """The tools, prompts and resources of one server, with its name."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        description: str,
+        instructions: str,
+        tools: tuple[Tool, ...] = (),
+        prompts: tuple[Prompt, ...] = (),
+        resources: tuple[Resource, ...] = (),
+        templates: tuple[Template, ...] = (),
+        changing: frozenset[str] = frozenset(),
+        version: str = __version__,
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.instructions = instructions
+        self.tools = tools
+        self.prompts = prompts
+        self.resources = resources
+        self.templates = templates
+        self.changing = changing
+        """Which of the lists `tools` and `prompts` may change while the server runs."""
+        self.version = version
+        self.logger = name.removeprefix("mcptest-")
+        """Who writes the log messages."""
+        self._tool_named = {tool.name: tool for tool in tools}
+        self._resource_at = {resource.uri: resource for resource in resources}
+
+    def tool_named(self, name: str) -> Tool | None:
+        return self._tool_named.get(name)
+
+    def resource_at(self, uri: str) -> Resource | None:
+        return self._resource_at.get(uri)
+
+    def server_info(self, version: str) -> Obj:
+        """Our name, with the members that this revision knows."""
+        info: Obj = {"name": self.name, "version": self.version}
+        if versions.since(version, versions.V2025_06_18):
+            info["title"] = self.title
+        if versions.since(version, versions.V2025_11_25):
+            info["description"] = self.description
+        return info
+
+    def close(self) -> None:
+        """The server ends: whatever the tools still do ends with it."""
+
+
+# -- The content of the demo ---------------------------------------------------------------------
+
+INSTRUCTIONS = (
+    "This server demonstrates every feature of MCP. Start with the tools add and echo; "
+    "bump changes the resource demo://counter, which can be subscribed to."
+)
+
+
+def demo_content(parts: frozenset[str]) -> Content:
+    """The demo, with the tools, prompts and resources of these parts."""
+    tools, prompts, resources = TOOLS, PROMPTS, RESOURCES
+    templates: tuple[Template, ...] = (NOTE,)
+    if "fixtures" in parts:
+        from mcptest.servers.demo import fixtures
+
+        tools += fixtures.TOOLS
+        prompts += fixtures.PROMPTS
+        resources += fixtures.RESOURCES
+        templates += fixtures.TEMPLATES
+    if "tasks" in parts:
+        from mcptest.servers.demo import tasks
+
+        tools += tasks.TOOLS
+    changing = frozenset({"tools", "prompts"} if "fixtures" in parts else {"tools"})
+    return Content(
+        "mcptest-demo",
+        "mcptest demo server",
+        "A small server that conforms to every revision of MCP.",
+        INSTRUCTIONS,
+        tools,
+        prompts,
+        resources,
+        templates,
+        changing,
+    )

@@ -1,0 +1,203 @@
+"""The prompts on offer, and the values that complete their arguments."""
+
+from __future__ import annotations
+
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal
+from mcptest.servers.demo.resources import PNG_BASE64
+
+TYPE_CHECKING = False  # see jsonrpc
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any
+
+    from mcptest.servers.demo.exchange import Body
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.world import World
+
+MAX_COMPLETIONS = 100
+_NAMES = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Margaret")
+_LANGUAGES = (
+    *("ada", "c", "clojure", "cobol", "cpp", "csharp", "dart", "elixir", "erlang", "fortran"),
+    *("go", "haskell", "java", "javascript", "julia", "kotlin", "lua", "ocaml", "perl", "php"),
+    *("prolog", "python", "r", "ruby", "rust", "scala", "scheme", "swift", "typescript", "zig"),
+)
+
+
+def _no_messages(world: World, arguments: dict[str, str]) -> list[Obj]:
+    return []
+
+
+def says(role: str, words: str) -> Obj:
+    return {"role": role, "content": {"type": "text", "text": words}}
+
+
+class Argument:
+    """One argument of a prompt, with the values that are suggested for it."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        description: str,
+        required: bool,
+        values: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.required = required
+        self.values = values
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        return {**shown, "description": self.description, "required": self.required}
+
+
+class Prompt:
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        description: str,
+        arguments: tuple[Argument, ...] = (),
+        since: str = versions.V2024_11_05,
+        messages: Callable[[World, dict[str, str]], list[Obj]] = _no_messages,
+        asks: Callable[[], Generator[Any, Any, str]] | None = None,
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.arguments = {argument.name: argument for argument in arguments}
+        self.since = since
+        self.messages = messages
+        self.asks = asks
+        """What it asks the client before it says anything."""
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown["description"] = self.description
+        if self.arguments:
+            shown["arguments"] = [item.describe(version) for item in self.arguments.values()]
+        return shown
+
+
+def _greet(world: World, arguments: dict[str, str]) -> list[Obj]:
+    return [says("user", f"Please greet {arguments['name']} in one friendly sentence.")]
+
+
+def _review(world: World, arguments: dict[str, str]) -> list[Obj]:
+    language = arguments.get("language", "")
+    kind = f"this {language} code" if language else "this code"
+    return [says("user", f"Please review {kind}:\n\n{arguments['code']}")]
+
+
+def _show_picture(world: World, arguments: dict[str, str]) -> list[Obj]:
+    picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    return [
+        {"role": "user", "content": picture},
+        says("user", "Please describe this picture in one sentence."),
+    ]
+
+
+PROMPTS: tuple[Prompt, ...] = (
+    Prompt(
+        "greet",
+        "Greet someone",
+        "Asks for a friendly greeting for one person.",
+        (Argument("name", "Name", "Whom to greet", True, _NAMES),),
+        messages=_greet,
+    ),
+    Prompt(
+        "review",
+        "Review code",
+        "Asks for a review of a piece of code.",
+        (
+            Argument("code", "Code", "The code to review", True),
+            Argument("language", "Language", "The language it is written in", False, _LANGUAGES),
+        ),
+        messages=_review,
+    ),
+    Prompt(
+        "with_image",
+        "Describe a picture",
+        "Shows a picture and asks for its description.",
+        messages=_show_picture,
+    ),
+)
+EXTRA = Prompt(
+    "extra_prompt",
+    "Additional prompt",
+    "Exists only after test_trigger_prompt_change was called.",
+    messages=lambda world, arguments: [says("user", "Please say something about this prompt.")],
+)
+
+
+def offered_prompts(call: Call) -> list[Prompt]:
+    offered = call.world.content.prompts
+    extra = [EXTRA] if call.session is not None and call.session.extra_prompt else []
+    return [*(one for one in offered if versions.since(call.version, one.since)), *extra]
+
+
+def find_prompt(call: Call, name: str) -> Prompt:
+    for prompt in offered_prompts(call):
+        if prompt.name == name:
+            return prompt
+    raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:200]}")
+
+
+def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj | Body:
+    prompt = find_prompt(call, name)
+    for given in arguments:
+        if given not in prompt.arguments:
+            raise Refusal(INVALID_PARAMS, f"Prompt {name} has no argument {given[:80]!r}")
+    for argument in prompt.arguments.values():
+        if argument.required and argument.name not in arguments:
+            raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
+    if prompt.asks is not None:
+        return _asking(prompt, prompt.asks())
+    messages = prompt.messages(call.world, arguments)
+    return {"description": prompt.description, "messages": messages}
+
+
+def _asking(prompt: Prompt, asking: Generator[Any, Any, str]) -> Body:
+    words = yield from asking
+    return {"description": prompt.description, "messages": [says("user", words)]}
+
+
+def complete(call: Call, ref: Obj, name: str, value: str) -> Obj:
+    """The values that begin with `value`, at most a hundred, and how many there are in all."""
+    matches = [
+        candidate
+        for candidate in _candidates(call, ref, name)
+        if candidate.lower().startswith(value.lower())
+    ]
+    return {
+        "completion": {
+            "values": matches[:MAX_COMPLETIONS],
+            "total": len(matches),
+            "hasMore": len(matches) > MAX_COMPLETIONS,
+        }
+    }
+
+
+def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
+    if ref["type"] == "ref/prompt":
+        if not isinstance(ref.get("name"), str):
+            raise Refusal(INVALID_PARAMS, "Invalid params: ref.name must be a string")
+        arguments = find_prompt(call, ref["name"]).arguments
+        if name in arguments:
+            return arguments[name].values
+        raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")
+    templates = (one for one in call.world.content.templates if one.uri == ref.get("uri"))
+    template = next(templates, None)
+    if template is None:
+        raise Refusal(INVALID_PARAMS, "Invalid params: ref.uri names no template of this server")
+    if name != template.variable:
+        raise Refusal(INVALID_PARAMS, f"The template has no variable {name[:80]!r}")
+    return template.values()

@@ -1,0 +1,243 @@
+"""The resources on offer, their template, and reading them."""
+
+from __future__ import annotations
+
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.world import World
+
+# -- The one picture of the demo -----------------------------------------------------------------
+
+PNG_BASE64 = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAAA1BMVEXQICCEGQyAAAAAC0lEQVR42mNgQAUAABAA"
+    "AaoZ+IIAAAAASUVORK5CYII="
+)
+PNG_BYTES = 83
+
+
+# -- The resources on offer, their template, and reading them ------------------------------------
+
+GREETING_URI = "demo://greeting"
+LOGO_URI = "demo://logo"
+COUNTER_URI = "demo://counter"
+NOTES = 150
+FACTS = 12
+
+_GREETING = "Hello from the mcptest demo server."
+
+
+class Resource:
+    """One fixed resource, as `resources/list` shows it."""
+
+    def __init__(
+        self,
+        uri: str,
+        name: str,
+        title: str,
+        description: str,
+        kind: str,
+        size: int | None = None,
+        annotations: Obj | None = None,
+        contents: Obj | Callable[[World], Obj] | None = None,
+        volatile: bool = False,
+    ) -> None:
+        self.uri = uri
+        self.name = name
+        self.title = title
+        self.description = description
+        self.kind = kind
+        self.size = size
+        self.annotations = annotations
+        self.contents = contents
+        """What it holds: `text` or `blob`, or what gives them. None: it can't be read."""
+        self.volatile = volatile
+        """Whether what was read is old at once."""
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"uri": self.uri, "name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown |= {"description": self.description, "mimeType": self.kind}
+        if self.size is not None:
+            shown["size"] = self.size
+        if self.annotations is not None:
+            shown["annotations"] = self.annotations
+        return shown
+
+
+def _shows_the_id(value: str) -> str | None:
+    return f"This is the resource with the id {value}."
+
+
+class Template:
+    """A URI with one variable, and what it gives for a value: a text, or None where there is none.
+
+    `values` are those that are suggested for the variable.
+    """
+
+    def __init__(
+        self,
+        before: str,
+        after: str,
+        name: str,
+        title: str,
+        description: str,
+        text_of: Callable[[str], str | None] = _shows_the_id,
+        values: Callable[[], tuple[str, ...]] = tuple,
+        variable: str = "id",
+        kind: str = "text/plain",
+    ) -> None:
+        self.before = before
+        self.after = after
+        self.name = name
+        self.title = title
+        self.description = description
+        self.text_of = text_of
+        self.values = values
+        self.variable = variable
+        self.kind = kind
+
+    @property
+    def uri(self) -> str:
+        return f"{self.before}{{{self.variable}}}{self.after}"
+
+    def text_at(self, uri: str) -> str | None:
+        """The text of this URI, where it is one of this template."""
+        if not (uri.startswith(self.before) and uri.endswith(self.after)):
+            return None
+        value = uri[len(self.before) : len(uri) - len(self.after)]
+        return self.text_of(value) if value and "/" not in value else None
+
+    def describe(self, version: str) -> Obj:
+        shown: Obj = {"uriTemplate": self.uri, "name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        return {**shown, "description": self.description, "mimeType": self.kind}
+
+
+def _fact(number: int) -> str:
+    return f"{number} squared is {number * number}."
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource(
+        GREETING_URI,
+        "greeting",
+        "Greeting",
+        "A friendly line of text.",
+        "text/plain",
+        len(_GREETING),
+        {"audience": ["user"], "priority": 0.5},
+        {"text": _GREETING},
+    ),
+    Resource(
+        LOGO_URI,
+        "logo",
+        "Logo",
+        "A small red square as a picture.",
+        "image/png",
+        PNG_BYTES,
+        contents={"blob": PNG_BASE64},
+    ),
+    Resource(
+        COUNTER_URI,
+        "counter",
+        "Counter",
+        "How often the tool bump was called. It can be subscribed to.",
+        "text/plain",
+        contents=lambda world: {"text": str(world.counter)},
+        volatile=True,
+    ),
+    *(
+        Resource(
+            f"demo://facts/{number}",
+            f"fact-{number}",
+            f"Fact {number}",
+            f"A fact about the number {number}.",
+            "text/plain",
+            len(_fact(number)),
+            contents={"text": _fact(number)},
+        )
+        for number in range(1, FACTS + 1)
+    ),
+)
+_BY_URI = {resource.uri: resource for resource in RESOURCES}
+
+
+def describe_resource(uri: str, version: str) -> Obj:
+    return _BY_URI[uri].describe(version)
+
+
+def _note(digits: str) -> str | None:
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 3:
+        return None
+    number = int(digits)
+    known = 1 <= number <= NOTES and str(number) == digits
+    return f"This is note {number}." if known else None
+
+
+NOTE = Template(
+    "demo://notes/",
+    "",
+    "note",
+    "Note",
+    f"The note with this number, from 1 to {NOTES}.",
+    _note,
+    lambda: tuple(str(number) for number in range(1, NOTES + 1)),
+)
+
+
+def exists(uri: str, world: World) -> bool:
+    return world.content.resource_at(uri) is not None or _from_template(uri, world) is not None
+
+
+def is_volatile(uri: object, world: World) -> bool:
+    resource = world.content.resource_at(uri) if isinstance(uri, str) else None
+    return resource is not None and resource.volatile
+
+
+def _from_template(uri: str, world: World) -> Obj | None:
+    """The contents of a resource that a template gives."""
+    for template in world.content.templates:
+        text = template.text_at(uri)
+        if text is not None:
+            return {"uri": uri, "mimeType": template.kind, "text": text}
+    return None
+
+
+def require_resource(uri: str, world: World, version: str) -> None:
+    """Refuse a URI that is none, or that names nothing here."""
+    if not _is_a_uri(uri):
+        raise Refusal(INVALID_PARAMS, "Invalid params: uri is not a valid URI", {"uri": uri[:500]})
+    if not exists(uri, world):
+        # 2026-07-28 gave the old code up: there a missing resource is a wrong parameter.
+        stateless = versions.since(version, versions.V2026_07_28)
+        code = INVALID_PARAMS if stateless else RESOURCE_NOT_FOUND
+        raise Refusal(code, "Resource not found", {"uri": uri[:500]})
+
+
+def read_resource(uri: str, world: World) -> Obj:
+    """The contents of a resource that exists."""
+    resource = world.content.resource_at(uri)
+    if resource is None:
+        return _from_template(uri, world) or {}
+    if resource.contents is None:
+        raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
+    held = resource.contents(world) if callable(resource.contents) else resource.contents
+    return {"uri": uri, "mimeType": resource.kind, **held}
+
+
+def _is_a_uri(uri: str) -> bool:
+    scheme, colon, rest = uri.partition(":")
+    return (
+        bool(colon and rest and scheme.isascii() and scheme[:1].isalpha())
+        and all(letter.isalnum() or letter in "+-." for letter in scheme)
+        and all(letter > " " and letter not in '<>"{}|\\^`\x7f' for letter in rest)
+    )

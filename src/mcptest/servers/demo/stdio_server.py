@@ -1,0 +1,273 @@
+"""The demo on standard input and output: one message per line, both eras on one connection.
+
+Reading never waits for a client that does not read: answers are kept, and once there are too many
+of them no more requests are taken.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+
+from mcptest.servers.demo.exchange import SharedStream, internal_error
+from mcptest.servers.demo.handshake_era import (
+    Batch,
+    HandshakeSession,
+    cancel_request,
+    check_batch,
+    check_new_request,
+)
+from mcptest.servers.demo.jsonrpc import (
+    MAX_MESSAGE_BYTES,
+    NOTIFICATION,
+    REQUEST,
+    RESPONSE,
+    Refusal,
+    encode,
+    error_message,
+    kind_of,
+    read_text,
+    readable_id,
+    too_large,
+)
+from mcptest.servers.demo.stateless_era import is_stateless, serve
+from mcptest.servers.demo.world import World
+from mcptest.transport.loop import GONE, READ, WRITE, Loop
+
+TYPE_CHECKING = False  # see jsonrpc
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.servers.demo.exchange import InFlight
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.offers import Content
+    from mcptest.servers.demo.start_options import Options
+
+STDIN = 0
+STDOUT = 1
+CHUNK = 64 * 1024
+MAX_UNSENT_BYTES = 16 * 1024 * 1024
+WRITE_BYTES = 1024 * 1024
+PATIENCE_SECONDS = 10.0
+"""How long a client that ended its input may pause in reading our last answers."""
+SIGNAL_PATIENCE_SECONDS = 0.5
+
+
+class InputLines:
+    """Cuts bytes into lines. A line that is too long is skipped, and reported as None."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes | None]:
+        *ends, rest = chunk.split(b"\n")
+        lines = [self._take(end) for end in ends]
+        self._keep(rest)
+        return lines
+
+    def end(self) -> list[bytes | None]:
+        """What came after the last newline, once no more can come."""
+        return [self._take(b"")] if self._size else []
+
+    def _take(self, end: bytes) -> bytes | None:
+        self._keep(end)
+        line = b"".join(self._parts) if self._size <= MAX_MESSAGE_BYTES else None
+        self._parts, self._size = [], 0
+        return line
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= MAX_MESSAGE_BYTES:
+            self._parts.append(part)
+        else:
+            self._parts = []
+
+
+class StdioInput:
+    """Standard input, line by line; with its end the loop ends."""
+
+    def __init__(self, loop: Loop, take_line: Any, taken: Any) -> None:
+        self._loop = loop
+        self._take_line = take_line
+        self._taken = taken
+        """Called after each round of lines."""
+        self._lines = InputLines()
+        self.ended = False
+
+    def accept(self, wanted: bool) -> None:
+        if wanted:
+            self._loop.watch(STDIN, READ, self._readable)
+        else:
+            self._loop.ignore(STDIN)
+
+    def _readable(self, events: int) -> None:
+        try:
+            chunk = os.read(STDIN, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        self.ended = not chunk
+        for line in self._lines.feed(chunk) if chunk else self._lines.end():
+            self._take_line(line)
+        self._taken()
+        if self.ended:
+            self._loop.stop()
+
+
+class StdioConnection:
+    """The one client at the other end of the pipes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._in_flight: InFlight = {}
+        self._session = HandshakeSession(world, self, self._in_flight)
+        self._in = StdioInput(world.loop, self._take_line, self._flush)
+        self._out = StdioOutput(world.loop, self._in.accept)
+
+    def send(self, message: Any) -> None:
+        self._out.write(encode(message) + b"\n")
+
+    def run(self) -> None:
+        self._in.accept(True)
+        self._world.loop.run()
+        self._world.end_subscriptions()
+        self._session.close()
+        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
+
+    def _flush(self) -> None:
+        self._out.flush()
+
+    def _take_line(self, line: bytes | None) -> None:
+        value: Any = None
+        try:
+            if line is None:
+                raise too_large()
+            if not line.strip():
+                return
+            value = read_text(line)
+            self._take(value)
+        except Refusal as refusal:
+            null_id = self._session.null_id
+            self.send(error_message(readable_id(value), refusal, null_id))
+        except Exception as problem:  # noqa: BLE001  reported, and answered as our defect
+            self.send(error_message(readable_id(value), internal_error(problem)))
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, list):
+            check_batch(self._session, value)
+            batch_line = SharedStream(None, {}, self)
+            Batch(self._session, batch_line, self._in_flight).run(value)
+            return
+        kind = kind_of(value)
+        if kind == REQUEST:
+            check_new_request(value, self._in_flight)
+            self._request(value, SharedStream(value["id"], self._in_flight, self))
+        elif kind == NOTIFICATION:
+            self._notified(value)
+        elif kind == RESPONSE:
+            self._session.answered(value)
+
+    def _request(self, message: Obj, exchange: SharedStream) -> None:
+        if self._is_stateless(message):
+            serve(message, self._world, exchange)
+        else:
+            self._session.request(message, exchange)
+
+    def _is_stateless(self, message: Obj) -> bool:
+        """Decided for each request on its own, as a connection may carry both eras.
+
+        Without a handshake, what only makes sense after one is taken for a request of the newer
+        era that lacks its `_meta`.
+        """
+        if not (self._world.stateless and self._world.handshake):
+            return bool(self._world.stateless)
+        return is_stateless(message) or (
+            self._session.version is None and message["method"] not in {"initialize", "ping"}
+        )
+
+    def _notified(self, message: Obj) -> None:
+        if self._world.handshake:
+            self._session.notified(message)
+        elif message["method"] == "notifications/cancelled":
+            cancel_request(self._in_flight, message.get("params"))
+
+
+class StdioOutput:
+    """Standard output that never makes us wait while there is something to read."""
+
+    def __init__(self, loop: Loop, accept_input: Any) -> None:
+        self._loop = loop
+        self._accept_input = accept_input
+        self._unsent = bytearray()
+        self._paused = False
+        self._waiting = False
+        self._scheduled = False
+        mode = os.fstat(STDOUT).st_mode
+        self._pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        if self._pipe:  # a terminal or a file is shared with others, and does not block for long
+            os.set_blocking(STDOUT, False)
+
+    def write(self, data: bytes) -> None:
+        self._unsent += data
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.after(0, self.flush)
+
+    def flush(self) -> None:
+        self._scheduled = False
+        if not self._waiting:
+            self._push()
+        else:
+            self._regulate_input()
+
+    def finish(self, patience: float) -> None:
+        """Send what is left, to a client that still reads."""
+        poll = select.poll()
+        poll.register(STDOUT, WRITE)
+        while self._unsent and poll.poll(patience * 1000):
+            if not self._write_some():
+                return
+
+    def _push(self) -> None:
+        while self._unsent and self._write_some():
+            pass
+        self._wait_for_reader(bool(self._unsent))
+        self._regulate_input()
+
+    def _regulate_input(self) -> None:
+        if (len(self._unsent) > MAX_UNSENT_BYTES) != self._paused:
+            self._paused = not self._paused
+            self._accept_input(not self._paused)
+
+    def _write_some(self) -> bool:
+        try:
+            done = os.write(STDOUT, memoryview(self._unsent)[:WRITE_BYTES])
+        except BlockingIOError:
+            return False
+        except OSError:  # the reader is gone, and so is our reason to be
+            self._unsent.clear()
+            self._loop.stop()
+            return False
+        del self._unsent[:done]
+        return True
+
+    def _wait_for_reader(self, wanted: bool) -> None:
+        if wanted and not self._waiting:
+            self._loop.watch(STDOUT, WRITE | GONE, lambda events: self._push())
+        elif not wanted and self._waiting:
+            self._loop.ignore(STDOUT)
+        self._waiting = wanted
+
+
+def run_stdio(options: Options, content: Content | None = None) -> None:
+    """Serve until standard input ends or a signal comes."""
+    loop = Loop()
+    loop.stop_on_signals()
+    world = World(options, loop, content)
+    try:
+        StdioConnection(world).run()
+    finally:
+        world.close()

@@ -1,0 +1,290 @@
+"""Tasks: calls that go on without their request. In 2025-11-25 core, in 2026-07-28 an extension."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.exchange import ServerExchange, Until, perform
+from mcptest.servers.demo.features import page_of
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    Refusal,
+    problem_with,
+)
+from mcptest.servers.demo.tool_list import CHANGES, Tool, call_tool, text
+from mcptest.servers.demo.world import TASKS_EXTENSION
+
+TYPE_CHECKING = False  # see jsonrpc
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.servers.demo.exchange import Body, ToolJob
+    from mcptest.servers.demo.features import Handler
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.tool_list import Call
+
+RELATED = "io.modelcontextprotocol/related-task"
+DEFAULT_TTL_MS = 60_000
+MAX_TTL_MS = 600_000
+MAX_TASKS = 100
+POLL_MS = 50
+WORK_SECONDS = 0.4
+_PARAMS: Obj = {
+    "type": "object",
+    "required": ["taskId"],
+    "properties": {"taskId": {"type": "string"}},
+}
+_WISH: Obj = {"type": "object", "properties": {"ttl": {"type": "integer", "minimum": 0}}}
+
+
+def task_tool(arguments: Obj, call: Call) -> Body:
+    yield WORK_SECONDS
+    return text("The task is done.")
+
+
+def task_only_tool(arguments: Obj, call: Call) -> Body:
+    yield WORK_SECONDS
+    return text("The task is done.")
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        task_tool,
+        "Work in the background",
+        "Works for a moment; as a task if the client wants that.",
+        {},
+        CHANGES,
+        since=versions.V2025_11_25,
+        tasks="optional",
+    ),
+    Tool(
+        task_only_tool,
+        "Work in the background only",
+        "Works for a moment, as a task.",
+        {},
+        CHANGES,
+        since=versions.V2025_11_25,
+        tasks="required",
+    ),
+)
+
+
+class Task(ServerExchange):
+    """One call on its own: what would have been its answer is kept for whoever asks."""
+
+    __slots__ = ("_owner", "_waiting", "created", "error", "result", "status", "ttl", "updated")
+    can_notify = False
+
+    def __init__(self, owner: dict[str, Task], ttl: int) -> None:
+        super().__init__(os.urandom(16).hex(), {})
+        self._owner = owner
+        self._waiting: dict[Callable[[], None], None] = {}
+        self.status = "working"
+        self.created = self.updated = _now()
+        self.ttl = ttl
+        self.result: Obj = {}
+        self.error: Obj | None = None
+        while len(owner) >= MAX_TASKS:
+            owner.pop(next(iter(owner))).forget()
+        owner[self.identifier] = self
+
+    @property
+    def ended(self) -> bool:
+        return self.status != "working"
+
+    def deliver(self, message: Obj | list[Obj]) -> None:
+        assert isinstance(message, dict), "a task is one request"
+        self.error = message.get("error")
+        self.result = message.get("result", {})
+        self._end("completed" if self.error is None else "failed")
+
+    def drop(self) -> None:
+        self._end("cancelled")
+
+    def forget(self) -> None:
+        """Nobody may ask for it any more."""
+        self._owner.pop(self.identifier, None)
+        if not self.ended:
+            self.cancel()
+
+    def when_ended(self, tell: Callable[[], None]) -> Callable[[], None]:
+        self._waiting[tell] = None
+        return lambda: self._waiting.pop(tell, None)
+
+    def _end(self, status: str) -> None:
+        self.status = status
+        self.updated = _now()
+        waiting, self._waiting = self._waiting, {}
+        for tell in waiting:
+            tell()
+
+    def describe(self) -> Obj:
+        """As 2025-11-25 has it."""
+        return {
+            "taskId": self.identifier,
+            "status": self.status,
+            "createdAt": self.created,
+            "lastUpdatedAt": self.updated,
+            "ttl": self.ttl,
+            "pollInterval": POLL_MS,
+        }
+
+    def describe_stateless(self) -> Obj:
+        """As the extension has it."""
+        shown = self.describe()
+        shown["ttlMs"], shown["pollIntervalMs"] = shown.pop("ttl"), shown.pop("pollInterval")
+        if self.status == "completed":
+            shown["result"] = self.result
+        elif self.error is not None:
+            shown["error"] = self.error
+        return shown
+
+
+def run_as_task(tool: Tool, call: Call) -> Obj | None:
+    """The result that stands for a task, or None when the call is to be run as it is."""
+    if call.version == versions.V2025_11_25:
+        return _core_task(tool, call)
+    if not call.knows(versions.V2026_07_28) or tool.tasks is None:
+        return None
+    if _knows_extension(call):
+        return {
+            "resultType": "task",
+            **_begin(tool, call, call.world.tasks, {}).describe_stateless(),
+        }
+    if tool.tasks == "required":
+        raise _extension_missing()
+    return None
+
+
+def _core_task(tool: Tool, call: Call) -> Obj | None:
+    assert call.session is not None, "that revision has sessions"
+    if "task" not in call.params:
+        if tool.tasks == "required":
+            raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} can be called as a task only")
+        return None
+    if tool.tasks is None:
+        raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} can't be called as a task")
+    wish = call.params["task"]
+    problem = problem_with(wish, _WISH, "params.task")
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    return {"task": _begin(tool, call, call.session.tasks, wish).describe()}
+
+
+def _begin(tool: Tool, call: Call, owner: dict[str, Task], wish: Obj) -> Task:
+    ttl = min(wish.get("ttl", DEFAULT_TTL_MS), MAX_TTL_MS)
+    task = Task(owner, ttl)
+    arguments = call.params.get("arguments", {})
+    perform(lambda _: call_tool(tool, arguments, call), call, task, _ask_nothing, lambda done: done)
+    call.world.loop.after(ttl / 1000, task.forget)
+    return task
+
+
+def _ask_nothing(job: ToolJob, ask: object) -> None:
+    job.fail(Refusal(INVALID_PARAMS, "A task of this server asks nothing"))
+
+
+def _find(call: Call, owner: dict[str, Task]) -> Task:
+    problem = problem_with(call.params, _PARAMS, "params")
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    task = owner.get(call.params["taskId"])
+    if task is None:
+        raise Refusal(INVALID_PARAMS, "There is no such task")
+    return task
+
+
+# 2025-11-25
+
+
+def get_task(call: Call) -> Obj:
+    return _find(call, _tasks_of(call)).describe()
+
+
+def task_result(call: Call) -> Body:
+    task = _find(call, _tasks_of(call))
+    return _result_of(task)
+
+
+def _result_of(task: Task) -> Body:
+    if not task.ended:
+        yield Until(task.when_ended)
+    if task.error is not None:
+        raise Refusal(task.error["code"], task.error["message"], task.error.get("data"))
+    if task.status == "cancelled":
+        raise Refusal(INVALID_PARAMS, "The task was cancelled")
+    return {**task.result, "_meta": {RELATED: {"taskId": task.identifier}}}
+
+
+def list_tasks(call: Call) -> Obj:
+    return page_of(call, "tasks", [task.describe() for task in _tasks_of(call).values()])
+
+
+def cancel_task(call: Call) -> Obj:
+    task = _find(call, _tasks_of(call))
+    if task.ended:
+        raise Refusal(INVALID_PARAMS, f"The task is {task.status} already")
+    task.cancel()
+    return task.describe()
+
+
+def _tasks_of(call: Call) -> dict[str, Task]:
+    if call.session is None or call.version != versions.V2025_11_25:
+        raise Refusal(METHOD_NOT_FOUND, "There are no tasks in this revision")
+    return call.session.tasks
+
+
+# 2026-07-28
+
+
+def get_stateless(call: Call) -> Obj:
+    return _find_stateless(call).describe_stateless()
+
+
+def update_stateless(call: Call) -> Obj:
+    _find_stateless(call)
+    return {}
+
+
+def cancel_stateless(call: Call) -> Obj:
+    task = _find_stateless(call)
+    if not task.ended:
+        task.cancel()
+    return {}
+
+
+def _find_stateless(call: Call) -> Task:
+    if not _knows_extension(call):
+        raise _extension_missing()
+    return _find(call, call.world.tasks)
+
+
+def _knows_extension(call: Call) -> bool:
+    return TASKS_EXTENSION in call.declared.get("extensions", {})
+
+
+def _extension_missing() -> Refusal:
+    needs: Obj = {"extensions": {TASKS_EXTENSION: {}}}
+    message = f"Server requires the extension {TASKS_EXTENSION} for this request"
+    return Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs})
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+CORE_METHODS: dict[str, Handler] = {
+    "tasks/get": get_task,
+    "tasks/result": task_result,
+    "tasks/list": list_tasks,
+    "tasks/cancel": cancel_task,
+}
+EXTENSION_METHODS: dict[str, Handler] = {
+    "tasks/get": get_stateless,
+    "tasks/update": update_stateless,
+    "tasks/cancel": cancel_stateless,
+}

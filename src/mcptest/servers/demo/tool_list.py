@@ -1,0 +1,630 @@
+"""The tools on offer: what they do, and their names, words and schemas, revision by revision."""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.servers.demo import versions
+from mcptest.servers.demo.exchange import (
+    ToolFailure,
+    confirm_with_user,
+    list_client_roots,
+    sample_from_model,
+)
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    NOT_BLANK,
+    Refusal,
+    is_id,
+    notification,
+    problem_with,
+)
+from mcptest.servers.demo.resources import (
+    GREETING_URI,
+    PNG_BASE64,
+    describe_resource,
+    read_resource,
+)
+from mcptest.servers.demo.world import LEVELS
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.servers.demo.exchange import Body, ServerExchange
+    from mcptest.servers.demo.handshake_era import HandshakeSession
+    from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.world import World
+
+
+class Call:
+    """One request as its handler sees it, whatever the era and the transport."""
+
+    __slots__ = (
+        "_exchange",
+        "_level",
+        "_token",
+        "declared",
+        "params",
+        "session",
+        "version",
+        "world",
+    )
+
+    def __init__(
+        self,
+        world: World,
+        version: str,
+        params: Obj,
+        exchange: ServerExchange,
+        level: str | None,
+        declared: Obj,
+        session: HandshakeSession | None = None,
+    ) -> None:
+        self.world = world
+        self.version = version
+        self.params = params
+        self.declared = declared
+        """What the client can do."""
+        self.session = session
+        self._exchange = exchange
+        self._level = None if "logging" in world.options.hide else level
+        self._token = progress_token(params)
+
+    def knows(self, first: str) -> bool:
+        """Does the revision of this call know what came with the revision `first`?"""
+        return versions.since(self.version, first)
+
+    def progress(self, done: int, total: int, message: str) -> None:
+        """Tell how far the work is, if the client asked to hear it."""
+        if self._token is None or not self._exchange.can_notify:
+            return
+        params = {"progressToken": self._token, "progress": done, "total": total}
+        if self.knows(versions.V2025_03_26):
+            params["message"] = message
+        self._exchange.send(notification("notifications/progress", params))
+
+    def notify(self, method: str, params: Obj) -> None:
+        """Tell something that belongs to this request."""
+        if self._exchange.can_notify:
+            self._exchange.send(notification(method, params))
+
+    def pause_stream(self) -> None:
+        """Let go of the connection, where the transport lets the client come back for the rest."""
+        self._exchange.pause()
+
+    def log(self, level: str, data: Any) -> None:
+        """Tell something, if the client wants to hear this level."""
+        if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
+            return
+        if self._exchange.can_notify:
+            params = {"level": level, "logger": self.world.content.logger, "data": data}
+            self._exchange.send(notification("notifications/message", params))
+
+
+def progress_token(params: Obj) -> Any:
+    meta = params.get("_meta", {})
+    if not isinstance(meta, dict):
+        raise Refusal(INVALID_PARAMS, "Invalid params: _meta must be an object")
+    if "progressToken" not in meta:
+        return None
+    token = meta["progressToken"]
+    if not is_id(token):
+        raise Refusal(
+            INVALID_PARAMS, "Invalid params: progressToken must be a string or an integer"
+        )
+    return token
+
+
+def text(words: str) -> Obj:
+    """A tool result of one text."""
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def structured(call: Call, value: Obj) -> Obj:
+    """A tool result as data: also as text, and only as text where data is not known yet."""
+    result = text(json.dumps(value, ensure_ascii=False))
+    if call.knows(versions.V2025_06_18):
+        result["structuredContent"] = value
+    return result
+
+
+def failure(words: str) -> Obj:
+    """A tool result that tells the model what went wrong."""
+    return {**text(words), "isError": True}
+
+
+# -- What each tool does -------------------------------------------------------------------------
+
+MAX_PROGRESS_STEPS = 20
+_CONDITIONS = ("sunny", "cloudy", "rainy", "windy", "snowy")
+_DIRECTIONS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+
+
+def add(arguments: Obj, call: Call) -> Obj:
+    return structured(call, {"sum": arguments["a"] + arguments["b"]})
+
+
+def echo(arguments: Obj, call: Call) -> Obj:
+    return text(arguments["text"])
+
+
+def fail(arguments: Obj, call: Call) -> Obj:
+    return failure(arguments.get("message", "This tool always fails."))
+
+
+def countdown(arguments: Obj, call: Call) -> Body:
+    steps = int(arguments.get("steps", 3))
+    delay = arguments.get("delay_ms", 0) / 1000
+    for step in range(1, steps + 1):
+        yield delay
+        call.progress(step, steps, f"{steps - step} to go")
+    return text(f"Counted down {steps} steps.")
+
+
+def log(arguments: Obj, call: Call) -> Obj:
+    levels = arguments.get("levels", list(LEVELS))
+    message = arguments.get("message", "Hello from the demo server.")
+    for level in levels:
+        call.log(level, {"message": message})
+    return text(f"Logged at {len(levels)} levels: {', '.join(levels)}.")
+
+
+def ask_model(arguments: Obj, call: Call) -> Body:
+    words = yield from sample_from_model(arguments["question"])
+    return text(f"The model answered: {words}")
+
+
+def ask_user(arguments: Obj, call: Call) -> Body:
+    words = yield from confirm_with_user(
+        arguments["question"], with_mode=call.knows(versions.V2025_11_25)
+    )
+    return text(words)
+
+
+def list_roots(arguments: Obj, call: Call) -> Body:
+    uris = yield from list_client_roots()
+    return text("\n".join(uris) if uris else "The client has no roots.")
+
+
+def read_file(arguments: Obj, call: Call) -> Obj:
+    return text(call.world.folder.read(arguments["path"]))
+
+
+def write_file(arguments: Obj, call: Call) -> Obj:
+    size = call.world.folder.write(arguments["path"], arguments["text"])
+    return text(f"Wrote {size} bytes to {arguments['path']}.")
+
+
+def list_files(arguments: Obj, call: Call) -> Obj:
+    names = call.world.folder.names(arguments.get("folder", ""))
+    return text("\n".join(names) if names else "There are no files.")
+
+
+def weather(arguments: Obj, call: Call) -> Obj:
+    """Made up, but the same for the same city every time."""
+    city = arguments["city"]
+    unit = arguments.get("unit", "celsius")
+    seed = sum(city.encode())
+    celsius = seed % 36 - 5
+    value = celsius if unit == "celsius" else celsius * 9 / 5 + 32
+    report = {
+        "city": city,
+        "conditions": _CONDITIONS[seed % len(_CONDITIONS)],
+        "temperature": {"value": value, "unit": unit},
+        "wind": {"speed_kmh": seed % 60, "direction": _DIRECTIONS[seed % len(_DIRECTIONS)]},
+    }
+    return structured(call, report)
+
+
+def image(arguments: Obj, call: Call) -> Obj:
+    return {"content": [{"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}]}
+
+
+def link(arguments: Obj, call: Call) -> Obj:
+    if call.knows(versions.V2025_06_18):
+        resource = describe_resource(GREETING_URI, call.version)
+        return {"content": [{"type": "resource_link", **resource}]}
+    if "resources" in call.world.options.hide:
+        return text(GREETING_URI)
+    contents = read_resource(GREETING_URI, call.world)
+    return {"content": [{"type": "resource", "resource": contents}]}
+
+
+def slow(arguments: Obj, call: Call) -> Body:
+    seconds = arguments["seconds"]
+    yield seconds
+    return text(f"Waited {seconds} seconds.")
+
+
+def bump(arguments: Obj, call: Call) -> Obj:
+    return text(f"The counter is now {call.world.bump()}.")
+
+
+def toggle_tool(arguments: Obj, call: Call) -> Obj:
+    assert call.session is not None, "offered in the handshake era only"
+    offered = call.session.toggle_extra()
+    return text(f"The tool extra is {'now' if offered else 'no longer'} offered.")
+
+
+def extra(arguments: Obj, call: Call) -> Obj:
+    return text("The extra tool was called.")
+
+
+PARAM_HEADER = "x-mcp-header"
+READS = {"readOnlyHint": True, "openWorldHint": False}
+CHANGES = {
+    "readOnlyHint": False,
+    "destructiveHint": False,
+    "idempotentHint": False,
+    "openWorldHint": False,
+}
+
+
+class Tool:
+    """One tool. It is offered from the revision `since` on, up to but not including `until`."""
+
+    def __init__(
+        self,
+        run: Callable[[Obj, Call], Obj | Body],
+        title: str,
+        description: str,
+        properties: dict[str, Obj],
+        hints: dict[str, bool] = READS,
+        required: tuple[str, ...] = (),
+        output: Obj | None = None,
+        since: str = versions.V2024_11_05,
+        until: str | None = None,
+        header: dict[str, str] | None = None,
+        icon: str | None = None,
+        tasks: str | None = None,
+        schema: Obj | None = None,
+        name: str | None = None,
+        input_schema: Obj | None = None,
+        problem: Callable[[Obj], str | None] | None = None,
+    ) -> None:
+        self.name = name or run.__name__
+        self.run = run
+        self.title = title
+        self.description = description
+        self.input: Obj = {"type": "object", "properties": properties}
+        if required:
+            self.input["required"] = list(required)
+        self.input["additionalProperties"] = False
+        if input_schema is not None:
+            self.input = input_schema
+        self._problem = problem
+        """What is wrong with arguments, where the schema is beyond our own validator."""
+        self.hints = hints
+        self.output = output
+        self.since = since
+        self.until = until
+        self.header = header or {}
+        self.icon = icon
+        self.tasks = tasks
+        """`optional` or `required`, where a call may or must become a task."""
+        self.more_schema = schema or {}
+        """Keywords of the listed schema that no argument needs."""
+
+    def problem_with(self, arguments: Obj) -> str | None:
+        """The first thing that is wrong with the arguments, in words."""
+        if self._problem is not None:
+            return self._problem(arguments)
+        return problem_with(arguments, self.input, "arguments")
+
+    def offered_in(self, version: str) -> bool:
+        return versions.since(version, self.since) and not (
+            self.until is not None and versions.since(version, self.until)
+        )
+
+    def describe(self, version: str) -> Obj:
+        """The tool as `tools/list` shows it, with the members that this revision knows."""
+        shown: Obj = {"name": self.name}
+        if versions.since(version, versions.V2025_06_18):
+            shown["title"] = self.title
+        shown["description"] = self.description
+        shown["inputSchema"] = self._input_schema(version)
+        if self.output is not None and versions.since(version, versions.V2025_06_18):
+            shown["outputSchema"] = self.output
+        if versions.since(version, versions.V2025_03_26):
+            shown["annotations"] = {"title": self.title, **self.hints}
+        if self.icon is not None and versions.since(version, versions.V2025_11_25):
+            shown["icons"] = [{"src": self.icon, "mimeType": "image/png", "sizes": ["8x8"]}]
+        if self.tasks is not None and version == versions.V2025_11_25:
+            shown["execution"] = {"taskSupport": self.tasks}
+        return shown
+
+    def _input_schema(self, version: str) -> Obj:
+        if self.more_schema and versions.since(version, versions.V2025_11_25):
+            return {**self.more_schema, **self.input}
+        if not self.header or not versions.since(version, versions.V2026_07_28):
+            return self.input
+        properties = dict(self.input["properties"])
+        for name, header in self.header.items():
+            properties[name] = {**properties[name], PARAM_HEADER: header}
+        return {**self.input, "properties": properties}
+
+
+def text_argument(description: str, longest: int = 10_000, example: str = "") -> Obj:
+    argument: Obj = {"type": "string", "minLength": 1, "maxLength": longest}
+    argument["description"] = description
+    if example:
+        argument["examples"] = [example]
+    return argument
+
+
+def _question(description: str, example: str) -> Obj:
+    return {**text_argument(description, example=example), "pattern": NOT_BLANK}
+
+
+_ADDEND = {"type": "number", "minimum": -(10**12), "maximum": 10**12}
+_PATH = "Path of the file, relative to the root folder, with / between its parts"
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        add,
+        "Add two numbers",
+        "Adds two numbers and returns their sum, as text and as structured content.",
+        {
+            "a": {**_ADDEND, "description": "The first number to add"},
+            "b": {**_ADDEND, "description": "The second number to add"},
+        },
+        required=("a", "b"),
+        output={
+            "type": "object",
+            "properties": {"sum": {"type": "number", "description": "The sum of a and b"}},
+            "required": ["sum"],
+            "additionalProperties": False,
+        },
+    ),
+    Tool(
+        echo,
+        "Echo a text",
+        "Returns the given text unchanged. Use it to check that the server is reachable.",
+        {
+            "text": {
+                "type": "string",
+                "maxLength": 1_000_000,
+                "description": "The text to send back",
+                "examples": ["hello"],
+            }
+        },
+        required=("text",),
+    ),
+    Tool(
+        fail,
+        "Fail on purpose",
+        "Always fails, with an error result that carries the given message. Use it to see how "
+        "failures of tools are shown.",
+        {"message": text_argument("The message of the failure", example="out of paper")},
+    ),
+    Tool(
+        countdown,
+        "Count down",
+        "Counts down a number of steps and reports progress after each, if the request asked for "
+        "progress. Returns how many steps it was.",
+        {
+            "steps": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_PROGRESS_STEPS,
+                "default": 3,
+                "description": "How many steps to count",
+            },
+            "delay_ms": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1000,
+                "default": 0,
+                "description": "How many milliseconds each step takes",
+            },
+        },
+    ),
+    Tool(
+        log,
+        "Write log messages",
+        "Sends one log message at each of the given levels. Only those at or above the level "
+        "that the client asked for arrive. Returns how many were sent.",
+        {
+            "levels": {
+                "type": "array",
+                "maxItems": 50,
+                "items": {"type": "string", "enum": list(LEVELS)},
+                "description": "The levels to log at, in this order; all eight when left out",
+            },
+            "message": text_argument("The message to log", example="all is well"),
+        },
+    ),
+    Tool(
+        ask_model,
+        "Ask the client's model",
+        "Sends a question to the client's language model through sampling and returns its answer. "
+        "Needs a client that supports sampling.",
+        {"question": _question("The question for the model", "What is 6 times 7?")},
+        {"readOnlyHint": True, "openWorldHint": True},
+        required=("question",),
+    ),
+    Tool(
+        ask_user,
+        "Ask the user",
+        "Shows the user a small form with a question and returns the answer. Needs a client that "
+        "supports elicitation.",
+        {"question": _question("The question for the user", "Which colour?")},
+        {"readOnlyHint": True, "openWorldHint": True},
+        required=("question",),
+        since=versions.V2025_06_18,
+    ),
+    Tool(
+        list_roots,
+        "List the client's roots",
+        "Asks the client for its roots and returns their URIs, one per line. Needs a client that "
+        "supports roots.",
+        {},
+    ),
+    Tool(
+        read_file,
+        "Read a file",
+        "Returns the text of one file below the server's root folder. Symbolic links are not "
+        "followed.",
+        {"path": text_argument(_PATH, 1000, "hello.txt")},
+        required=("path",),
+    ),
+    Tool(
+        write_file,
+        "Write a file",
+        "Writes a text file below the server's root folder and replaces what it held before. The "
+        "folder it is in must exist. Returns how much was written.",
+        {
+            "path": text_argument(_PATH, 1000, "hello.txt"),
+            "text": {
+                "type": "string",
+                "maxLength": 1_000_000,
+                "description": "The whole new content of the file",
+                "examples": ["hello"],
+            },
+        },
+        {
+            "readOnlyHint": False,
+            "destructiveHint": True,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+        required=("path", "text"),
+    ),
+    Tool(
+        list_files,
+        "List files",
+        "Returns the files below the server's root folder, or below one folder in it, one path "
+        "per line.",
+        {"folder": text_argument("The folder to list; the root folder when left out", 1000)},
+    ),
+    Tool(
+        weather,
+        "Weather of a city",
+        "Returns a made-up weather report for a city, as nested structured content. The same city "
+        "always has the same weather.",
+        {
+            "city": text_argument("Name of the city", 100, "Paris"),
+            "unit": {
+                "type": "string",
+                "enum": ["celsius", "fahrenheit"],
+                "default": "celsius",
+                "description": "Unit of the temperature",
+            },
+        },
+        required=("city",),
+        output={
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "The city that was asked for"},
+                "conditions": {"type": "string", "description": "The weather in one word"},
+                "temperature": {
+                    "type": "object",
+                    "properties": {
+                        "value": {"type": "number", "description": "The temperature"},
+                        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+                    },
+                    "required": ["value", "unit"],
+                },
+                "wind": {
+                    "type": "object",
+                    "properties": {
+                        "speed_kmh": {"type": "integer", "minimum": 0},
+                        "direction": {"type": "string", "description": "Such as N or SW"},
+                    },
+                    "required": ["speed_kmh", "direction"],
+                },
+            },
+            "required": ["city", "conditions", "temperature", "wind"],
+        },
+        header={"city": "City"},
+    ),
+    Tool(
+        image,
+        "Get a picture",
+        "Returns a small red square as a PNG picture.",
+        {},
+        icon=f"data:image/png;base64,{PNG_BASE64}",
+    ),
+    Tool(
+        link,
+        "Link to a resource",
+        "Returns the resource demo://greeting: as a link where the revision has links, otherwise "
+        "embedded.",
+        {},
+    ),
+    Tool(
+        slow,
+        "Wait",
+        "Waits for the given time and then returns. Use it to try timeouts and cancellation.",
+        {
+            "seconds": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 60,
+                "description": "How many seconds to wait",
+            }
+        },
+        required=("seconds",),
+    ),
+    Tool(
+        bump,
+        "Increase the counter",
+        "Adds one to the resource demo://counter, tells everyone who subscribed to it and returns "
+        "the new value.",
+        {},
+        CHANGES,
+    ),
+    Tool(
+        toggle_tool,
+        "Add or remove a tool",
+        "Offers the additional tool named extra in this session, or takes it away again. The "
+        "client is told that the list of tools changed.",
+        {},
+        CHANGES,
+        # In 2026-07-28 a list may not change as a side effect of another request.
+        until=versions.V2026_07_28,
+    ),
+)
+EXTRA = Tool(
+    extra,
+    "Additional tool",
+    "Exists only after toggle_tool was called, and answers with a fixed text.",
+    {},
+)
+
+
+def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
+    tools = [tool for tool in world.content.tools if tool.offered_in(version)]
+    return [*tools, EXTRA] if with_extra else tools
+
+
+def find_tool(name: str, world: World, version: str, with_extra: bool) -> Tool:
+    extra = EXTRA if with_extra and name == EXTRA.name else None
+    tool = world.content.tool_named(name) or extra
+    if tool is None or not tool.offered_in(version):
+        raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
+    return tool
+
+
+def call_tool(tool: Tool, arguments: Obj, call: Call) -> Obj | Body:
+    """Run a tool. Bad arguments are a protocol error up to 2025-06-18, and for the model after."""
+    problem = tool.problem_with(arguments)
+    if problem is not None:
+        if call.knows(versions.V2025_11_25):
+            return failure(f"Invalid arguments for tool {tool.name}: {problem}")
+        raise Refusal(INVALID_PARAMS, f"Invalid arguments for tool {tool.name}: {problem}")
+    try:
+        outcome = tool.run(arguments, call)
+    except ToolFailure as problem_of_tool:
+        return failure(str(problem_of_tool))
+    return outcome if isinstance(outcome, dict) else _guarded(outcome)
+
+
+def _guarded(body: Body) -> Body:
+    try:
+        return (yield from body)
+    except ToolFailure as problem:
+        return failure(str(problem))

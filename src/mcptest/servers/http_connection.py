@@ -1,0 +1,489 @@
+"""One HTTP client of a server of ours: its requests, who may send them, and their answers.
+
+`HttpConnection` reads whole requests, one at a time, and writes their answers; the `check_…`
+functions say who may talk to us, and in which form: Host, Origin, Accept, Content-Type.
+"""
+
+from __future__ import annotations
+
+import socket
+from http import HTTPStatus
+from socket import SHUT_WR
+
+from mcptest.servers.demo.exchange import internal_error
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_REQUEST,
+    MAX_MESSAGE_BYTES,
+    Refusal,
+    encode,
+    error_message,
+)
+from mcptest.transport.loop import GONE, READ, WRITE
+from mcptest.wire.http1 import EndOfMessage, RequestHead, RequestReader
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.transport.listener import Forget
+    from mcptest.transport.loop import Loop
+    from mcptest.wire.fault import WireError
+
+# -- One whole request ---------------------------------------------------------------------------
+
+MAX_HEAD_BYTES = 64 * 1024
+
+
+class Request:
+    """One request. Names of headers are in lower case; repeated ones are joined with a comma."""
+
+    def __init__(self, head: RequestHead) -> None:
+        self.head = head
+        self.method = head.method
+        self.path, _, self.query = head.target.partition("?")
+        self.headers = _by_name(head.headers)
+        self.body = b""
+        self.keep_alive = head.keeps_connection
+
+    def header(self, name: str) -> str | None:
+        return self.headers.get(name)
+
+
+def _by_name(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        found[key] = f"{found[key]}, {value}" if key in found else value
+    return found
+
+
+# -- One HTTP connection on the loop -------------------------------------------------------------
+
+REQUEST_SECONDS = 15
+IDLE_SECONDS = 75
+STALL_SECONDS = 30
+LINGER_SECONDS = 2
+MAX_UNSENT_BYTES = 16 * 1024 * 1024
+MAX_EARLY_BYTES = 256 * 1024
+"""How much of the next requests is read while one is still being answered."""
+CHUNK = 256 * 1024
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+
+class HttpConnection:
+    """Serves one request after the other: `respond` or a stream ends each."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        sock: socket.socket,
+        handle: Callable[[Request, HttpConnection], None],
+        closed: Forget,
+    ) -> None:
+        self._loop = loop
+        self._socket = sock
+        self._handle = handle
+        self._closed = closed
+        self._reader = RequestReader(MAX_HEAD_BYTES, MAX_MESSAGE_BYTES)
+        self._body = bytearray()
+        """What came of the body of the request that is being read."""
+        self._continue_told = False
+        self._request: Request | None = None
+        """What is being answered."""
+        self._out = bytearray()
+        self._chunked = False
+        self._close_after = False
+        self._events = 0
+        self._serving = False
+        self._ended = False
+        self._lingering = False
+        """The last answer was sent; what still comes is thrown away."""
+        self.open = True
+        self.on_gone: Callable[[], None] | None = None
+        """Called when the client leaves before it was answered."""
+        self.on_head: Callable[[int, dict[str, Any]], None] | None = None
+        """Told of the head of every answer: status and headers."""
+        self.on_refused: Callable[[WireError, RequestHead | None], None] | None = None
+        """Told of bytes that are no request: why, and the head if that much was read."""
+        self.on_fed: Callable[[HttpConnection], None] | None = None
+        """Told whenever bytes have come and were dealt with."""
+        self._timer = loop.after(IDLE_SECONDS, self.close)
+        self._update_events()
+
+    # Answering
+
+    def respond(
+        self,
+        status: int,
+        body: bytes = b"",
+        kind: str = JSON,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Answer the request with one whole body."""
+        fields = dict(headers or {})
+        if body:
+            fields["Content-Type"] = kind
+        if status != HTTPStatus.NO_CONTENT:
+            fields["Content-Length"] = str(len(body))
+        for_head = self._request is not None and self._request.method == "HEAD"
+        self._write(self._head(status, fields) + (b"" if for_head else body))
+        self._finish_request()
+
+    def refuse(self, status: int, refusal: Refusal, **headers: str) -> None:
+        """Answer the request with an error that belongs to no JSON-RPC id."""
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.respond(status, encode(error_message(None, refusal)), headers=fields)
+
+    def start_stream(self, headers: dict[str, str]) -> None:
+        """Begin an event stream as the answer of the request."""
+        assert self._request is not None, "a stream answers a request"
+        self._chunked = self._request.head.modern
+        fields = {
+            "Content-Type": EVENTS,
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+            **headers,
+        }
+        if self._chunked:
+            fields["Transfer-Encoding"] = "chunked"
+        else:
+            self._request.keep_alive = False
+        self._write(self._head(200, fields))
+
+    def stream(self, data: bytes) -> None:
+        self._write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def end_stream(self) -> None:
+        if self._chunked:
+            self._write(b"0\r\n\r\n")
+        self._finish_request()
+
+    def close(self) -> None:
+        """End the connection at once."""
+        if not self.open:
+            return
+        self.open = False
+        self._timer.cancel()
+        self._loop.ignore(self._socket.fileno())
+        self._socket.close()
+        self._tell_gone()
+        self._closed(self)
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Nothing is being answered: it costs a client nothing that was promised to close it."""
+        return self._request is None and not self._out
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait here, to be read by us or by the client."""
+        return self._reader.held + len(self._body) + len(self._out)
+
+    # The socket
+
+    def _ready(self, events: int) -> None:
+        if events & WRITE:
+            self._flush()
+        if self.open and events & (READ | GONE):
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._read_end()
+        elif not self._lingering:
+            self._take(data)
+
+    def _read_end(self) -> None:
+        """The client sends no more. It may still be reading an answer that was given."""
+        if self._out and self._request is None and not self._lingering:
+            self._close_after = self._ended = True
+            self._update_events()
+        else:
+            self.close()
+
+    def _take(self, data: bytes) -> None:
+        self._reader.feed(data)
+        self._serve_requests()
+        if self.on_fed is not None and self.open:
+            self.on_fed(self)
+        self._update_events()
+
+    def _serve_requests(self) -> None:
+        """Serve what was read, one request at a time; an answer may come at once or later."""
+        if self._serving:
+            return  # called from within: the loop below goes on by itself
+        self._serving = True
+        while self.open and self._request is None and not self._close_after:
+            request = self._next_request()
+            if request is None:
+                break
+            self._request = request
+            self._set_timer(None)
+            try:
+                self._handle(request, self)
+            except Exception as problem:  # noqa: BLE001  reported; costs one connection, not all
+                internal_error(problem)
+                self.close()
+        self._serving = False
+
+    def _next_request(self) -> Request | None:
+        was_in_progress = not self._reader.is_between_requests
+        while (event := self._reader.next_event()) is not None:
+            if isinstance(event, bytes):
+                self._body += event
+            elif event is EndOfMessage.END:
+                return self._whole_request()
+        if self._reader.fault is not None:
+            self._refuse_request(f"Bad request: {self._reader.fault.detail}")
+        elif was_in_progress:
+            self._tell_to_continue()
+            self._expect_rest()
+        return None
+
+    def _whole_request(self) -> Request:
+        assert self._reader.head is not None, "a request ends after its head"
+        request = Request(self._reader.head)
+        request.body = bytes(self._body)
+        self._body.clear()
+        self._continue_told = False
+        return request
+
+    def _tell_to_continue(self) -> None:
+        head = self._reader.head
+        if head is not None and head.expects_continue and not self._continue_told:
+            self._continue_told = True
+            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _refuse_request(self, message: str) -> None:
+        """Answer what can't be read on, and hang up."""
+        fault = self._reader.fault
+        assert fault is not None, "there is a reason to refuse it"
+        self._close_after = True
+        if self.on_refused is not None:
+            self.on_refused(fault, self._reader.head)
+        self.refuse(self._reader.refusal_status, Refusal(INVALID_REQUEST, message))
+
+    def _write(self, data: bytes) -> None:
+        if not self.open:
+            return
+        self._out += data
+        if len(self._out) > MAX_UNSENT_BYTES:
+            self.close()
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            while self._out:
+                done = self._socket.send(memoryview(self._out)[:CHUNK])
+                del self._out[:done]
+        except BlockingIOError:
+            self._set_timer(STALL_SECONDS)
+        except OSError:
+            self.close()
+            return
+        if not self._out and not self._lingering:
+            if self._close_after and self._request is None:
+                self._close_gently()
+                return
+            self._set_timer(IDLE_SECONDS if self._request is None else None)
+        self._update_events()
+
+    def _close_gently(self) -> None:
+        """Let the client read the answer: closing on unread bytes would reset the connection."""
+        self._lingering = True
+        try:
+            self._socket.shutdown(SHUT_WR)
+        except OSError:
+            self._ended = True
+        if self._ended:
+            self.close()
+            return
+        self._set_timer(LINGER_SECONDS)
+        self._update_events()
+
+    def _finish_request(self) -> None:
+        request, self._request = self._request, None
+        self.on_gone = None
+        if request is not None and not request.keep_alive:
+            self._close_after = True
+        if not self.open or self._lingering:
+            return
+        if not self._out:
+            if self._close_after:
+                self._close_gently()
+                return
+            self._set_timer(IDLE_SECONDS)
+        if self._reader.held:
+            # Not from within a callback of the old request: its owner is not done with it yet.
+            self._loop.after(0, self._go_on)
+
+    def _go_on(self) -> None:
+        if self.open:
+            self._serve_requests()
+            if self.open:
+                self._update_events()
+
+    def _update_events(self) -> None:
+        if not self.open:
+            return
+        full = self._request is not None and self._reader.held > MAX_EARLY_BYTES
+        events = (0 if full or self._ended else READ) | (WRITE if self._out else 0)
+        if events != self._events:
+            self._events = events
+            self._loop.watch(self._socket.fileno(), events, self._ready)
+
+    # Time
+
+    def _expect_rest(self) -> None:
+        """A request has begun: it has a limited time to become whole, however often bytes come."""
+        if self._timer.action != self._give_up_reading:
+            self._set_timer(REQUEST_SECONDS, self._give_up_reading)
+
+    def _give_up_reading(self) -> None:
+        self._reader.give_up()
+        self._refuse_request("The request did not come in time")
+
+    def _set_timer(self, seconds: float | None, action: Callable[[], None] | None = None) -> None:
+        self._timer.cancel()
+        if seconds is not None:
+            self._timer = self._loop.after(seconds, action or self.close)
+
+    def _tell_gone(self) -> None:
+        gone, self.on_gone = self.on_gone, None
+        if gone is not None:
+            gone()
+
+    def _head(self, status: int, fields: dict[str, Any]) -> bytes:
+        if self._close_after or (self._request is not None and not self._request.keep_alive):
+            fields["Connection"] = "close"
+        if self.on_head is not None:
+            self.on_head(status, fields)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        return f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n{lines}\r\n".encode("latin-1")
+
+
+# -- Who may talk to the server, and in which form ------------------------------------------------
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104  compared with, never bound to
+
+
+class Rejected(Exception):  # noqa: N818  an answer, not a defect
+    """The request is answered with this status, before anyone looks at its message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.refusal = Refusal(INVALID_REQUEST, message)
+
+
+def check_sender(request: Request, bound_to: str) -> None:
+    """Refuse what a web page of another site could send, by its own name or by DNS rebinding."""
+    host = request.header("host")
+    if host is not None and not _is_our_name(_host_of(host), bound_to):
+        raise Rejected(403, "Forbidden: unknown Host")
+    origin = request.header("origin")
+    if origin is not None and not _is_our_origin(origin, bound_to):
+        raise Rejected(403, "Forbidden: unknown Origin")
+
+
+def check_json(request: Request) -> None:
+    kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Rejected(415, "Content-Type must be application/json")
+
+
+def check_accept(request: Request, *kinds: str) -> None:
+    """Refuse a client that does not take what it may get."""
+    accepted = _accepted(request)
+    for kind in kinds:
+        family = kind.partition("/")[0]
+        if not accepted & {kind, f"{family}/*", "*/*"}:
+            raise Rejected(406, f"Accept must list {' and '.join(kinds)}")
+
+
+def _accepted(request: Request) -> set[str]:
+    header = request.header("accept") or ""
+    return {part.partition(";")[0].strip().lower() for part in header.split(",")}
+
+
+def _is_our_origin(origin: str, bound_to: str) -> bool:
+    scheme, separator, authority = origin.partition("://")
+    return (
+        bool(separator)
+        and scheme in {"http", "https"}
+        and not set(authority) & set("/@?# ,")
+        and _is_our_name(_host_of(authority), bound_to)
+    )
+
+
+def _host_of(authority: str) -> str:
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0].lower()
+    return authority.partition(":")[0].lower()
+
+
+def _is_our_name(host: str, bound_to: str) -> bool:
+    if host in LOOPBACK_NAMES or host == bound_to.lower():
+        return True
+    # Rebinding needs a name: on a wildcard address any bare address is fine.
+    return bound_to in WILDCARDS and _is_an_address(host)
+
+
+def _is_an_address(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+# -- The demo as a protected resource ------------------------------------------------------------
+
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+AUTHORIZATION_SERVER = "https://auth.demo.example"
+SCOPE = "demo"
+
+
+def is_turned_away(request: Request, connection: HttpConnection, token: str, endpoint: str) -> bool:
+    """Answer whoever has no right to more: with the metadata, or with a challenge."""
+    if request.path in {METADATA_PATH, METADATA_PATH + endpoint} and request.method == "GET":
+        connection.respond(200, encode(_metadata(request, endpoint)))
+        return True
+    if request.header("authorization") == f"Bearer {token}":
+        return False
+    place = f"{_origin(request)}{METADATA_PATH}{endpoint}"
+    challenge = f'Bearer resource_metadata="{place}", scope="{SCOPE}"'
+    connection.refuse(
+        401, Refusal(INVALID_REQUEST, "A valid token is required"), WWW_Authenticate=challenge
+    )
+    return True
+
+
+def _metadata(request: Request, endpoint: str) -> dict[str, object]:
+    return {
+        "resource": f"{_origin(request)}{endpoint}",
+        "authorization_servers": [AUTHORIZATION_SERVER],
+        "scopes_supported": [SCOPE],
+        "bearer_methods_supported": ["header"],
+    }
+
+
+def _origin(request: Request) -> str:
+    """As the client named us; the name was checked before."""
+    return f"http://{request.header('host') or 'localhost'}"

@@ -1,0 +1,488 @@
+"""A well-behaved server in both eras, made from tables: what scripts of scenarios derive from.
+
+A script overrides what its scenario is about, in the tables or in one method, and nothing else. The
+rest is as the specification has it, so that whatever a client does wrong is the client's doing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mcptest import __version__
+from mcptest.core.revision import Era, Revision, revision_of_wire
+from mcptest.servers.demo.http_server import decode_header
+from mcptest.servers.demo.jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    Refusal,
+    error_message,
+    read_text,
+)
+from mcptest.servers.scripted.script import (
+    META_PREFIX,
+    Obj,
+    Script,
+    ScriptedCall,
+    ScriptStage,
+    Visit,
+)
+
+# -- What a server of the stateless era checks of a request --------------------------------------
+
+VERSION = META_PREFIX + "protocolVersion"
+CAPABILITIES = META_PREFIX + "clientCapabilities"
+SERVER_INFO = META_PREFIX + "serverInfo"
+SUBSCRIPTION = META_PREFIX + "subscriptionId"
+CACHEABLE = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def plain_tool(name: str, description: str) -> Obj:
+    """A tool without arguments."""
+    schema = {"type": "object", "properties": {}}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+def wire_versions(stage: ScriptStage) -> list[str]:
+    """What the server speaks, the newest first."""
+    return [revision.wire_version for revision in reversed(stage.offered)]
+
+
+def meta_problem(call: ScriptedCall, stage: ScriptStage) -> Refusal | None:
+    """What is wrong with the `_meta` of a request, as the error that it is answered with."""
+    spoken = stage.revision.wire_version
+    asked = call.params.get("protocolVersion") if call.method == "initialize" else None
+    version = call.meta.get(VERSION, asked)
+    if isinstance(version, str) and version != spoken:
+        data = {"supported": wire_versions(stage), "requested": version[:200]}
+        return Refusal(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    if not isinstance(call.meta.get(VERSION), str):
+        return Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{VERSION}"')
+    if not isinstance(call.meta.get(CAPABILITIES), dict):
+        return Refusal(INVALID_PARAMS, f'Invalid params: _meta needs "{CAPABILITIES}"')
+    return None
+
+
+def header_problem(call: ScriptedCall, tools: Iterable[Obj]) -> Refusal | None:
+    """The first header that does not say what the body says. None on stdio, which has none."""
+    if call.visit is None or (call.method == "initialize" and VERSION not in call.meta):
+        return None
+    for name, expected in expected_headers(call, tools):
+        problem = _compared(name, call.visit.headers, expected)
+        if problem:
+            return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} {problem}")
+    return None
+
+
+def expected_headers(call: ScriptedCall, tools: Iterable[Obj]) -> Iterator[tuple[str, Any]]:
+    """Each header that a request must have, with the value in the body that it repeats."""
+    version = call.meta.get(VERSION)
+    if isinstance(version, str):
+        yield "MCP-Protocol-Version", version
+    yield "Mcp-Method", call.method
+    named_by = _NAMED_BY.get(call.method)
+    if named_by is not None and isinstance(call.params.get(named_by), str):
+        yield "Mcp-Name", call.params[named_by]
+    arguments = call.params.get("arguments", {})
+    if call.method == "tools/call" and isinstance(arguments, dict):
+        for tool in tools:
+            if tool.get("name") == call.params.get("name"):
+                yield from _designated(tool, arguments)
+
+
+def _designated(tool: Obj, arguments: Obj) -> Iterator[tuple[str, Any]]:
+    """The parameters that a tool wants to see in headers."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, property_schema in (properties or {}).items():
+        header = property_schema.get("x-mcp-header") if isinstance(property_schema, dict) else None
+        if isinstance(header, str):
+            yield f"Mcp-Param-{header}", arguments.get(name)
+
+
+def _compared(name: str, headers: Mapping[str, str], expected: Any) -> str:
+    given = headers.get(name.lower())
+    if expected is None:
+        return "" if given is None else "has no value in the body"
+    if given is None:
+        return "is missing"
+    try:
+        decoded = decode_header(name, given)
+    except Refusal as refusal:
+        return refusal.message
+    return "" if says(decoded, expected) else "differs from the body"
+
+
+def says(text: str, expected: Any) -> bool:
+    """Whether a header's text stands for this value of the body."""
+    if isinstance(expected, bool):
+        return text == ("true" if expected else "false")
+    if isinstance(expected, int | float):
+        try:
+            return len(text) < 400 and float(text) == float(expected)
+        except (ValueError, OverflowError):
+            return False
+    return isinstance(expected, str) and text == expected
+
+
+# -- A well-behaved server in both eras, made from tables ----------------------------------------
+
+NOTHING: tuple[Obj, ...] = ()
+ONLY_TOOLS: Obj = {"tools": {}}
+_DELETED = 200
+_CAPABILITY_OF = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+}
+_ONLY_HANDSHAKE = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+_ONLY_STATELESS = frozenset({"server/discover", "subscriptions/listen"})
+_SERVED_BY = {
+    "initialize": "initialize",
+    "ping": "acknowledge",
+    "logging/setLevel": "acknowledge",
+    "resources/subscribe": "acknowledge",
+    "resources/unsubscribe": "acknowledge",
+    "server/discover": "discover",
+    "subscriptions/listen": "listen",
+    "completion/complete": "complete",
+    "tools/list": "list_tools",
+    "tools/call": "_call_tool",
+    "prompts/list": "list_prompts",
+    "prompts/get": "_get_prompt",
+    "resources/list": "list_resources",
+    "resources/templates/list": "list_templates",
+    "resources/read": "_read_resource",
+}
+_CHANGES = {
+    "toolsListChanged": "tools",
+    "promptsListChanged": "prompts",
+    "resourcesListChanged": "resources",
+}
+
+
+class Conforming(Script):
+    """Serves both eras. Over HTTP the handshake era has sessions."""
+
+    server_name = "mcptest-scripted"
+    instructions = ""
+    capabilities: Obj = ONLY_TOOLS
+    tools: tuple[Obj, ...] = NOTHING
+    """As in tools/list; the others likewise."""
+    prompts: tuple[Obj, ...] = NOTHING
+    resources: tuple[Obj, ...] = NOTHING
+    templates: tuple[Obj, ...] = NOTHING
+    has_sessions = True
+    """Whether `initialize` gives a session id over HTTP."""
+    checks_requests = True
+    """Refuse requests of the stateless era whose `_meta` or headers are wrong. A script whose
+    scenario looks at just these serves them all, so that one fault does not hide the next."""
+    ttl_ms = 60_000
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Revision] = {}
+        """The revision of each, by its id."""
+        self.was_initialized = False
+        self._declared: dict[str | None, Obj] = {}
+        """What was declared in `initialize`, by session; on stdio and without sessions there is
+        one, whose id is None."""
+        self.listening: dict[Any, ScriptedCall] = {}
+        """Open `subscriptions/listen`, by the id of their requests."""
+
+    # What scenarios override
+
+    def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        call.error(INVALID_PARAMS, f"Unknown tool: {name[:200]}", status=self.refused)
+
+    def get_prompt(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
+        call.error(INVALID_PARAMS, f"Unknown prompt: {name[:200]}", status=self.refused)
+
+    def read_resource(self, call: ScriptedCall, uri: str) -> None:
+        code = INVALID_PARAMS if self.stage.stateless else -32002
+        call.error(code, "Resource not found", {"uri": uri[:200]}, status=self.refused)
+
+    def complete(self, call: ScriptedCall) -> None:
+        call.result({"completion": {"values": [], "total": 0, "hasMore": False}})
+
+    def other(self, call: ScriptedCall) -> None:
+        """Any other method, also one of a capability that is not declared."""
+        status = 404 if self.stage.stateless else 200
+        call.error(METHOD_NOT_FOUND, f"Method not found: {call.method[:200]}", status=status)
+
+    def text(self, call: ScriptedCall, text: str) -> None:
+        """A whole tool result with one text."""
+        call.result({"content": [{"type": "text", "text": text}]})
+
+    def publish(self, method: str, params: Obj | None = None) -> None:
+        """Tell all who listen, in either era."""
+        if not self.stage.stateless:
+            self.stage.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+        for identifier, call in tuple(self.listening.items()):
+            call.notify(method, {"_meta": {SUBSCRIPTION: identifier}, **(params or {})})
+
+    def declared(self, call: ScriptedCall) -> Obj:
+        """The capabilities that the client declares: with this request, or when it began."""
+        if self.stage.stateless:
+            declared = call.meta.get(CAPABILITIES)
+        else:
+            session = call.visit.headers.get("mcp-session-id") if call.visit else None
+            declared = self._declared.get(session if session in self.sessions else None)
+        return declared if isinstance(declared, dict) else {}
+
+    # What is the same for all
+
+    @property
+    def refused(self) -> int:
+        """The HTTP status of an error that is about the request's parameters."""
+        return 400 if self.stage.stateless else 200
+
+    @property
+    def server_info(self) -> Obj:
+        return {"name": self.server_name, "version": __version__}
+
+    def finish(self, call: ScriptedCall, result: Obj) -> Obj:
+        if not self.stage.stateless:
+            return result
+        whole: Obj = {"resultType": "complete", **result}
+        if whole["resultType"] == "complete" and call.method in CACHEABLE:
+            whole = {"ttlMs": self.ttl_ms, "cacheScope": "private", **whole}
+        whole["_meta"] = {SERVER_INFO: self.server_info, **result.get("_meta", {})}
+        return whole
+
+    def visit(self, visit: Visit) -> bool:
+        if visit.path != (self.endpoint or "/"):
+            return False
+        self._turn_to(self._revision_of_visit(visit))
+        if self.stage.stateless or visit.method not in {"GET", "POST", "DELETE"}:
+            return False
+        return self._is_kept_out(visit) or self._is_deleted(visit)
+
+    def request(self, call: ScriptedCall) -> None:
+        self._turn_to(self._revision_of_call(call))
+        if self.stage.stateless:
+            self._request_on_its_own(call)
+        elif self.was_initialized or call.method in {"initialize", "ping"}:
+            self._serve(call)
+        elif call.method in _ONLY_STATELESS:
+            self.other(call)
+        else:
+            call.error(INVALID_REQUEST, "Invalid request: initialize comes first")
+
+    def notified(self, message: Obj) -> None:
+        params = message.get("params")
+        if message["method"] == "notifications/cancelled" and isinstance(params, dict):
+            identifier = params.get("requestId")
+            if isinstance(identifier, str | int):
+                self.listening.pop(identifier, None)
+
+    def hung_up(self, visit: Visit) -> None:
+        for identifier, call in tuple(self.listening.items()):
+            if call.visit is visit:
+                del self.listening[identifier]
+
+    # Which era and revision
+
+    def _turn_to(self, revision: Revision | None) -> None:
+        """A client may have several sessions, and try both eras."""
+        if revision is not None:
+            self.stage.revision = revision
+
+    def _revision_of_visit(self, visit: Visit) -> Revision | None:
+        """What an HTTP request speaks, as far as its headers tell and we speak it."""
+        session = self.sessions.get(visit.headers.get("mcp-session-id", ""))
+        named = revision_of_wire(visit.headers.get("mcp-protocol-version"))
+        if session is not None:
+            return session
+        if named is not None and named.era is Era.STATELESS:
+            return self.stage.offers(Era.STATELESS)
+        return self.stage.offers(Era.HANDSHAKE) if _begins(visit.body) else None
+
+    def _revision_of_call(self, call: ScriptedCall) -> Revision | None:
+        if call.method == "initialize":
+            return self.stage.offers(Era.HANDSHAKE)
+        if call.method in _ONLY_STATELESS or VERSION in call.meta:
+            return self.stage.offers(Era.STATELESS)
+        return None
+
+    def negotiated(self, proposed: Any) -> Revision:
+        """The revision that the client proposes, if we speak it; otherwise our newest."""
+        named = revision_of_wire(proposed)
+        if named is not None and named.era is Era.HANDSHAKE and named in self.stage.offered:
+            return named
+        newest = self.stage.offers(Era.HANDSHAKE)
+        assert newest is not None, "without one, initialize is refused"
+        return newest
+
+    # The handshake era
+
+    def _is_kept_out(self, visit: Visit) -> bool:
+        """The session rules of streamable HTTP: 400 without an id, 404 for one that is unknown."""
+        identifier = visit.headers.get("mcp-session-id")
+        version = visit.headers.get("mcp-protocol-version")
+        spoken = self.stage.revision.wire_version
+        problem, status = "", 400
+        if identifier is None and visit.method == "POST" and _begins(visit.body):
+            return False  # nothing is agreed yet, so nothing can be missing or wrong
+        if identifier is None and self.has_sessions:
+            problem = "Mcp-Session-Id is missing; begin with initialize"
+        elif identifier is not None and identifier not in self.sessions:
+            problem, status = "There is no such session", 404
+        elif version not in {None, spoken}:
+            problem = f"MCP-Protocol-Version must be {spoken}"
+        if problem:
+            visit.respond(status, error_message(None, Refusal(INVALID_REQUEST, problem)))
+        return bool(problem)
+
+    def _is_deleted(self, visit: Visit) -> bool:
+        if visit.method != "DELETE" or not self.has_sessions:
+            return False
+        self.sessions.pop(visit.headers["mcp-session-id"], None)
+        visit.respond(_DELETED)
+        return True
+
+    def initialize(self, call: ScriptedCall) -> None:
+        self.was_initialized = True
+        revision = self.negotiated(call.params.get("protocolVersion"))
+        self.stage.agree(revision)
+        identifier = None
+        if self.has_sessions and call.visit is not None:
+            identifier = secrets.token_hex(16)
+            self.sessions[identifier] = revision
+            call.answer_headers["Mcp-Session-Id"] = identifier
+        self.begins_session(call, identifier)
+        result: Obj = {
+            "protocolVersion": revision.wire_version,
+            "capabilities": self.capabilities,
+            "serverInfo": self.server_info,
+        }
+        call.result(self._with_instructions(result))
+
+    def begins_session(self, call: ScriptedCall, identifier: str | None = None) -> None:
+        declared = call.params.get("capabilities")
+        self._declared[identifier] = declared if isinstance(declared, dict) else {}
+
+    # The stateless era
+
+    def _request_on_its_own(self, call: ScriptedCall) -> None:
+        refusal = None
+        if self.checks_requests:
+            refusal = header_problem(call, self.tools) or meta_problem(call, self.stage)
+        if refusal is not None:
+            call.error(refusal.code, refusal.message, refusal.data, status=400)
+            return
+        if VERSION in call.meta or call.method in _ONLY_STATELESS:
+            self.stage.agree(self.stage.revision)
+        self._serve(call)
+
+    def discover(self, call: ScriptedCall) -> None:
+        result: Obj = {
+            "supportedVersions": wire_versions(self.stage),
+            "capabilities": self.capabilities,
+        }
+        call.result(self._with_instructions(result))
+
+    def listen(self, call: ScriptedCall) -> None:
+        wanted = call.params.get("notifications")
+        if not isinstance(wanted, dict):
+            message = "Invalid params: notifications must be an object"
+            call.error(INVALID_PARAMS, message, status=self.refused)
+            return
+        params = {"_meta": {SUBSCRIPTION: call.id}, "notifications": self._agreed(wanted)}
+        self.listening[call.id] = call
+        call.notify("notifications/subscriptions/acknowledged", params)
+
+    def _agreed(self, wanted: Obj) -> Obj:
+        """What of a subscription's filter this server can tell of."""
+        agreed: Obj = {}
+        for name, capability in _CHANGES.items():
+            if wanted.get(name) and self.capabilities.get(capability, {}).get("listChanged"):
+                agreed[name] = True
+        uris = wanted.get("resourceSubscriptions")
+        if uris and self.capabilities.get("resources", {}).get("subscribe"):
+            agreed["resourceSubscriptions"] = uris
+        return agreed
+
+    # Both
+
+    def _serve(self, call: ScriptedCall) -> None:
+        serve = _SERVED_BY.get(call.method)
+        foreign = _ONLY_HANDSHAKE if self.stage.stateless else _ONLY_STATELESS
+        capability = _CAPABILITY_OF.get(call.method)
+        hidden = capability is not None and capability not in self.capabilities
+        if serve is None or call.method in foreign or hidden:
+            self.other(call)
+        else:
+            getattr(self, serve)(call)
+
+    def list_tools(self, call: ScriptedCall) -> None:
+        call.result({"tools": list(self.tools)})
+
+    def list_prompts(self, call: ScriptedCall) -> None:
+        call.result({"prompts": list(self.prompts)})
+
+    def list_resources(self, call: ScriptedCall) -> None:
+        call.result({"resources": list(self.resources)})
+
+    def list_templates(self, call: ScriptedCall) -> None:
+        call.result({"resourceTemplates": list(self.templates)})
+
+    def _call_tool(self, call: ScriptedCall) -> None:
+        self._with_name(call, self.call_tool)
+
+    def _get_prompt(self, call: ScriptedCall) -> None:
+        self._with_name(call, self.get_prompt)
+
+    def _read_resource(self, call: ScriptedCall) -> None:
+        uri = call.params.get("uri")
+        if isinstance(uri, str):
+            self.read_resource(call, uri)
+        else:
+            call.error(INVALID_PARAMS, "Invalid params: uri must be a string", status=self.refused)
+
+    def _with_name(
+        self, call: ScriptedCall, serve: Callable[[ScriptedCall, str, Obj], None]
+    ) -> None:
+        name, arguments = call.params.get("name"), call.params.get("arguments", {})
+        if isinstance(name, str) and isinstance(arguments, dict):
+            serve(call, name, arguments)
+        else:
+            message = "Invalid params: name must be a string, arguments an object"
+            call.error(INVALID_PARAMS, message, status=self.refused)
+
+    def acknowledge(self, call: ScriptedCall) -> None:
+        call.result({})
+
+    def _with_instructions(self, result: Obj) -> Obj:
+        return {**result, "instructions": self.instructions} if self.instructions else result
+
+
+def _begins(body: bytes) -> bool:
+    try:
+        value = read_text(body)
+    except Refusal:
+        return False
+    return isinstance(value, dict) and value.get("method") == "initialize"

@@ -1,0 +1,484 @@
+"""The scripted server over HTTP: where it listens, who may come in, and what a script is told.
+
+It listens on loopback only, on ports that the system chooses. Whoever comes with a foreign Host or
+Origin is recorded and sent away. Whatever a client sends costs bounded time and memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from socket import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote
+
+from mcptest.core.capture import Sse
+from mcptest.core.errors import ErrorKind
+from mcptest.core.limits import MEBIBYTE
+from mcptest.core.revision import Revision
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_REQUEST,
+    NOTIFICATION,
+    REQUEST,
+    Refusal,
+    encode,
+    error_message,
+    kind_of,
+    read_text,
+    readable_id,
+)
+from mcptest.servers.http_connection import HttpConnection, Rejected, Request, check_sender
+from mcptest.servers.scripted.script import (
+    MCP,
+    EventStream,
+    Obj,
+    Performance,
+    ScriptedCall,
+    ScriptStage,
+    Visit,
+)
+from mcptest.transport.listener import Listener
+from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import RequestHead
+
+if TYPE_CHECKING:
+    from mcptest.transport.listener import Forget
+
+# -- HTTP requests of the client and their answers, as a script sees them; all of it is ----------
+
+WAITING = "waiting"
+STREAMING = "streaming"
+DONE = "done"
+_UNSAFE = re.compile(r"[^\t -~]+")
+
+
+class HttpVisit(Visit):
+    """One request on one connection."""
+
+    def __init__(
+        self,
+        performance: Performance,
+        connection: HttpConnection,
+        request: Request,
+        origin: str,
+        url: str,
+    ) -> None:
+        self.origin = origin
+        self.method = request.method
+        self.path = request.path
+        self.query = dict(parse_qsl(request.query, keep_blank_values=True))
+        self.headers = request.headers
+        self.body = request.body
+        self.state = WAITING
+        self.performance = performance
+        self.tape = performance.tape
+        self.stream_number = self.tape.new_stream()
+        self._connection = connection
+        connection.on_head = self._head_was_sent
+        connection.on_gone = self._client_hung_up
+        self.tape.request(self.stream_number, request.method, url, request.head.headers)
+        if self.body:
+            self.tape.frame("client", self.body, self.stream_number)
+
+    def respond(
+        self,
+        status: int,
+        body: bytes | Obj = b"",
+        *,
+        headers: Mapping[str, str] | None = None,
+        kind: str = "application/json",
+    ) -> None:
+        if self.state != WAITING:
+            self.remark("answered already; a second answer was not sent")
+            return
+        data = body if isinstance(body, bytes) else encode(body)
+        connection = self._leave()
+        connection.respond(status, data, kind, _safe(headers))
+        if data:
+            self.tape.frame("server", data, self.stream_number)
+        self.tape.end(self.stream_number, complete=connection.open)
+
+    def stream(self, headers: Mapping[str, str] | None = None) -> EventStream:
+        if self.state == WAITING:
+            self.state = STREAMING
+            self._connection.start_stream(_safe(headers))
+        else:
+            self.remark("answered already; no stream was begun")
+        return HttpEvents(self)
+
+    def cut(self) -> None:
+        if self.state == DONE:
+            return
+        connection = self._leave()
+        self.remark("the connection is closed on purpose")
+        self.tape.end(self.stream_number, complete=False)
+        connection.close()
+
+    def write_event(self, data: bytes) -> bool:
+        """False when there is nobody to write to any more."""
+        if self.state != STREAMING or not self._connection.open:
+            return False
+        self._connection.stream(data)
+        return True
+
+    def end_stream(self) -> None:
+        if self.state == STREAMING:
+            connection = self._leave()
+            connection.end_stream()
+            self.tape.end(self.stream_number, complete=connection.open)
+
+    def remark(self, text: str) -> None:
+        self.tape.note(f"stream {self.stream_number}: {text}")
+
+    def _leave(self) -> HttpConnection:
+        """The answer is complete: what happens on the connection from here on is not ours."""
+        self.state = DONE
+        self._connection.on_gone = None
+        return self._connection
+
+    def _head_was_sent(self, status: int, fields: dict[str, Any]) -> None:
+        self.tape.response(self.stream_number, status, fields)
+
+    def _client_hung_up(self) -> None:
+        if self.state == DONE or self.performance.over:
+            return
+        self.state = DONE
+        self.remark("the client hung up before its answer was complete")
+        self.tape.end(self.stream_number, complete=False)
+        self.performance.play(self.performance.script.hung_up, self)
+
+
+class HttpEvents(EventStream):
+    """The events of one answer."""
+
+    def __init__(self, visit: HttpVisit) -> None:
+        self._visit = visit
+
+    @property
+    def is_open(self) -> bool:
+        return self._visit.state == STREAMING
+
+    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
+        raw = message if isinstance(message, bytes) else encode(message)
+        sse = Sse(event="message", id=event_id)
+        if self._visit.write_event(written(sse, raw)):
+            self._visit.tape.frame("server", raw, self._visit.stream_number, sse)
+        else:
+            self._visit.remark("a message could not be sent: the stream has ended")
+
+    def event(
+        self,
+        data: str = "",
+        *,
+        event: str | None = None,
+        event_id: str | None = None,
+        retry: int | None = None,
+        comment: str | None = None,
+    ) -> None:
+        sse = Sse(event=event, id=event_id, retry=retry)
+        # Without a data line an event is never dispatched: a priming event has an empty one.
+        raw = data.encode() if data or event is not None or event_id is not None else None
+        if self._visit.write_event(written(sse, raw, comment)):
+            self._visit.tape.event(self._visit.stream_number, sse, data, comment)
+        else:
+            self._visit.remark("an event could not be sent: the stream has ended")
+
+    def end(self) -> None:
+        self._visit.end_stream()
+
+    def cut(self) -> None:
+        self._visit.cut()
+
+
+class HttpCall(ScriptedCall):
+    """One JSON-RPC request that came in a POST."""
+
+    def __init__(self, visit: HttpVisit, message: Obj, batch: BatchedCalls | None = None) -> None:
+        self.id = message["id"]
+        self.method = message["method"]
+        self.params = message.get("params", {})
+        self.message = message
+        self.visit: HttpVisit = visit
+        self.answer_headers = {}
+        self._batch = batch
+        self._events: EventStream | None = batch.events if batch is not None else None
+        self._stays_open = False
+
+    def result(self, result: Obj) -> None:
+        script = self.visit.performance.script
+        self.reply({"jsonrpc": "2.0", "id": self.id, "result": script.finish(self, result)})
+
+    def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
+        if self._events is None:
+            data = message if isinstance(message, bytes) else encode(message)
+            self.visit.respond(status, data, headers=self.answer_headers)
+            return
+        self._events.message(message)
+        if self._batch is not None:
+            self._batch.one_is_answered()
+        elif not self._stays_open:
+            self._events.end()
+
+    def send(self, message: Obj | bytes) -> None:
+        self._begun().message(message)
+
+    def begin_stream(
+        self, *, event_id: str | None = None, retry: int | None = None
+    ) -> EventStream | None:
+        events = self._begun()
+        if event_id is not None or retry is not None:
+            events.event(event_id=event_id, retry=retry)
+        return events
+
+    def keep_open(self) -> None:
+        self._stays_open = True
+
+    def cut(self) -> None:
+        self.visit.cut()
+
+    def _begun(self) -> EventStream:
+        if self._events is None:
+            self._events = self.visit.stream(self.answer_headers)
+        return self._events
+
+
+class BatchedCalls:
+    """Several requests in one POST, as 2025-03-26 has them: answered one by one on a stream."""
+
+    def __init__(self, visit: HttpVisit, requests: int) -> None:
+        self.events = visit.stream()
+        self._left = requests
+
+    def one_is_answered(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self.events.end()
+
+
+def _safe(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Scripts give back what clients sent, as in a redirect: it must not end the header."""
+    return {name: _UNSAFE.sub(_escaped, value) for name, value in (headers or {}).items()}
+
+
+def _escaped(unsafe: re.Match[str]) -> str:
+    return quote(unsafe.group().encode("utf-8", "backslashreplace"))
+
+
+def written(sse: Sse, data: bytes | None, comment: str | None = None) -> bytes:
+    """One server-sent event, as bytes."""
+    lines: list[bytes] = []
+    if comment is not None:
+        lines.append(b": " + comment.encode())
+    if sse.id is not None:
+        lines.append(b"id: " + sse.id.encode())
+    if sse.event is not None:
+        lines.append(b"event: " + sse.event.encode())
+    if sse.retry is not None:
+        lines.append(b"retry: %d" % sse.retry)
+    if data is not None:
+        lines += [b"data: " + line for line in data.splitlines() or [b""]]
+    return b"\n".join(lines) + b"\n\n"
+
+
+# -- The scripted server over HTTP ---------------------------------------------------------------
+
+NAME = "localhost"
+IPV4, IPV6 = "127.0.0.1", "::1"
+HELD_BYTES = 32 * MEBIBYTE
+"""What all connections may have in their buffers together."""
+LARGE = 256 * 1024
+MAX_BATCH = 1_000
+_TRIES = 8
+
+
+class ScriptedSite(ScriptStage):
+    """All origins of one script, for one client."""
+
+    transport = "http"
+
+    def __init__(
+        self,
+        performance: Performance,
+        offered: Collection[Revision],
+        port: int = 0,
+        *,
+        asks_for_capabilities: bool = True,
+    ) -> None:
+        """Listens at once, and lets the script begin. `port` is that of the first origin."""
+        self.offered = tuple(sorted(offered))
+        self.revision = self.offered[-1]
+        self.asks_for_capabilities = asks_for_capabilities
+        self._performance = performance
+        self._script = performance.script
+        self._tape = performance.tape
+        self._listeners: list[Listener] = []
+        self._ports: dict[str, int] = {}
+        self._general: list[HttpEvents] = []
+        try:
+            for origin in self._script.origins:
+                self._ports[origin] = self._listen(origin, port)
+                port = 0
+        except OSError:
+            self.close()
+            raise
+        self._tape.origins({origin: self.url(origin) for origin in self._ports})
+        performance.play(self._script.begin, self)
+
+    # What a script may do
+
+    def url(self, origin: str = MCP) -> str:
+        return f"http://{NAME}:{self._ports[origin]}"
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        self._performance.later(seconds, action)
+
+    def note(self, text: str) -> None:
+        self._tape.note(text)
+
+    def send(self, message: Obj | bytes) -> bool:
+        self._general = [events for events in self._general if events.is_open]
+        if not self._general:
+            return False
+        self._general[-1].message(message)
+        return True
+
+    @property
+    def urls(self) -> dict[str, str]:
+        return {origin: self.url(origin) for origin in self._ports}
+
+    def close(self) -> None:
+        self._performance.end()
+        for listener in self._listeners:
+            listener.close()
+
+    # Listening
+
+    def _listen(self, origin: str, port: int) -> int:
+        """On both loopback addresses: `localhost` is the one or the other, as the client likes."""
+        for _ in range(_TRIES):
+            first = self._listener(origin, IPV4, port)
+            try:
+                second = self._listener(origin, IPV6, first.port)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:  # there is no IPv6 here
+                    self._listeners.append(first)
+                    return first.port
+                first.close()
+                if port:
+                    raise
+                continue
+            self._listeners += [first, second]
+            return first.port
+        raise OSError(errno.EADDRINUSE, "no port is free on both loopback addresses")
+
+    def _listener(self, origin: str, host: str, port: int) -> Listener:
+        connect = partial(self._connect, origin)
+        return Listener(self._performance.loop, (host, port), connect, makes_room=True)
+
+    def _connect(self, origin: str, sock: socket, forget: Forget) -> HttpConnection:
+        handle = partial(self._handle, origin)
+        connection = HttpConnection(self._performance.loop, sock, handle, forget)
+        connection.on_refused = partial(self._refused, origin, connection)
+        connection.on_fed = self._fed
+        return connection
+
+    def _refused(
+        self,
+        origin: str,
+        connection: HttpConnection,
+        fault: WireError,
+        head: RequestHead | None,
+    ) -> None:
+        """Bytes that are no request of HTTP: they are recorded, and answered by the connection."""
+        stream = self._tape.new_stream() if head is not None else None
+        connection.on_head = None
+        if head is not None and stream is not None:
+            url = self.url(origin) + head.target
+            self._tape.request(stream, head.method, url, head.headers)
+            connection.on_head = partial(self._tape.response, stream)
+        self._tape.trouble(fault.kind, fault.detail, fault.excerpt, stream)
+
+    def _fed(self, connection: HttpConnection) -> None:
+        if connection.held < LARGE:
+            return
+        held = sum(one.held for listener in self._listeners for one in listener.connections)
+        if held > HELD_BYTES:
+            detail = f"all connections together hold more than {HELD_BYTES} bytes"
+            self._tape.trouble(ErrorKind.BODY_TOO_LARGE, detail)
+            connection.close()
+
+    # Requests
+
+    def _handle(self, origin: str, request: Request, connection: HttpConnection) -> None:
+        url = self.url(origin) + request.head.target
+        visit = HttpVisit(self._performance, connection, request, origin, url)
+        try:
+            check_sender(request, IPV4)
+        except Rejected as rejected:
+            visit.remark(f"refused: {rejected.refusal.message}")
+            visit.respond(rejected.status, error_message(None, rejected.refusal))
+            return
+        if not self._performance.play(self._script.visit, visit) and visit.state == WAITING:
+            self._route(visit)
+
+    def _route(self, visit: HttpVisit) -> None:
+        if self._performance.over:
+            visit.cut()
+        elif visit.origin != MCP or visit.path != (self._script.endpoint or "/"):
+            visit.respond(404, error_message(None, Refusal(INVALID_REQUEST, "Not found")))
+        elif visit.method == "POST":
+            self._post(visit)
+        elif visit.method == "GET" and not self.stateless:
+            events = visit.stream()
+            assert isinstance(events, HttpEvents), "this is how a visit makes them"
+            self._general.append(events)
+        else:
+            allowed = "POST" if self.stateless else "GET, POST"
+            refusal = Refusal(INVALID_REQUEST, f"{visit.method} is not allowed here")
+            visit.respond(405, error_message(None, refusal), headers={"Allow": allowed})
+
+    def _post(self, visit: HttpVisit) -> None:
+        value: Any = None
+        try:
+            value = read_text(visit.body)
+            if isinstance(value, list):
+                self._batch(visit, value)
+            else:
+                self._message(visit, value, kind_of(value))
+        except Refusal as refusal:
+            if self._performance.play(self._script.broken, visit.body):
+                if visit.state == WAITING:
+                    visit.respond(202)
+            else:
+                visit.respond(400, encode(error_message(readable_id(value), refusal)))
+
+    def _message(self, visit: HttpVisit, value: Obj, kind: str) -> None:
+        if kind == REQUEST:
+            self._performance.play(self._script.request, HttpCall(visit, value))
+        elif self.stateless and kind != NOTIFICATION:
+            raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
+        else:
+            visit.respond(202)
+            self._tell(value, kind)
+
+    def _batch(self, visit: HttpVisit, values: list[Any]) -> None:
+        if self.revision is not Revision.V2025_03_26:
+            raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+        if not 0 < len(values) <= MAX_BATCH:
+            raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
+        kinds = [kind_of(value) for value in values]
+        asked = kinds.count(REQUEST)
+        batch = BatchedCalls(visit, asked) if asked else None
+        for value, kind in zip(values, kinds, strict=True):
+            if kind == REQUEST:
+                self._performance.play(self._script.request, HttpCall(visit, value, batch))
+            else:
+                self._tell(value, kind)
+        if batch is None:
+            visit.respond(202)
+
+    def _tell(self, value: Obj, kind: str) -> None:
+        script = self._script
+        self._performance.play(script.notified if kind == NOTIFICATION else script.answered, value)

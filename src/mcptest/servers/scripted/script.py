@@ -1,0 +1,306 @@
+"""What a scripted server does, apart from the bytes: a script is told what came and acts on it.
+
+A script never judges. Everything is called from the one thread of the loop, in the order in which
+it came, and nothing may block: what takes time is put on the stage's clock.
+"""
+
+from __future__ import annotations
+
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from mcptest.core.revision import Era, Revision
+from mcptest.servers.scripted.recording import SiteTape, spoken_note
+from mcptest.transport.loop import Loop
+
+Obj: TypeAlias = dict[str, Any]
+MCP = "mcp"
+"""The origin that the client is given. A script may have others: an authorization server."""
+
+META_PREFIX = "io.modelcontextprotocol/"
+
+
+class ScriptStage(ABC):
+    """Where a script plays: which revision and transport, at which addresses, with which clock."""
+
+    revision: Revision
+    """What is spoken now: the newest of those on offer, until the client has chosen."""
+    offered: tuple[Revision, ...]
+    """What the server speaks, the oldest first."""
+    asks_for_capabilities = True
+    """Whether a script may ask for what the client declares, to see that it is there."""
+    transport: str
+    """`http` or `stdio`."""
+    agreed: Revision | None = None
+
+    @property
+    def stateless(self) -> bool:
+        return self.revision.era is Era.STATELESS
+
+    def offers(self, era: Era) -> Revision | None:
+        """The newest revision of this era that the server speaks."""
+        return max((one for one in self.offered if one.era is era), default=None)
+
+    def agree(self, revision: Revision) -> None:
+        """The client has chosen. It is written down for whoever judges the capture."""
+        self.revision = revision
+        if revision is not self.agreed:
+            self.agreed = revision
+            self.note(spoken_note(revision))
+
+    @abstractmethod
+    def url(self, origin: str = MCP) -> str:
+        """`http://localhost:PORT` of one of the script's origins, without a path."""
+
+    @abstractmethod
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        """Do it later; never, when the scenario has ended before."""
+
+    @abstractmethod
+    def note(self, text: str) -> None:
+        """Put a remark in the capture: what the script does on purpose."""
+
+    @abstractmethod
+    def send(self, message: Obj | bytes) -> bool:
+        """Something that answers no request: on stdio a line, over HTTP on the client's open GET
+        stream. False when there is no way to send it now."""
+
+
+class EventStream(ABC):
+    """An event stream that is the answer of an HTTP request."""
+
+    @abstractmethod
+    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
+        """A JSON-RPC message as an event, with an event id if one is given."""
+
+    @abstractmethod
+    def event(
+        self,
+        data: str = "",
+        *,
+        event: str | None = None,
+        event_id: str | None = None,
+        retry: int | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """Any event, also one without a message: a priming event, a comment."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """The stream is complete."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Close the connection in the middle."""
+
+
+class Visit(ABC):
+    """One HTTP request, whatever it is for. It is answered once: whole, with a stream, or cut."""
+
+    origin: str
+    method: str
+    path: str
+    query: Mapping[str, str]
+    """The last value of each name."""
+    headers: Mapping[str, str]
+    """By name in lower case; repeated ones are joined with a comma."""
+    body: bytes
+
+    @abstractmethod
+    def respond(
+        self,
+        status: int,
+        body: bytes | Obj = b"",
+        *,
+        headers: Mapping[str, str] | None = None,
+        kind: str = "application/json",
+    ) -> None: ...
+
+    @abstractmethod
+    def stream(self, headers: Mapping[str, str] | None = None) -> EventStream: ...
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Close the connection without an answer."""
+
+
+class ScriptedCall(ABC):
+    """One JSON-RPC request of the client, on either transport.
+
+    Whether it is answered once, late, twice or never is the script's business.
+    """
+
+    id: Any
+    method: str
+    params: Obj
+    """Empty where there are none or they are no object."""
+    message: Obj
+    visit: Visit | None
+    """The HTTP request that carried it; None on stdio."""
+    answer_headers: Obj
+    """More headers for the HTTP answer, to be put in before it is begun."""
+
+    @property
+    def meta(self) -> Obj:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+    @property
+    def answers(self) -> Obj:
+        """What the client gives on retrying after `input_required`, by key."""
+        answers = self.params.get("inputResponses")
+        return answers if isinstance(answers, dict) else {}
+
+    def result(self, result: Obj) -> None:
+        """Answer it. `Script.finish` adds what every result of the era has."""
+        self.reply({"jsonrpc": "2.0", "id": self.id, "result": result})
+
+    def error(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
+        error: Obj = {"code": code, "message": message}
+        if data is not None:
+            error["data"] = data
+        self.reply({"jsonrpc": "2.0", "id": self.id, "error": error}, status=status)
+
+    @abstractmethod
+    def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
+        """The answer as it is; over HTTP as JSON, or as the last event where a stream was begun.
+
+        A second time: on stdio one more line; over HTTP only on a stream that was kept open.
+        """
+
+    @abstractmethod
+    def send(self, message: Obj | bytes) -> None:
+        """A notification or a request of the server that belongs to this request; over HTTP it
+        begins a stream."""
+
+    @abstractmethod
+    def begin_stream(
+        self, *, event_id: str | None = None, retry: int | None = None
+    ) -> EventStream | None:
+        """Over HTTP answer with an event stream, begun with a priming event if there is an id.
+        None on stdio."""
+
+    @abstractmethod
+    def keep_open(self) -> None:
+        """Do not end the stream with the answer."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Over HTTP close the connection without an answer; on stdio end the server."""
+
+    def notify(self, method: str, params: Obj) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def ask(self, identifier: str, method: str, params: Obj) -> None:
+        """A request of the server. The answer comes to `answered`."""
+        self.send({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params})
+
+
+class Script:
+    """What the server does with one client."""
+
+    origins: tuple[str, ...] = (MCP,)
+    endpoint: str = "/mcp"
+    context: Mapping[str, Any] = {}
+    """Given to the client in `MCP_CONFORMANCE_CONTEXT` besides the scenario's own; may be set in
+    `begin`, when the addresses are known."""
+    issued: Collection[str] = frozenset()
+    """Tokens and secrets that the script itself made up and gave out. They are nobody's secrets, so
+    a capture keeps them, and can be judged again."""
+    stage: ScriptStage
+
+    def begin(self, stage: ScriptStage) -> None:
+        """Called once, before anything can come."""
+        self.stage = stage
+
+    def visit(self, visit: Visit) -> bool:
+        """An HTTP request has come, to any origin and path. True: it is dealt with. Otherwise a
+        POST to the endpoint becomes `request`, `notified` or `answered`, a GET to it an open
+        stream in the handshake era, and everything else 404 or 405."""
+        return False
+
+    def request(self, call: ScriptedCall) -> None:
+        raise NotImplementedError
+
+    def finish(self, call: ScriptedCall, result: Obj) -> Obj:
+        """What `call.result` sends for this result."""
+        return result
+
+    def notified(self, message: Obj) -> None:
+        """A notification has come; over HTTP it was accepted with 202."""
+
+    def answered(self, message: Obj) -> None:
+        """The client's answer to a request of ours; over HTTP it was accepted with 202."""
+
+    def broken(self, raw: bytes) -> bool:
+        """Bytes that are no message. True: dealt with; else they are answered with -32700."""
+        return False
+
+    def hung_up(self, visit: Visit) -> None:
+        """HTTP: the client closed the connection before it had its whole answer. In the stateless
+        era that is how it cancels."""
+
+    def left(self) -> None:
+        """stdio: the client closed our input. HTTP: its process has ended."""
+
+    def settled(self) -> bool:
+        """All has happened that the script waits for, so that a client that stays can be ended."""
+        return False
+
+
+# -- A script being played -----------------------------------------------------------------------
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Performance:
+    """One script, one client, one tape, one loop."""
+
+    def __init__(self, script: Script, tape: SiteTape, loop: Loop) -> None:
+        self.script = script
+        self.tape = tape
+        self.loop = loop
+        self.over = False
+        """The scenario has ended: nothing is told to the script any more."""
+        self.defect = ""
+        """What went wrong in the script itself; empty when nothing did."""
+        self.on_settled: Callable[[], None] | None = None
+        """Called once, when the script has seen all that it waits for."""
+
+    def play(self, action: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T | None:
+        """Let the script act. None, too, when it is over or has failed."""
+        if self.over:
+            return None
+        try:
+            outcome = action(*arguments, **named)
+            self._see_whether_it_is_settled()
+        except Exception as error:  # noqa: BLE001 - said as a defect of ours, and ends the scenario
+            self._fail(error)
+            return None
+        return outcome
+
+    def later(self, seconds: float, action: Callable[[], None]) -> None:
+        self.loop.after(seconds, lambda: self.play(action))
+
+    def end(self) -> None:
+        self.over = True
+        self.on_settled = None
+
+    def _see_whether_it_is_settled(self) -> None:
+        tell = self.on_settled
+        if tell is not None and self.script.settled():
+            self.on_settled = None
+            tell()
+
+    def _fail(self, error: Exception) -> None:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        self.defect = (
+            f"{type(self.script).__name__} failed: {type(error).__name__}: {error} "
+            f"({place.name}, line {place.lineno})"
+        )
+        self.tape.note(f"a defect of mcptest: {self.defect}")
+        self.over = True
+        self.loop.stop()

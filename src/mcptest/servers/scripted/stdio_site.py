@@ -1,0 +1,194 @@
+"""The scripted server on standard input and output, for clients that launch their server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from mcptest.core.errors import ErrorKind
+from mcptest.core.revision import Revision
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_REQUEST,
+    NOTIFICATION,
+    REQUEST,
+    Refusal,
+    encode,
+    error_message,
+    kind_of,
+    read_text,
+    readable_id,
+    too_large,
+)
+from mcptest.servers.demo.stdio_server import (
+    PATIENCE_SECONDS,
+    SIGNAL_PATIENCE_SECONDS,
+    StdioInput,
+    StdioOutput,
+)
+from mcptest.servers.scripted.recording import SiteTape
+from mcptest.servers.scripted.script import (
+    MCP,
+    EventStream,
+    Obj,
+    Performance,
+    Script,
+    ScriptedCall,
+    ScriptStage,
+)
+from mcptest.transport.loop import Loop
+
+
+class ScriptedPipes(ScriptStage):
+    """The one client at the other end of the pipes."""
+
+    transport = "stdio"
+
+    def __init__(
+        self,
+        performance: Performance,
+        offered: Collection[Revision],
+        saved: Callable[[], None] = lambda: None,
+        *,
+        asks_for_capabilities: bool = True,
+    ) -> None:
+        """`saved` is called whenever all that came was dealt with: the moment to write it down."""
+        self.offered = tuple(sorted(offered))
+        self.revision = self.offered[-1]
+        self.asks_for_capabilities = asks_for_capabilities
+        self._performance = performance
+        self._script = performance.script
+        self._tape = performance.tape
+        self._saved = saved
+        self._in = StdioInput(performance.loop, self._take_line, self._taken)
+        self._out = StdioOutput(performance.loop, self._in.accept)
+        performance.play(self._script.begin, self)
+
+    # What a script may do
+
+    def url(self, origin: str = MCP) -> str:
+        raise LookupError("there are no addresses on stdio")
+
+    def after(self, seconds: float, action: Callable[[], None]) -> None:
+        def act() -> None:
+            action()
+            self._saved()
+
+        self._performance.later(seconds, act)
+
+    def note(self, text: str) -> None:
+        self._tape.note(text)
+
+    def send(self, message: Obj | bytes) -> bool:
+        raw = message if isinstance(message, bytes) else encode(message)
+        self._tape.frame("server", raw)
+        self._out.write(raw + b"\n")
+        return True
+
+    def stop(self) -> None:
+        self._performance.loop.stop()
+
+    def run(self) -> None:
+        """Until the client closes our input, the script ends it, or a signal comes."""
+        self._in.accept(True)
+        self._performance.loop.run()
+        if self._in.ended:
+            self._performance.play(self._script.left)
+        self._performance.end()
+        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
+        self._saved()
+
+    # Lines
+
+    def _taken(self) -> None:
+        self._saved()
+        self._out.flush()
+
+    def _take_line(self, line: bytes | None) -> None:
+        value: Any = None
+        try:
+            if line is None:
+                self._tape.trouble(
+                    ErrorKind.LINE_TOO_LONG, "the client sent a line that is too long"
+                )
+                raise too_large()
+            if not line.strip():
+                return
+            self._tape.frame("client", line)
+            if self._in.ended:
+                self._tape.broken_off()
+            value = read_text(line)
+            self._take(value)
+        except Refusal as refusal:
+            if not self._performance.play(self._script.broken, line or b""):
+                self.send(error_message(readable_id(value), refusal))
+
+    def _take(self, value: Any) -> None:
+        if isinstance(value, list):
+            if self.revision is not Revision.V2025_03_26:
+                raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+            for one in value:
+                self._take_one(one)
+        else:
+            self._take_one(value)
+
+    def _take_one(self, value: Any) -> None:
+        kind, script = kind_of(value), self._script
+        if kind == REQUEST:
+            self._performance.play(script.request, LineCall(self, script, value))
+        elif kind == NOTIFICATION:
+            self._performance.play(script.notified, value)
+        else:
+            self._performance.play(script.answered, value)
+
+
+class LineCall(ScriptedCall):
+    """One JSON-RPC request that came as a line."""
+
+    def __init__(self, pipes: ScriptedPipes, script: Script, message: Obj) -> None:
+        self.id = message["id"]
+        self.method = message["method"]
+        self.params = message.get("params", {})
+        self.message = message
+        self.visit = None
+        self.answer_headers = {}
+        self._pipes = pipes
+        self._script = script
+
+    def result(self, result: Obj) -> None:
+        message = {"jsonrpc": "2.0", "id": self.id, "result": self._script.finish(self, result)}
+        self.reply(message)
+
+    def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
+        self._pipes.send(message)
+
+    def send(self, message: Obj | bytes) -> None:
+        self._pipes.send(message)
+
+    def begin_stream(
+        self, *, event_id: str | None = None, retry: int | None = None
+    ) -> EventStream | None:
+        return None
+
+    def keep_open(self) -> None:
+        """There is one stream only, and it stays."""
+
+    def cut(self) -> None:
+        self._pipes.note("the server ends on purpose")
+        self._pipes.stop()
+
+
+def play_on_pipes(
+    script: Script,
+    offered: Collection[Revision],
+    tape: SiteTape,
+    saved: Callable[[], None] = lambda: None,
+    *,
+    asks_for_capabilities: bool = True,
+) -> str:
+    """Be the server until the client leaves or a signal comes. Gives the script's defect."""
+    loop = Loop()
+    loop.stop_on_signals()
+    performance = Performance(script, tape, loop)
+    pipes = ScriptedPipes(performance, offered, saved, asks_for_capabilities=asks_for_capabilities)
+    pipes.run()
+    return performance.defect

@@ -1,0 +1,159 @@
+"""Static answers of our client to what a server may ask: roots, sampling, elicitation.
+
+A client that answers must declare it, so the declared capabilities are derived from the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mcptest.core.message import Kind, Message
+from mcptest.core.revision import Revision
+from mcptest.core.safe_text import show
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+_LONGEST_TEXT = 10_000
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """What the client says when it is asked; None means that it does not offer the feature."""
+
+    roots: tuple[Mapping[str, str], ...] | None = ()
+    sampling: str | None = "This is a static answer from mcptest."
+    model: str = "mcptest-static"
+    stop_reason: str = "endTurn"
+    elicitation: str | None = "accept"
+    """The action: accept, decline or cancel. An accepted form is filled in from its schema."""
+    form: Mapping[str, Any] = {}
+    """Values for form fields by name; the others are made up from the schema."""
+    content: Mapping[str, Any] | None = None
+    """The whole content of an accepted form, instead of one that is made up."""
+
+    def capabilities(self, revision: Revision) -> dict[str, Any]:
+        """What these answers oblige the client to declare in `revision`."""
+        declared: dict[str, Any] = {}
+        if self.roots is not None:
+            declared["roots"] = {}
+        if self.sampling is not None:
+            declared["sampling"] = {}
+        if self.elicitation is not None and revision >= Revision.V2025_06_18:
+            declared["elicitation"] = {}
+        return declared
+
+    def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The `result` or `error` member for one request of the server."""
+        if method == "ping":
+            return {"result": {}}
+        if method == "roots/list" and self.roots is not None:
+            return {"result": {"roots": [dict(root) for root in self.roots]}}
+        if method == "sampling/createMessage" and self.sampling is not None:
+            return {"result": self._sampled(self.sampling)}
+        if method == "elicitation/create" and self.elicitation is not None:
+            return self._elicited(self.elicitation, params)
+        return {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
+
+    def reply_to(self, request: Message, revision: Revision) -> dict[str, Any]:
+        """The same for a request as it came: one whose params no client can take is refused."""
+        outcome = self.answer(request.method or "", request.params)
+        why = "" if "error" in outcome else why_invalid(request, revision)
+        if why:
+            return {"error": {"code": INVALID_PARAMS, "message": f"Invalid params: {why}"}}
+        return outcome
+
+    def _sampled(self, text: str) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "content": {"type": "text", "text": text},
+            "model": self.model,
+            "stopReason": self.stop_reason,
+        }
+
+    def _elicited(self, action: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        mode = params.get("mode", "form")
+        if mode != "form":  # the only mode that an empty `elicitation` capability declares
+            message = f"elicitation mode {show(str(mode), 40)} was not declared"
+            return {"error": {"code": INVALID_PARAMS, "message": message}}
+        if action != "accept":
+            return {"result": {"action": action}}
+        if self.content is not None:
+            return {"result": {"action": "accept", "content": dict(self.content)}}
+        schema = params.get("requestedSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        fields = properties if isinstance(properties, dict) else {}
+        content = {name: self.form.get(name, _filled_in(field)) for name, field in fields.items()}
+        return {"result": {"action": "accept", "content": content}}
+
+
+def why_invalid(message: Message, revision: Revision) -> str:
+    """What about a server's request does not fit its revision; empty when it fits.
+
+    An answer that asks for input is such a request, too: for each input that it asks for.
+    """
+    from mcptest.schema.shapes.checker import problems_if_known  # few servers ask anything
+
+    asks = "/params" if message.kind is Kind.REQUEST else "/result/inputRequests"
+    # Whatever was called, an answer that asks for input has the same shape.
+    found = problems_if_known(message.value, message.kind, "server", revision, "tools/call")
+    for one in found or ():
+        if one.pointer.startswith(asks):
+            return show(f"{one.pointer} is {one.actual}, not {one.expected}", 200)
+    return ""
+
+
+NO_ANSWERS = Answers(roots=None, sampling=None, elicitation=None)
+
+_FORMATS = {
+    "email": "mcptest@example.com",
+    "uri": "https://example.com/",
+    "date": "2026-01-01",
+    "date-time": "2026-01-01T00:00:00Z",
+}
+
+
+def _filled_in(field: Any) -> Any:
+    """A valid value for one field of a flat elicitation form."""
+    if not isinstance(field, dict):
+        return "mcptest"
+    if "default" in field:
+        return field["default"]
+    choices = _choices(field)
+    if choices:
+        return choices[0]
+    kind = field.get("type")
+    if kind == "boolean":
+        return True
+    if kind in ("integer", "number"):  # no set: a hostile type may be unhashable
+        return _number(field.get("minimum"), field.get("maximum"))
+    if kind == "array":
+        items = field.get("items")
+        options = _choices(items) if isinstance(items, dict) else []
+        return options[: _count(field.get("minItems"), 1)]
+    text = _FORMATS.get(str(field.get("format")), "mcptest")
+    text = text.ljust(min(_count(field.get("minLength"), 0), _LONGEST_TEXT), "x")
+    return text[: _count(field.get("maxLength"), len(text))]
+
+
+def _number(least: Any, most: Any) -> int | float:
+    if type(least) is int or type(least) is float:
+        return least
+    return min(0, most) if type(most) is int or type(most) is float else 0
+
+
+def _count(value: Any, otherwise: int) -> int:
+    """A length as a schema names it, when it is one."""
+    return value if type(value) is int and value >= 0 else otherwise
+
+
+def _choices(field: Mapping[str, Any]) -> list[Any]:
+    if isinstance(field.get("enum"), list):
+        return list(field["enum"])
+    titled = field.get("oneOf") or field.get("anyOf")
+    if isinstance(titled, list):
+        return [
+            option["const"] for option in titled if isinstance(option, dict) and "const" in option
+        ]
+    return []

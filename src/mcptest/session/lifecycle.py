@@ -1,0 +1,483 @@
+"""The one interface behind which the two eras live.
+
+An era is a value chosen per connection. Everything that differs between the handshake era and the
+stateless era is a method here; nothing else in the code asks which era it is in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
+from mcptest.core.message import Kind, Message, id_key
+from mcptest.core.revision import (
+    HANDSHAKE_REVISIONS,
+    STATELESS_REVISIONS,
+    Revision,
+    revision_of_wire,
+)
+from mcptest.core.safe_text import show
+from mcptest.session.answers import Answers, why_invalid
+from mcptest.session.connection import Connection, Pending
+from mcptest.transport.base import http_streams, is_clogged
+from mcptest.wire.envelope import faults_of_answer
+from mcptest.wire.mcp_headers import handshake_headers, stateless_headers
+
+
+class ServerFacts(msgspec.Struct, frozen=True):
+    """What the server said about itself when the session began."""
+
+    capabilities: Mapping[str, Any] = {}
+    info: Mapping[str, Any] = {}
+    instructions: str | None = None
+    versions: tuple[str, ...] = ()
+
+
+def not_begun(method: str, answer: Message, why: str) -> PeerError:
+    """The session did not begin: the answer is malformed, or else a refusal that says `why`."""
+    refused = faults_of_answer(answer, None).refused
+    if refused:
+        words = f"the answer to {method} is malformed: {refused}"
+        return PeerError(ErrorKind.PROTOCOL, words, unusable=True)
+    return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
+
+
+class Lifecycle(Protocol):
+    @property
+    def revision(self) -> Revision: ...
+
+    @property
+    def server(self) -> ServerFacts: ...
+
+    @property
+    def first_answer(self) -> Message | None:
+        """The answer that began the session, as it came."""
+
+    def begin(self, deadline: Deadline) -> Pending:
+        """Send the first request of the session without waiting for its answer."""
+
+    def finish(self, pending: Pending, deadline: Deadline) -> None:
+        """Take that answer; then requests may be sent. Raises PeerError."""
+
+    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The params as this era sends them."""
+
+    def headers(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Mapping[str, str]:
+        """The HTTP headers that go with a message."""
+
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
+        """What to add to the params of a retry when the answer asks for input, else None."""
+
+    def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None: ...
+
+    def subscribe(self, uri: str, deadline: Deadline) -> Pending:
+        """Ask for updates of one resource. The pending request is what carries the subscription."""
+
+    def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message | None:
+        """End a subscription; the answer, where the era asks for one."""
+
+    def log_level(self, level: str, deadline: Deadline) -> Message | None:
+        """From now on ask for log messages of at least this level; the answer, if one is due."""
+
+    def leave(self, deadline: Deadline) -> None:
+        """Say goodbye where the era has a way to. Never raises for what the peer does."""
+
+    def forget(self) -> None:
+        """What the server said about itself."""
+
+
+# -- The handshake era, 2024-11-05 to 2025-11-25 -------------------------------------------------
+
+_SHARE_OF_LEAVING = 2.0
+
+
+class HandshakeLifecycle:
+    """Offers one revision, accepts any of the era that the server counters with."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        offer: Revision,
+        answers: Answers,
+        client_info: Mapping[str, Any],
+        listen: bool = True,
+    ) -> None:
+        self._connection = connection
+        self._offer = offer
+        self._answers = answers
+        self._client_info = client_info
+        self._listen = listen
+        self._agreed: Revision | None = None
+        self._session_id: str | None = None
+        self._headers: Mapping[str, str] = {}
+        self.server = ServerFacts()
+        self.first_answer: Message | None = None
+
+    @property
+    def revision(self) -> Revision:
+        return self._agreed or self._offer
+
+    # -- beginning -------------------------------------------------------------------------
+
+    def begin(self, deadline: Deadline) -> Pending:
+        """Send `initialize` without waiting."""
+        self._connection.on_request = self._serve  # a ping may come before the answer
+        params = {
+            "protocolVersion": self._offer.wire_version,
+            "capabilities": self._answers.capabilities(self._offer),
+            "clientInfo": self._client_info,
+        }
+        return self._connection.request("initialize", params, deadline)
+
+    def finish(self, pending: Pending, deadline: Deadline) -> None:
+        """Take the answer to `initialize` and complete the handshake."""
+        answer = self._connection.settle(pending, deadline)
+        result = answer.result
+        if answer.kind is not Kind.RESULT or not isinstance(result, dict):
+            raise not_begun("initialize", answer, _why(answer))
+        agreed = revision_of_wire(result.get("protocolVersion"))
+        if agreed not in HANDSHAKE_REVISIONS:
+            version = show(repr(result.get("protocolVersion")), 60)
+            raise PeerError(
+                ErrorKind.VERSION_REFUSED,
+                f"the server answered our offer of {self._offer} with protocol version {version}",
+                hint="accepted here: " + ", ".join(map(str, HANDSHAKE_REVISIONS)),
+            )
+        self._agreed = agreed
+        self._session_id = pending.header("mcp-session-id")
+        if self._connection.transport.name in {"http", "sse"}:
+            self._headers = handshake_headers(self._agreed, self._session_id)
+        self.server = _facts(result)
+        self.first_answer = answer
+        self._connection.resume = self._resume
+        stream = self._connection.notify(
+            "notifications/initialized", None, deadline, self.headers("", None)
+        )
+        # Over HTTP another request could overtake it on a second connection.
+        self._connection.await_status(stream, "notifications/initialized", deadline)
+        if self._listen:
+            self._open_listening_stream(deadline)
+
+    def _open_listening_stream(self, deadline: Deadline) -> None:
+        streams = http_streams(self._connection.transport)
+        if streams is not None:
+            streams.open_stream(deadline, self.headers("", None))
+
+    # -- during ----------------------------------------------------------------------------
+
+    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        return params
+
+    def headers(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Mapping[str, str]:
+        return self._headers
+
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
+        return None
+
+    def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
+        params = {"requestId": pending.id, "reason": reason}
+        pending.cancelled = True
+        self._connection.forget(pending)
+        self._connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
+
+    def subscribe(self, uri: str, deadline: Deadline) -> Pending:
+        params = {"uri": uri}
+        pending = self._connection.request(
+            "resources/subscribe", params, deadline, self.headers("resources/subscribe", params)
+        )
+        self._connection.settle(pending, deadline)
+        return pending
+
+    def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message:
+        pending = self._connection.request(
+            "resources/unsubscribe",
+            subscription.params,
+            deadline,
+            self.headers("resources/unsubscribe", subscription.params),
+        )
+        return self._connection.settle(pending, deadline)
+
+    def log_level(self, level: str, deadline: Deadline) -> Message:
+        params = {"level": level}
+        pending = self._connection.request(
+            "logging/setLevel", params, deadline, self.headers("logging/setLevel", params)
+        )
+        return self._connection.settle(pending, deadline)
+
+    def _serve(self, message: Message) -> None:
+        """Answer a request of the server's at once."""
+        outcome = self._answers.reply_to(message, self.revision)
+        self._connection.answer(message.id, outcome, self.headers("", None))
+
+    def _resume(self, pending: Pending, deadline: Deadline) -> int:
+        """Take up a broken response stream where it stopped, by `Last-Event-ID`."""
+        streams = http_streams(self._connection.transport)
+        assert streams is not None  # only streamable HTTP numbers its streams and gives event ids
+        return streams.open_stream(deadline, self.headers("", None), pending.last_event_id)
+
+    # -- ending ----------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
+
+    def leave(self, deadline: Deadline) -> None:
+        streams = http_streams(self._connection.transport)
+        if not self._session_id or streams is None or is_clogged(self._connection.transport):
+            return
+        with contextlib.suppress(PeerError):
+            limit = deadline.within(_SHARE_OF_LEAVING)
+            stream = streams.delete_session(limit, self.headers("", None))
+            self._connection.await_status(stream, "DELETE", limit)
+
+
+def _why(answer: Message) -> str:
+    error = answer.error
+    if isinstance(error, dict):
+        return f"{show(str(error.get('message')), 200)} (code {show(str(error.get('code')), 20)})"
+    return show(answer.raw or str(answer.value), 200)
+
+
+def _facts(result: Mapping[str, Any]) -> ServerFacts:
+    capabilities = result.get("capabilities")
+    info = result.get("serverInfo")
+    instructions = result.get("instructions")
+    return ServerFacts(
+        capabilities=capabilities if isinstance(capabilities, dict) else {},
+        info=info if isinstance(info, dict) else {},
+        instructions=instructions if isinstance(instructions, str) else None,
+        versions=(str(result.get("protocolVersion")),),
+    )
+
+
+# -- The stateless era, 2026-07-28 and the draft -------------------------------------------------
+
+PREFIX = "io.modelcontextprotocol/"
+UNSUPPORTED_VERSION = -32022
+_MAY_ASK_FOR_INPUT = frozenset({"tools/call", "prompts/get", "resources/read"})
+MODERN_ERRORS = frozenset({-32020, -32021, UNSUPPORTED_VERSION})
+"""Codes that only a server of this era sends: enough to know that it is one."""
+
+
+class StatelessLifecycle:
+    """Stamps every request with version, capabilities and client; retries when input is asked."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        revision: Revision,
+        answers: Answers,
+        client_info: Mapping[str, Any],
+    ) -> None:
+        self._connection = connection
+        self._answers = answers
+        self.revision = revision
+        self._meta: Mapping[str, Any] = {
+            PREFIX + "protocolVersion": revision.wire_version,
+            PREFIX + "clientInfo": client_info,
+            PREFIX + "clientCapabilities": answers.capabilities(revision),
+        }
+        """What every request carries."""
+        self.server = ServerFacts()
+        self.first_answer: Message | None = None
+
+    # -- beginning -------------------------------------------------------------------------
+
+    def begin(self, deadline: Deadline) -> Pending:
+        """Send `server/discover` without waiting."""
+        params = self.prepare(None)
+        headers = self.headers("server/discover", params)
+        return self._connection.request("server/discover", params, deadline, headers)
+
+    def finish(self, pending: Pending, deadline: Deadline) -> None:
+        """Take the answer to `server/discover`."""
+        self._connection.on_request = None  # this era has no requests of servers, so no answers
+        answer = self._connection.settle(pending, deadline)
+        if _code(answer) == UNSUPPORTED_VERSION:
+            raise self._unsupported(answer)
+        if not is_discovery(answer):
+            raise not_begun("server/discover", answer, show(answer.raw, 200))
+        self.server = _stateless_facts(answer.result)
+        self.first_answer = answer
+        known = [revision_of_wire(version) for version in self.server.versions]
+        if known and not any(revision in STATELESS_REVISIONS for revision in known):
+            raise self._unsupported(answer)
+
+    def _unsupported(self, answer: Message) -> PeerError:
+        named = ", ".join(versions_named(answer) or ()) or "no other"
+        return PeerError(
+            ErrorKind.VERSION_REFUSED,
+            f"the server does not speak {self.revision}; it names {show(named, 120)}",
+            hint="choose another revision with --spec-version",
+        )
+
+    # -- during ----------------------------------------------------------------------------
+
+    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        given = dict(params) if params else {}
+        own = given.get("_meta")
+        given["_meta"] = {**self._meta, **own} if isinstance(own, Mapping) else self._meta
+        return given
+
+    def headers(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        input_schema: Mapping[str, Any] | None = None,
+    ) -> Mapping[str, str]:
+        if http_streams(self._connection.transport) is None:
+            return {}
+        return stateless_headers(
+            self.revision, {"method": method, "params": params or {}}, input_schema
+        )
+
+    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
+        result = answer.result
+        if not isinstance(result, dict) or result.get("resultType") != "input_required":
+            return None
+        if method not in _MAY_ASK_FOR_INPUT:
+            return None  # nothing is given where nothing may be asked for: that is its answer
+        asked = result.get("inputRequests")
+        more: dict[str, Any] = {}
+        if isinstance(asked, dict):
+            more["inputResponses"] = {key: self._input(each) for key, each in asked.items()}
+            why = why_invalid(answer, self.revision)
+            if why:
+                raise PeerError(
+                    ErrorKind.PROTOCOL, f"the server asks for input that no client can give: {why}"
+                )
+        if "requestState" in result:
+            more["requestState"] = result["requestState"]
+        if not more:
+            raise PeerError(
+                ErrorKind.PROTOCOL,
+                "the server asks for input without naming any: "
+                "neither inputRequests nor requestState is there",
+            )
+        return more
+
+    def _input(self, asked: Any) -> Any:
+        method = asked.get("method") if isinstance(asked, dict) else None
+        params = asked.get("params") if isinstance(asked, dict) else None
+        outcome = self._answers.answer(str(method), params if isinstance(params, dict) else {})
+        if "result" not in outcome:
+            raise PeerError(
+                ErrorKind.PROTOCOL,
+                f"the server asks for {show(str(method), 60)}, which the client did not declare",
+            )
+        return outcome["result"]
+
+    def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
+        pending.cancelled = True
+        self._connection.forget(pending)
+        streams = http_streams(self._connection.transport)
+        if streams is not None:
+            if pending.stream is not None:
+                streams.abandon(pending.stream)
+            return
+        params = {"requestId": pending.id, "reason": reason}
+        self._connection.notify("notifications/cancelled", params, deadline)
+
+    def subscribe(self, uri: str, deadline: Deadline) -> Pending:
+        return self.listen({"resourceSubscriptions": [uri]}, deadline)
+
+    def listen(self, notifications: Mapping[str, Any], deadline: Deadline) -> Pending:
+        """Open a subscription and wait for the server's acknowledgement."""
+        params = self.prepare({"notifications": notifications})
+        headers = self.headers("subscriptions/listen", params)
+        pending = self._connection.request("subscriptions/listen", params, deadline, headers)
+        while not self._acknowledged(pending) and not pending.done:
+            if not self._connection.pump(deadline):
+                self._connection.forget(pending)
+                came = self._connection.what_came_instead(pending.sent_after)
+                raise PeerError(
+                    ErrorKind.TIMEOUT,
+                    "no acknowledgement of subscriptions/listen within "
+                    f"{deadline.limit:g} s; {came}",
+                )
+        if pending.failure is not None:
+            raise pending.failure
+        return pending
+
+    def _acknowledged(self, pending: Pending) -> bool:
+        wanted = id_key(pending.id)
+        return any(
+            message.method == "notifications/subscriptions/acknowledged"
+            and id_key(_subscription_id(message)) == wanted
+            for message in self._connection.notifications
+        )
+
+    def unsubscribe(self, subscription: Pending, deadline: Deadline) -> None:
+        if not subscription.done:  # only what is under way can be cancelled
+            self.cancel(subscription, "unsubscribed", deadline)
+
+    def log_level(self, level: str, deadline: Deadline) -> None:
+        self._meta = {**self._meta, PREFIX + "logLevel": level}
+
+    def forget(self) -> None:
+        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
+
+    def leave(self, deadline: Deadline) -> None:
+        """There is nothing to take leave of."""
+
+
+def _subscription_id(message: Message) -> Any:
+    meta = message.params.get("_meta")
+    return meta.get(PREFIX + "subscriptionId") if isinstance(meta, dict) else None
+
+
+def is_discovery(answer: Message) -> bool:
+    """Whether this is what only a server of the stateless era answers to `server/discover`."""
+    result = answer.result
+    return answer.kind is Kind.RESULT and isinstance(result, dict) and "supportedVersions" in result
+
+
+def is_modern(answer: Message) -> bool:
+    """A discovery, or an error by a code that only this era knows."""
+    return is_discovery(answer) or _code(answer) in MODERN_ERRORS
+
+
+def versions_named(answer: Message) -> tuple[str, ...] | None:
+    """What a discovery lists, or the refusal of a version names; None where there is no such."""
+    error, listed = answer.error, None
+    if is_discovery(answer):
+        listed = answer.result["supportedVersions"]
+    elif _code(answer) == UNSUPPORTED_VERSION:
+        data = error.get("data") if isinstance(error, dict) else None
+        listed = data.get("supported") if isinstance(data, dict) else []
+    else:
+        return None
+    return tuple(map(str, listed)) if isinstance(listed, list) else ()
+
+
+def _code(answer: Message) -> Any:
+    code = answer.error.get("code") if isinstance(answer.error, dict) else None
+    return code if type(code) is int else None
+
+
+def _stateless_facts(result: Mapping[str, Any]) -> ServerFacts:
+    capabilities = result.get("capabilities")
+    meta = result.get("_meta")
+    info = meta.get(PREFIX + "serverInfo") if isinstance(meta, dict) else None
+    versions = result.get("supportedVersions")
+    instructions = result.get("instructions")
+    return ServerFacts(
+        capabilities=capabilities if isinstance(capabilities, dict) else {},
+        info=info if isinstance(info, dict) else {},
+        instructions=instructions if isinstance(instructions, str) else None,
+        versions=tuple(map(str, versions)) if isinstance(versions, list) else (),
+    )

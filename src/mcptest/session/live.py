@@ -1,0 +1,283 @@
+"""A live server: met in either era, left, and met again after a crash or a hang.
+
+The one place that makes a `Client`. Whatever drives a server says here how it is to be reached, for
+how long it may be waited for and where its tape comes from, and asks through the client of the
+session. What was found out about a server when it was met need not be found out again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+
+from mcptest.core.capture import TransportName
+from mcptest.core.errors import was_interrupted
+from mcptest.core.limits import Deadline
+from mcptest.core.masking import Masker
+from mcptest.core.message import Message
+from mcptest.core.redaction import redaction
+from mcptest.core.revision import Era, Revision
+from mcptest.core.safe_text import show
+from mcptest.session.answers import Answers
+from mcptest.session.client import Client
+from mcptest.session.connection import Stopped
+from mcptest.session.meeting import ASKED_FOR, Met, Reach
+from mcptest.session.tape import Tape
+from mcptest.transport.target import Target, reach_of
+
+_CLOSING = 5.0
+_CLOSING_THE_DEAF = 0.3
+_VAIN_STARTS = 2
+"""After so many starts in a row that failed, a server is given up."""
+
+
+def answered_twice(answer: Message, masker: Masker) -> str:
+    """That a request had an answer already when this one came."""
+    text = answer.raw.decode("utf-8", "backslashreplace")
+    shown = show(masker.cut_text(text), 200)
+    return f"a request was answered twice; the second answer is ignored: {shown}"
+
+
+def _tape(label: str, capture: Path | None) -> Tape:
+    if capture is None:
+        return Tape(label)
+    from mcptest.transport.recorder import Recorder  # few sessions are kept
+
+    return Tape(label, Recorder(capture, masker=redaction.masker))
+
+
+class LiveSession:
+    """One server and the session with it. Use it as a context manager, or call `drop` at the end.
+
+    There is one session at a time: `begin` begins it, `drop` ends it, and then `begin` begins
+    another one, with a client and a tape of its own.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        revision: Revision | None = None,
+        because: str = ASKED_FOR,
+        answers: Answers | None = None,
+        reach: Reach | None = None,
+        way: TransportName | None = None,
+        falls_back: bool = True,
+        starts_ahead: bool = True,
+        patience: float = 2.0,
+        timeout: float = 30.0,
+        startup: float = 30.0,
+        closing: float = _CLOSING,
+        capture: Path | None = None,
+        new_tape: Callable[[], Tape] | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """`timeout` is for an answer, `startup` for a beginning and `closing` for an end.
+
+        `answers` None: a client that is equipped for everything. `capture` is the file in which
+        the session is kept, or `new_tape` makes the tape of the next one. For the rest see
+        `Client`.
+        """
+        self.target = target
+        self.timeout = timeout
+        self.startup = startup
+        self.met: Met | None = None
+        """What the first session found out about the server."""
+        self.sessions = 0
+        """Sessions that were begun, or tried to."""
+        self.restarts = 0
+        """Sessions that were begun after another one."""
+        self._revision = revision
+        self._because = because
+        self._answers = answers if answers is not None else Answers()
+        self._reach = reach or reach_of(target)
+        self._way = way
+        self._falls_back = falls_back
+        self._starts_ahead = starts_ahead
+        self._patience = patience
+        self._closing = closing
+        self._new_tape = new_tape or (lambda: _tape(target.label, capture))
+        self._should_stop = should_stop
+        self._tape: Tape | None = None
+        self._client: Client | None = None
+        self._is_prepared = False
+        self._vain = 0
+
+    # -- beginning -------------------------------------------------------------------------
+
+    def prepare(self) -> Client:
+        """The client of the next session, to whom nothing was said yet."""
+        if self._client is None or not self._is_prepared:
+            tape = self._tape = self._new_tape()
+            met = self.met
+            self._client = Client(
+                reach=self._reach,
+                way=met.transport if met is not None else self._way,
+                falls_back=self._falls_back and met is None,
+                starts_ahead=self._starts_ahead,
+                patience=self._patience,
+                revision=self._wanted,
+                because=met.reason if met is not None else self._because,
+                answers=self._answers,
+                timeout=self.timeout,
+                before_waiting=tape.flush if tape.recorder is not None else None,
+                should_stop=self._should_stop,
+                sink=tape,
+                began=self.tell_beginning,
+            )
+            self._is_prepared = True
+        return self._client
+
+    @property
+    def _wanted(self) -> Revision | None:
+        return self._revision or (self.met.revision if self.met is not None else None)
+
+    def tell_beginning(self, way: TransportName, reason: str) -> None:
+        """A session begins; what was said on another connection before is none of it."""
+        self.tape.begin_again(way)
+        if self.tape.recorder is not None:
+            self.tape.recorder.begin(
+                label=self.target.label,
+                transport=way,
+                peer=self.target.peer,
+                spec_version=self._wanted.value if self._wanted is not None else "auto",
+                revision_reason=reason,
+            )
+
+    def launch(self) -> None:
+        """Let the server get going while we do something else. Raises PeerError."""
+        if not self._is_prepared:
+            try:
+                self.prepare().launch(Deadline.after(self.startup))
+            except BaseException as error:
+                self.drop(interrupted=was_interrupted(type(error)))
+                raise
+
+    def begin(self) -> Client:
+        """Begin a session, in a process of its own where the server is one. Raises PeerError."""
+        client = self.prepare()
+        again = self.sessions > 0
+        self.sessions += 1
+        try:
+            client.connect(Deadline.after(self.startup))
+        except BaseException as error:
+            self._vain += 1
+            self.drop(interrupted=was_interrupted(type(error)))
+            raise
+        self._vain = 0
+        self.restarts += again
+        self.met = client.met
+        return client
+
+    def find_revision(self, deadline: Deadline) -> Met:
+        """Find out what the server speaks, and begin no session. Raises PeerError."""
+        try:
+            return self.prepare().find_revision(deadline)
+        finally:
+            self.drop(self._patience)
+
+    # -- being there -----------------------------------------------------------------------
+
+    @property
+    def client(self) -> Client:
+        """The client of the session; of the last one where it is over."""
+        return self._client if self._client is not None else self.prepare()
+
+    @property
+    def tape(self) -> Tape:
+        """What went over the session; over the last one where it is over."""
+        if self._tape is None:
+            self._tape = Tape(self.target.label)
+        return self._tape
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a session that has begun."""
+        return self._is_prepared and self.client.has_begun
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended, as far as can be told without waiting."""
+        if not self._is_prepared:
+            return False
+        if self.tape.exited is not None:
+            return True
+        pid = getattr(self.client.connection.transport, "pid", None)
+        if pid is None or not hasattr(os, "waitid"):
+            return False
+        try:  # it stays in the process table until it is closed
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:
+            return True
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it failed to come back so often that it is not tried any more."""
+        return self.sessions > 0 and self._vain >= _VAIN_STARTS
+
+    @property
+    def alive_method(self) -> str:
+        """A request that every server answers."""
+        return "server/discover" if self.client.revision.era is Era.STATELESS else "ping"
+
+    # -- ending ----------------------------------------------------------------------------
+
+    def drop(
+        self, patience: float | None = None, *, deaf: bool = False, interrupted: bool = False
+    ) -> None:
+        """End the session; `begin` begins another. One that is `deaf` is not waited for."""
+        if not self._is_prepared:
+            return
+        self._is_prepared = False
+        tape = self.tape
+        tape.is_closing = True
+        limit = _CLOSING_THE_DEAF if deaf else self._closing
+        try:
+            self.client.close(Deadline.after(limit if patience is None else patience))
+        except Stopped:
+            pass  # a farewell over HTTP was cut short; the connection is closed all the same
+        finally:
+            if tape.recorder is not None:
+                tape.recorder.close(interrupted=interrupted)
+
+    def __enter__(self) -> LiveSession:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.drop(interrupted=was_interrupted(kind))
+
+    # -- what to say of it -----------------------------------------------------------------
+
+    @property
+    def masker(self) -> Masker:
+        return redaction.masker
+
+    def second_answers(self) -> Iterator[str]:
+        """Answers that came to requests that had one, in sentences."""
+        if self._client is not None:
+            for answer in self._client.connection.second_answers(self.tape.late):
+                yield answered_twice(answer, self.masker)
+
+    @property
+    def capture_trouble(self) -> str:
+        """What is wrong with the capture, if one is kept."""
+        recorder = self.tape.recorder
+        if recorder is not None and recorder.error is not None:
+            reason = recorder.error.strerror or recorder.error
+            return f"the capture {recorder.written_to} is not complete: {reason}"
+        if recorder is not None and recorder.dropped:
+            return f"the capture {recorder.path} lacks {recorder.dropped} records: it is full"
+        return ""
+
+    def troubles(self) -> Iterator[str]:
+        """What came beside the answers, and what is wrong with the capture."""
+        yield from self.second_answers()
+        if self.capture_trouble:
+            yield self.capture_trouble

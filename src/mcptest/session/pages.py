@@ -1,0 +1,125 @@
+"""All pages of a list: the one way in which they are walked, whoever asks for them.
+
+A walk ends where the server says so. One that leads back to a page that was seen, or that goes on
+past the limit, has no end: it is told once, and what was listed again and again counts once. All
+pages of a list together take no longer than one request may: a page each moment is no excuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import DEFAULT_LIMITS, Deadline
+from mcptest.core.safe_text import show
+
+LIST_MEMBERS: Final = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+"""The member of an answer that holds the items."""
+LIST_CAPABILITIES: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
+"""The capability that declares each list."""
+
+LONGEST_CURSOR = 1024 * 1024
+"""Each is remembered, and sent: one that grows from page to page would fill the memory."""
+
+Answer = TypeVar("Answer")
+
+
+class EndlessPages(PeerError):  # noqa: N818 - a fact about a list
+    """The walk through a list was given up. The server is well otherwise."""
+
+
+def walk_pages(
+    method: str,
+    ask: Callable[[dict[str, Any] | None], Answer],
+    result_of: Callable[[Answer], Any],
+    *,
+    seconds: float,
+    cursor: str | None = None,
+    most: int = DEFAULT_LIMITS.pages,
+) -> Iterator[Answer]:
+    """The answers page by page, from `cursor` on. Raises EndlessPages when they never end.
+
+    `ask` gets the params of a request; `result_of` gives the result in an answer, if there is one.
+    `seconds` is how long all of them may take.
+    """
+    seen = {cursor}
+    deadline = Deadline.after(seconds)
+    for number in range(most):
+        if number and deadline.expired:
+            raise EndlessPages(
+                ErrorKind.PAGES_EXCEEDED,
+                f"{method} did not end within {seconds:g} s, after {number} pages",
+                hint="a higher --timeout gives a long list more time",
+            )
+        answer = ask(None if cursor is None else {"cursor": cursor})
+        yield answer
+        result = result_of(answer)
+        cursor = result.get("nextCursor") if isinstance(result, dict) else None
+        if not isinstance(cursor, str):
+            return
+        if cursor in seen:
+            raise EndlessPages(
+                ErrorKind.PAGES_REPEATED,
+                f"the pages of {method} go round in a circle: "
+                f"the cursor {show(cursor, 60)!r} came again",
+            )
+        if len(cursor) > LONGEST_CURSOR:
+            raise EndlessPages(
+                ErrorKind.PAGES_EXCEEDED,
+                f"{method} gives a cursor of {len(cursor)} characters, which is not sent back "
+                f"(the limit is {LONGEST_CURSOR})",
+            )
+        seen.add(cursor)
+    raise EndlessPages(ErrorKind.PAGES_EXCEEDED, f"{method} did not end after {most} pages")
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """The items of a list, and why it could not be read to its end."""
+
+    items: list[Any]
+    endless: str = ""
+
+
+def list_items(
+    method: str,
+    member: str,
+    ask: Callable[[dict[str, Any] | None], Answer],
+    result_of: Callable[[Answer], Any],
+    *,
+    seconds: float,
+    most: int = DEFAULT_LIMITS.items,
+) -> Listed:
+    """What all pages of a list name, as far as it can be read."""
+    items: list[Any] = []
+    try:
+        for answer in walk_pages(method, ask, result_of, seconds=seconds):
+            result = result_of(answer)
+            page = result.get(member) if isinstance(result, dict) else None
+            if not isinstance(page, list):
+                break
+            items += page
+            if len(items) > most:
+                raise EndlessPages(
+                    ErrorKind.PAGES_EXCEEDED, f"{method} names more than {most} items"
+                )
+    except EndlessPages as error:
+        return Listed(distinct(items)[:most], error.message)
+    return Listed(items)
+
+
+def distinct(items: Iterable[Any]) -> list[Any]:
+    """Each item once, in the order in which they came."""
+    return list({msgspec.json.encode(item, order="deterministic"): item for item in items}.values())

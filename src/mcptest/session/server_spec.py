@@ -1,0 +1,228 @@
+"""From the one string that names a server to a target: command, URL, configured name, demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
+
+from mcptest.core.errors import UsageError
+from mcptest.core.safe_text import show
+from mcptest.core.secrets import secrets_of_environment
+from mcptest.core.spelling import close_matches
+from mcptest.transport.files import read_input
+from mcptest.transport.target import DEMO, Target, Way
+
+DEFAULT_CONFIG = ".mcp.json"
+# Compiled when they are needed, because this is on the way to the first server of a run.
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_HEADER_VALUE = r"[^\x00-\x08\x0a-\x1f\x7f]*"
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://"
+_VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
+
+
+class ServerWords(msgspec.Struct, frozen=True):
+    """What a command line said about the server, before it is understood."""
+
+    server: str | None = None
+    command: Sequence[str] = ()
+    """The words after a bare `--`."""
+    way: Way | None = None
+    headers: Mapping[str, str] = {}
+    env: Mapping[str, str] = {}
+    cwd: str | None = None
+    clean_env: bool = False
+    config: Path | None = None
+
+
+def target_of(words: ServerWords) -> Target:
+    """Understand how to reach the server, or say what is wrong with the words."""
+    if words.cwd is not None:
+        _folder(words.cwd, "--cwd")
+    if words.command:
+        if words.server is not None:
+            raise UsageError("the server is named twice: by --server and after --")
+        return _stdio(tuple(words.command), words)
+    if not words.server or not words.server.strip():
+        raise UsageError(
+            "no server is named",
+            hint='add --server demo, --server "npx my-server", --server http://…/mcp, '
+            "or the command after --",
+        )
+    return _named(words.server.strip(), words)
+
+
+def _named(server: str, words: ServerWords) -> Target:
+    if words.config is not None and server in (servers := _servers_in(words.config)):
+        return configured_target(server, servers[server], words.config, words)
+    if server == "demo":
+        if words.way not in {None, "stdio"}:
+            raise UsageError(
+                "the demo is started over stdio here",
+                hint="run `mcptest serve demo --transport http` and name its URL",
+            )
+        return replace(_stdio(DEMO.command, words), label="demo")
+    if re.match(_URL, server):
+        return _url(server, words)
+    configured = _configured(server, words)
+    if configured is not None:
+        return configured
+    try:
+        command = tuple(shlex.split(server))
+    except ValueError as error:
+        raise UsageError(f"can't split the server's command: {error}") from None
+    return _stdio(command, words)
+
+
+def _stdio(command: tuple[str, ...], words: ServerWords) -> Target:
+    if words.way not in {None, "stdio"}:
+        raise UsageError(f"--transport {words.way} needs a URL, not a command")
+    if words.headers:
+        raise UsageError("--header is for servers with a URL", hint="use --env for a command")
+    label = " ".join(map(_last_part, command))
+    return Target(
+        way="stdio",
+        label=show(label, 120),
+        command=command,
+        env=words.env,
+        cwd=words.cwd,
+        clean_env=words.clean_env,
+    )
+
+
+def _last_part(word: str) -> str:
+    """The name of what a path leads to; a word that is no path as it is."""
+    parts = word.replace(os.sep, "/").split("/")
+    return next((part for part in reversed(parts) if part not in {"", "."}), word)
+
+
+def _url(url: str, words: ServerWords) -> Target:
+    if words.way == "stdio":
+        raise UsageError("--transport stdio needs a command, not a URL")
+    if words.env:
+        raise UsageError("--env is for servers that are started here", hint="use --header")
+    for name, value in words.headers.items():
+        _check_header(name, value)
+    if words.cwd is not None:
+        raise UsageError("--cwd is for servers that are started here")
+    way: Way = words.way or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
+    return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
+
+
+def _check_header(name: str, value: str) -> None:
+    if not re.fullmatch(_HEADER_NAME, name):
+        raise UsageError(f"not the name of a header: {show(name, 80)!r}")
+    if not re.fullmatch(_HEADER_VALUE, value):
+        raise UsageError(f"the header {name} holds characters that HTTP can't carry")
+
+
+def _configured(name: str, words: ServerWords) -> Target | None:
+    """The server of that name in a client's configuration, if there is one."""
+    path = words.config
+    if path is None:
+        if not re.fullmatch(r"[\w.@-]+", name) or not Path(DEFAULT_CONFIG).is_file():
+            return None
+        path = Path(DEFAULT_CONFIG)
+    servers = _servers_in(path)
+    if name in servers:
+        return configured_target(name, servers[name], path, words)
+    if words.config is None:
+        return None
+    near = close_matches(name, servers, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(
+        f"{path} has no server named {name!r}",
+        hint=f"{hint}it names: {', '.join(map(str, servers)) or 'none'}",
+    )
+
+
+def _servers_in(path: Path) -> Mapping[str, Any]:
+    import json
+
+    data = read_input(path, "the configuration")
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from None
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise UsageError(f"{path} has no mcpServers map", hint='expected {"mcpServers": {…}}')
+    return servers
+
+
+def configured_target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
+    """What an entry of a configuration says, with the words of the command line over it."""
+    where = f"{path}: mcpServers.{name}"
+    if not isinstance(entry, dict):
+        raise UsageError(f"{where} is not an object")
+    variables = _Variables(where)
+    if "url" in entry:
+        url = variables.expand(_text(entry["url"], f"{where}.url"))
+        headers = {**variables.strings(entry.get("headers"), "headers"), **words.headers}
+        way = words.way or ("sse" if entry.get("type") == "sse" else None)
+        found = _url(url, replace(words, way=way, headers=headers))
+    elif "command" in entry:
+        arguments = entry.get("args", [])
+        if not isinstance(arguments, list):
+            raise UsageError(f"{where}.args is not an array")
+        command = (entry["command"], *arguments)
+        cwd = entry.get("cwd")
+        env = {**variables.strings(entry.get("env"), "env"), **words.env}
+        if words.cwd is None and cwd is not None:
+            words = replace(words, cwd=_folder(_text(cwd, f"{where}.cwd"), f"{where}.cwd"))
+        found = _stdio(
+            tuple(variables.expand(_text(word, f"{where}.args")) for word in command),
+            replace(words, env=env),
+        )
+    else:
+        raise UsageError(f"{where} has neither command nor url")
+    return replace(found, label=name, referenced=tuple(variables.used))
+
+
+def _folder(path: str, where: str) -> str:
+    if not os.path.isdir(path):  # noqa: PTH112 - an empty text is no folder, and `Path('')` is one
+        raise UsageError(f"{where} is not a folder: {path}")
+    return path
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{where} is not a string")
+    return value
+
+
+class _Variables:
+    """Replaces `${NAME}` and `${NAME:-default}` by the caller's environment."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.used: list[str] = []
+        """The values that were put in and are secrets by the name of the variable."""
+
+    def expand(self, text: str) -> str:
+        return re.sub(_VARIABLE, self._value, text)
+
+    def strings(self, value: Any, member: str) -> dict[str, str]:
+        if value is None:
+            return {}
+        where = f"{self._where}.{member}"
+        if not isinstance(value, dict):
+            raise UsageError(f"{where} is not an object")
+        return {key: self.expand(_text(item, f"{where}.{key}")) for key, item in value.items()}
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.group(1), match.group(2)
+        value = os.environ.get(name)
+        if value is not None:
+            self.used.extend(secrets_of_environment({name: value}))
+            return value
+        if default is None:
+            raise UsageError(f"{self._where} needs the variable {name}, which is not set")
+        return str(default)

@@ -1,0 +1,119 @@
+"""What a compliance check sends: a method, raw bytes, a bare HTTP request or a named probe."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from mcptest.core.safe_text import show
+from mcptest.suite.fields import DECLARED, Choice, Mark, Text, declared
+from mcptest.suite.model import Strings, Table
+from mcptest.suite.reading import Reading, did_you_mean, value_of
+from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
+
+KINDS = ("method", "raw", "http", "probe")
+PARTS = ("_meta", "params", "arguments")
+"""What `omit` may leave out of a request."""
+
+
+@declared("http")
+class SentHttpRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A bare HTTP request to the endpoint."""
+
+    method: Annotated[
+        str, Choice(("GET", "POST", "DELETE", "PUT", "OPTIONS")), "Its method.", Mark.REQUIRED
+    ]
+    headers: Annotated[Table, "Its headers; null leaves out one that is usual."] = {}
+    body: Annotated[str, Text(may_be_empty=True), "Its body."] = ""
+
+
+@declared("a check")
+class SentCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is sent. A bare text is a method."""
+
+    method: Annotated[str, "The method of a request."] = ""
+    params: Annotated[Table | None, "Its params; the members of `_meta` are added."] = None
+    meta: Annotated[Table, "Members of `_meta` that are other than usual; null: none."] = {}
+    headers: Annotated[Table, "HTTP headers that are other than usual; null: none."] = {}
+    omit: Annotated[Strings, f"What is left out: {', '.join(PARTS)}."] = ()
+    declare: Annotated[
+        Strings, "Client capabilities under which it is sent: `elicitation.url`."
+    ] = ()
+    raw: Annotated[str, "Bytes that are sent as they stand, as one message."] = ""
+    http: Annotated[SentHttpRequest | None, "A bare HTTP request to the endpoint."] = None
+    probe: Annotated[str, "A named sequence of messages; not for suites, which name the rule."] = ""
+
+    @property
+    def kind(self) -> str:
+        return next(name for name in KINDS if getattr(self, name))
+
+    @property
+    def said(self) -> str:
+        """In a few words, for people."""
+        if self.http is not None:
+            return f"HTTP {self.http.method}"
+        if self.raw:
+            return f"the text {show(self.raw, 60)}"
+        return f"probe {self.probe}" if self.probe else self.method
+
+
+HTTP, CHECK = DECLARED[SentHttpRequest], DECLARED[SentCheck]
+
+
+def with_method_spelled_out(node: MappingNode) -> MappingNode:
+    """`check: ping` is short for `check: {method: ping}`."""
+    entry = node.entries.get("check")
+    if entry is None or not isinstance(entry[1], ScalarNode) or is_nothing(entry[1]):
+        return node
+    key, name = entry[0], entry[1]
+    spelled = MappingNode({"method": (name, name)}, name.line, name.column)
+    return MappingNode({**node.entries, "check": (key, spelled)}, node.line, node.column)
+
+
+def spelled_out_items(node: Node) -> Node:
+    """The same for every item of a list."""
+    if not isinstance(node, ListNode):
+        return node
+    items = tuple(
+        with_method_spelled_out(one) if isinstance(one, MappingNode) else one for one in node.items
+    )
+    return ListNode(items, node.line, node.column)
+
+
+def check_of(read: Reading) -> SentCheck | None:
+    """The check that was read; None when it is not sound, which is reported."""
+    if not read.sound:
+        return None
+    given = [name for name in KINDS if name in read]
+    if len(given) != 1:
+        found = " and ".join(given) if given else "nothing to send"
+        read.complain(f"check has {found}", hint=f"give one of {', '.join(KINDS)}")
+        return None
+    if not _fits_together(read, given[0]):
+        return None
+    return value_of(SentCheck, read)
+
+
+def _fits_together(read: Reading, kind: str) -> bool:
+    before = read.source.errors
+    for name in ("params", "meta", "headers", "omit", "declare"):
+        if name in read and kind != "method":
+            read.complain(f"{name} has no meaning for {kind}", name)
+    for part in read.get("omit", ()):
+        if part not in PARTS:
+            read.complain(f"omit: {show(part, 40)}", "omit", hint=did_you_mean(part, PARTS))
+    return read.source.errors == before
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a value, at any depth, keys included."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            pending.extend(one.keys())
+            pending.extend(one.values())
+        elif isinstance(one, list | tuple):
+            pending.extend(one)

@@ -1,0 +1,96 @@
+"""`assert_conforms`: a session held against the rules, for whoever writes tests in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from mcptest.core.revision import Revision, parse_revision
+from mcptest.core.verdict import Outcome, Side
+from mcptest.probe.compliance.rule_results import about_the_server
+from mcptest.report.terminal import Style
+from mcptest.report.verdicts import build_report, is_failure
+from mcptest.rules.catalogue import all_rules
+from mcptest.rules.judge import JudgedSession, judge
+from mcptest.session.client import Client
+from mcptest.testing.awaiting import AsyncClient
+from mcptest.testing.serving import capture_of
+from mcptest.transport.capture_file import open_capture
+
+Document: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Subject: TypeAlias = str | os.PathLike[str] | Client | AsyncClient | Document
+_DECIDED = {Outcome.PASS, Outcome.FAIL}
+
+
+def assert_conforms(
+    subject: Subject, revision: str | Revision | None = None, *, strict: bool = False
+) -> tuple[JudgedSession, ...]:
+    """AssertionError, with every finding and its proof, unless the session keeps to the rules.
+
+    `subject` is the path of a capture, one that was read already (`{"exchanges": […]}`), or a
+    client, whose session is judged as far as it went. Of a client only the server is judged: what
+    a test sends on purpose is no fault. `revision` overrides what the session says that it speaks;
+    `strict` counts a SHOULD as well. Whoever wants more than the assertion gets the verdicts.
+    """
+    __tracebackhide__ = True
+    wanted = parse_revision(revision) if isinstance(revision, str) else revision
+    if isinstance(subject, AsyncClient):
+        subject = subject.client
+    if isinstance(subject, Client):
+        sessions = _judged_servers(subject, wanted)
+    else:
+        sessions = _judged(subject, wanted)
+    broken = [one for one in sessions if any(is_failure(v, one, strict) for v in one.verdicts)]
+    if broken:
+        raise AssertionError(_failure_text(broken, strict=strict))
+    if not any(v.outcome in _DECIDED for one in sessions for v in one.verdicts):
+        raise AssertionError("nothing was judged: the session exercised none of the rules")
+    return sessions
+
+
+def _judged(subject: Any, revision: Revision | None) -> tuple[JudgedSession, ...]:
+    if isinstance(subject, str | os.PathLike):
+        path = os.fspath(subject)
+        return tuple(judge(source, all_rules(), revision) for source in open_capture(path))
+    # Captures are read from files, and so is one that stands in memory.
+    with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="mcptest-") as file:
+        json.dump(subject, file)
+        file.flush()
+        judged = _judged(file.name, revision)
+    return tuple(dataclasses.replace(session, file="in memory") for session in judged)
+
+
+def _judged_servers(client: Client, revision: Revision | None) -> tuple[JudgedSession, ...]:
+    # The client knows what was settled, also where a slow start left both eras in the capture.
+    if revision is None and client.has_begun:
+        revision = client.revision
+    # Some rules conclude from all that a client asked for, as only a tour of ours asks.
+    rules = [
+        rule
+        for rule in all_rules()
+        if rule.side is not Side.CLIENT and rule.conversations != "tour"
+    ]
+    sessions = []
+    for source in open_capture(str(capture_of(client))):
+        session = judge(source, rules, revision)
+        verdicts = (about_the_server(one, session.of_server[one.rule]) for one in session.verdicts)
+        sessions.append(dataclasses.replace(session, verdicts=tuple(verdicts)))
+    return tuple(sessions)
+
+
+def _failure_text(broken: Sequence[JudgedSession], *, strict: bool) -> str:
+    """As `mcptest compliance invariants` says it, without what is in order."""
+    count = 0
+    lines: list[str] = []
+    for session in broken:
+        failures = tuple(one for one in session.verdicts if is_failure(one, session, strict))
+        count += len(failures)
+        shown = dataclasses.replace(session, verdicts=failures)
+        text = build_report([shown], (), "", 1).lines(Style(unicode=False))
+        lines += list(text)[:-1]  # the last one counts
+    head = f"{count} rule is broken" if count == 1 else f"{count} rules are broken"
+    return "\n".join((head, "", *lines)).rstrip()

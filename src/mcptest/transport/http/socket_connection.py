@@ -1,0 +1,341 @@
+"""One non-blocking connection to an HTTP server, plain or TLS. It knows bytes, not messages."""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import sys
+from typing import TYPE_CHECKING, cast
+
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import Deadline
+from mcptest.core.safe_text import show
+from mcptest.transport.egress import Egress, Origin, start_connect
+
+if TYPE_CHECKING:
+    import ssl
+
+    from mcptest.transport.http.exchanges import HttpExchange
+
+READ_SIZE = 64 * 1024
+READ = selectors.EVENT_READ
+READ_WRITE = selectors.EVENT_READ | selectors.EVENT_WRITE
+# of struct tcp_info (linux/tcp.h), whose first byte is the state
+_CLOSE_WAIT = 8
+_UNACKED = slice(24, 28)
+
+
+class LostError(Exception):
+    """The connection failed: why, for people."""
+
+    def __init__(self, kind: ErrorKind, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+        self.why = why
+
+
+class SocketConnection:
+    """Connects, shakes hands, writes what it was given and reads what there is."""
+
+    __slots__ = (
+        "_tls",
+        "_unsent",
+        "broken",
+        "established",
+        "events",
+        "exchange",
+        "origin",
+        "sock",
+        "used",
+        "watched",
+    )
+
+    def __init__(
+        self,
+        origin: Origin,
+        sock: socket.socket,
+        *,
+        connected: bool,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.origin = origin
+        self.sock = sock
+        self.exchange: HttpExchange | None = None
+        self.used = False
+        """Has carried a whole exchange before: a server may close such a connection any time."""
+        self.broken = False
+        """The server takes no more bytes; what it has said may still be read."""
+        self._unsent: bytes | memoryview = b""
+        self._tls = tls is not None
+        self.established = connected and not self._tls
+        self.events = READ if self.established else READ_WRITE
+        """What to wait for; `watched` is what the selector was last told."""
+        self.watched = 0
+        if tls is not None:
+            self.sock = _wrap(sock, tls, origin)
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
+    def establish(self) -> bool:
+        """Go on connecting. True once requests can be written; raises LostError."""
+        if self.established:
+            return True
+        code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise _lost(OSError(code, os.strerror(code)), connecting=True)
+        self.established = self._shake_hands() if self._tls else self._is_connected()
+        if self.established:
+            self.events = READ
+        return self.established
+
+    def _is_connected(self) -> bool:
+        try:
+            self.sock.getpeername()
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise _lost(error, connecting=True) from None
+        return True
+
+    def _shake_hands(self) -> bool:
+        import ssl
+
+        try:
+            cast("ssl.SSLSocket", self.sock).do_handshake()
+        except ssl.SSLWantReadError:
+            self.events = READ
+            return False
+        except ssl.SSLWantWriteError:
+            self.events = READ_WRITE
+            return False
+        except ssl.SSLError as error:
+            raise LostError(ErrorKind.TLS, _why_tls(error)) from None
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False  # TCP itself is still on its way
+            raise _lost(error, connecting=True) from None
+        return True
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes and send what the socket takes now."""
+        self._unsent = data
+        if self.established:
+            self.flush()
+
+    def flush(self) -> None:
+        while self._unsent:
+            try:
+                sent = self.sock.send(self._unsent)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if not self._only_waits(error):
+                    # Why is for the read side to say: an answer may be waiting there.
+                    self.broken = True
+                    self._unsent = b""
+                break
+            if sent == len(self._unsent):
+                self._unsent = b""
+                break
+            self._unsent = memoryview(self._unsent)[sent:]
+        self.events = READ_WRITE if self._unsent else READ
+
+    def read(self) -> bytes | None:
+        """What has arrived; b"" at the peer's end, None when there is nothing. Raises LostError."""
+        try:
+            return self.sock.recv(READ_SIZE)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if self._only_waits(error):
+                return None
+            raise _lost(error) from None
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether the server read all that was sent before it closed; False where nobody knows.
+
+        A socket that is closed before it has read everything is reset, and one that was closed
+        already acknowledges nothing.
+        """
+        if self.has_unsent or self.broken or sys.platform != "linux":
+            return False
+        info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _UNACKED.stop)
+        return info[0] == _CLOSE_WAIT and not any(info[_UNACKED])
+
+    @property
+    def buffers(self) -> bool:
+        """TLS may hold decrypted bytes that the selector does not see."""
+        return self._tls and cast("ssl.SSLSocket", self.sock).pending() > 0
+
+    def _only_waits(self, error: OSError) -> bool:
+        """Did TLS only say that the socket is not ready yet?"""
+        if not self._tls:
+            return False
+        import ssl
+
+        return isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError)
+
+    def close(self) -> None:
+        self._unsent = b""
+        self.sock.close()
+
+
+def _wrap(sock: socket.socket, tls: ssl.SSLContext, origin: Origin) -> socket.socket:
+    try:
+        return tls.wrap_socket(sock, server_hostname=origin.host, do_handshake_on_connect=False)
+    except (OSError, ValueError) as error:
+        sock.close()
+        raise PeerError(ErrorKind.TLS, f"TLS with {origin} can't start: {error}") from None
+
+
+def _why_tls(error: ssl.SSLError) -> str:
+    reason = getattr(error, "verify_message", None) or error.reason or str(error)
+    return f"TLS failed: {show(str(reason), 120)}"
+
+
+def _lost(error: OSError, *, connecting: bool = False) -> LostError:
+    why = error.strerror or str(error)
+    if error.errno == errno.ECONNREFUSED:
+        return LostError(ErrorKind.CONNECTION_REFUSED, f"the connection was refused: {why}")
+    doing = "no connection" if connecting else "the connection broke"
+    return LostError(ErrorKind.CONNECTION_LOST, f"{doing}: {show(why, 120)}")
+
+
+# -- Keep-alive connections to the servers of one transport, in one selector ---------------------
+
+
+class ConnectionPool:
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+        self._selector = selectors.DefaultSelector()
+        self._connections: set[SocketConnection] = set()
+        self._idle: dict[Origin, list[SocketConnection]] = {}
+        self._paused: list[SocketConnection] = []
+        self._tls: ssl.SSLContext | None = None
+
+    def __contains__(self, connection: SocketConnection) -> bool:
+        return connection in self._connections
+
+    def select(self, seconds: float) -> list[tuple[SocketConnection, int]]:
+        """The connections on which something can be done now."""
+        return [(key.data, events) for key, events in self._selector.select(seconds)]
+
+    def has_established(self, origin: Origin) -> bool:
+        return any(each.established and each.origin == origin for each in self._connections)
+
+    def take_idle(self, origin: Origin) -> SocketConnection | None:
+        idle = self._idle.get(origin)
+        return idle.pop() if idle else None
+
+    def rest(self, connection: SocketConnection) -> None:
+        """Keep a connection for the next exchange."""
+        connection.exchange = None
+        self._idle.setdefault(connection.origin, []).append(connection)
+
+    def first(self, origin: Origin, deadline: Deadline) -> SocketConnection:
+        """Connect and wait until requests can be written. Raises PeerError."""
+        sock = self._egress.connect(origin, deadline)
+        connection = SocketConnection(origin, sock, connected=True, tls=self._tls_for(origin))
+        try:
+            while not connection.establish():
+                if deadline.expired:
+                    message = f"TLS with {origin} was not agreed within {deadline.limit:g} s"
+                    raise PeerError(ErrorKind.TIMEOUT, message, hint=_TLS_HINT)
+                _wait(connection, deadline)
+        except LostError as lost:
+            connection.close()
+            hint = _TLS_HINT if lost.kind is ErrorKind.TLS else _HINT
+            raise PeerError(lost.kind, f"{origin}: {lost.why}", hint=hint) from None
+        except PeerError:
+            connection.close()
+            raise
+        return self._adopt(connection)
+
+    def another(self, origin: Origin) -> SocketConnection:
+        """A further connection, on its way to the address that the first one has pinned."""
+        address = self._egress.address(origin)
+        assert address is not None
+        try:
+            sock, code = start_connect(address)
+        except OSError as error:
+            raise _no_more(origin, error.errno or 0) from None
+        if code not in {0, errno.EINPROGRESS}:
+            sock.close()
+            raise _no_more(origin, code)
+        tls = self._tls_for(origin)
+        return self._adopt(SocketConnection(origin, sock, connected=code == 0, tls=tls))
+
+    def watch(self, connection: SocketConnection) -> None:
+        """Bring the selector up to date with what the connection waits for."""
+        if connection.watched != connection.events and connection not in self._paused:
+            connection.watched = connection.events
+            self._selector.modify(connection.sock, connection.events, connection)
+
+    def discard(self, connection: SocketConnection | None) -> None:
+        if connection is None or connection not in self._connections:
+            return
+        self._connections.discard(connection)
+        idle = self._idle.get(connection.origin, [])
+        if connection in idle:
+            idle.remove(connection)
+        if connection in self._paused:
+            self._paused.remove(connection)
+        else:
+            self._selector.unregister(connection.sock)
+        connection.close()
+
+    def pause(self, connection: SocketConnection) -> None:
+        """Leave what comes on a connection unread, so that the server has to wait."""
+        self._selector.unregister(connection.sock)
+        self._paused.append(connection)
+
+    def resume(self) -> None:
+        """Read on from all connections that were paused."""
+        for connection in self._paused:
+            connection.watched = connection.events
+            self._selector.register(connection.sock, connection.events, connection)
+        self._paused.clear()
+
+    def close(self) -> None:
+        for connection in list(self._connections):
+            self.discard(connection)
+        self._selector.close()
+
+    def _adopt(self, connection: SocketConnection) -> SocketConnection:
+        self._connections.add(connection)
+        connection.watched = connection.events
+        self._selector.register(connection.sock, connection.events, connection)
+        return connection
+
+    def _tls_for(self, origin: Origin) -> ssl.SSLContext | None:
+        if origin.scheme != "https":
+            return None
+        if self._tls is None:
+            self._tls = default_tls()
+        return self._tls
+
+
+def default_tls() -> ssl.SSLContext:
+    import ssl  # many milliseconds, which most peers don't need
+
+    return ssl.create_default_context()
+
+
+_HINT = "is the server running, and is the port right?"
+_TLS_HINT = "does the server speak TLS on this port, with a certificate for this name?"
+
+
+def _wait(connection: SocketConnection, deadline: Deadline) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, connection.events)
+        selector.select(deadline.remaining())
+
+
+def _no_more(origin: Origin, code: int) -> PeerError:
+    message = f"no further connection to {origin}: {os.strerror(code)}"
+    return PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT)

@@ -1,0 +1,336 @@
+"""The two HTTP transports of MCP, and the channel to one server that they share.
+
+Streamable HTTP, both eras: each message is a POST, answers come as JSON or as an event stream.
+HTTP+SSE of 2024-11-05: one GET stream from the server, whose first event names the URL for the
+POSTs; it has to be on the server that the user named. A transport opens what it is asked to open
+and nothing else: it never reconnects, resumes or polls by itself. What the peer did is told as
+records; what to do about it is the client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mcptest.core.capture import (
+    AnyRecord,
+    Frame,
+    HttpRequest,
+    HttpResponse,
+    Leftover,
+    Note,
+    SseEvent,
+    StreamEnd,
+    TransportName,
+    Trouble,
+)
+from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
+from mcptest.core.safe_text import show
+from mcptest.transport.base import NO_HEADERS, Clock, Sink
+from mcptest.transport.egress import Egress, Url, parse_url
+from mcptest.transport.http.exchanges import AT_ONCE, Exchanges, HttpExchange, RequestWriter
+from mcptest.transport.http.response import Answer
+
+_RECORD_OVERHEAD = 200
+
+
+class HttpChannel:
+    """Stream numbers, records that wait to be handed out; a sender never waits without reading."""
+
+    def __init__(
+        self,
+        url: Url,
+        sink: Sink,
+        clock: Clock,
+        limits: Limits,
+        headers: Mapping[str, str],
+        allow_hosts: Collection[str],
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self._home = url
+        self._sink = sink
+        self._clock = clock
+        self._limits = limits
+        self._writer = RequestWriter(headers)
+        self._foreign_writer = RequestWriter({})
+        self.egress = Egress(url, allow_hosts)
+        self._exchanges = Exchanges(self.egress, self._take, clock, limits, at_once)
+        self._waiting: list[AnyRecord] = []
+        self._waiting_bytes = 0
+        self._streams = 0
+        self._closed = False
+
+    def open(self, deadline: Deadline) -> None:
+        self._check_open()
+        self._exchanges.warm_up(self._home.origin, deadline)
+
+    def send(
+        self,
+        method: str,
+        url: Url,
+        deadline: Deadline,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        only_acknowledged: bool = False,
+    ) -> int:
+        """Send a request and return its stream, without waiting for the response."""
+        self._check_open()
+        while self._exchanges.is_backlogged and not deadline.expired:
+            self._exchanges.poll(deadline.remaining())
+        # The user's own headers may be secrets: they are for the server that was named only.
+        writer = self._writer if url.origin == self._home.origin else self._foreign_writer
+        request = writer.write(method, url, headers, body)
+        self._streams += 1
+        answer = Answer(self._streams, method, self._take, self._clock, self._limits)
+        answer.only_acknowledges = only_acknowledged
+        exchange = HttpExchange(self._streams, request, answer)
+        self._exchanges.submit(exchange, deadline)
+        if self._exchanges.is_writing(exchange):
+            self._wait_for_write(exchange, deadline)
+        return exchange.stream
+
+    def receive(self, deadline: Deadline) -> list[AnyRecord]:
+        """Records of all streams in order; empty when the deadline passed first."""
+        while not self._waiting:
+            remaining = deadline.remaining()
+            self._exchanges.poll(remaining)
+            if not remaining:
+                break
+        records, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        return records
+
+    @property
+    def is_clogged(self) -> bool:
+        return self._exchanges.is_backlogged
+
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
+        held = self._exchanges.held
+        return f"{held} bytes of an unfinished response came" if held else ""
+
+    def abandon(self, stream: int) -> None:
+        self._exchanges.abandon(stream, "abandoned by the client")
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._exchanges.close()
+            self._waiting = []  # nobody will ask for it; the sink has it
+
+    def _take(self, record: AnyRecord) -> None:
+        """Every record passes here: to the capture first, then to whoever receives."""
+        self._sink(record)
+        if isinstance(record, Frame):
+            if record.sender == "client":
+                return
+            self._waiting_bytes += len(record.raw)
+        elif isinstance(record, SseEvent):
+            self._waiting_bytes += len(record.data)
+        elif isinstance(record, HttpRequest | Leftover | Note):
+            return  # ours; only what came from the peer is handed out
+        self._waiting_bytes += _RECORD_OVERHEAD
+        self._waiting.append(record)
+
+    def _wait_for_write(self, exchange: HttpExchange, deadline: Deadline) -> None:
+        while self._exchanges.is_writing(exchange):
+            if deadline.expired:
+                self._exchanges.abandon(exchange.stream, "the request was not taken in time")
+                message = f"{self._home} did not take the request within {deadline.limit:g} s"
+                raise PeerError(ErrorKind.TIMEOUT, message, hint="the server does not read")
+            # A flood on other streams must not fill the memory while this one is written.
+            if self._waiting_bytes > self._limits.message_bytes:
+                self._exchanges.wait_until_writable(exchange, deadline.remaining())
+            else:
+                self._exchanges.poll(deadline.remaining())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PeerError(ErrorKind.CLOSED, "the transport was closed")
+
+
+class StreamableHttp:
+    """One MCP endpoint. Many exchanges may be under way at once, each with its stream number."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        sink: Sink,
+        headers: Mapping[str, str] = NO_HEADERS,
+        limits: Limits = DEFAULT_LIMITS,
+        allow_hosts: Collection[str] = (),
+    ) -> None:
+        self._url = parse_url(url)
+        self._channel = HttpChannel(self._url, sink, Clock(), limits, headers, allow_hosts)
+
+    @property
+    def name(self) -> TransportName:
+        return "http"
+
+    @property
+    def peer(self) -> str:
+        return str(self._url)
+
+    def open(self, deadline: Deadline) -> None:
+        """Connect, so that a server that is not there is known before anything is sent."""
+        self._channel.open(deadline)
+
+    def send(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> int:
+        """POST one message. A header given as "" is left out; every other one can be replaced."""
+        return self._channel.send("POST", self._url, deadline, headers, payload)
+
+    def open_stream(
+        self,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        last_event_id: str | None = None,
+    ) -> int:
+        """GET the server's own stream, or take up a broken one after its last event."""
+        if last_event_id is not None:
+            headers = {**headers, "Last-Event-ID": last_event_id}
+        return self._channel.send("GET", self._url, deadline, headers)
+
+    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
+        return self._channel.send("DELETE", self._url, deadline, headers)
+
+    def request(
+        self,
+        method: str,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes | None = None,
+        path: str = "",
+    ) -> int:
+        """Make any request, to the endpoint or to another path of the same server."""
+        url = self._url.join(path) if path else self._url
+        return self._channel.send(method, url, deadline, headers, body)
+
+    def abandon(self, stream: int) -> None:
+        self._channel.abandon(stream)
+
+    @property
+    def is_clogged(self) -> bool:
+        """Whether very many requests wait for the server to take the ones before them."""
+        return self._channel.is_clogged
+
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
+        return self._channel.partial()
+
+    def receive(self, deadline: Deadline) -> list[AnyRecord]:
+        """Waits out the deadline also when nothing is under way: no loop can spin on it."""
+        return self._channel.receive(deadline)
+
+    def close(self, deadline: Deadline) -> None:
+        self._channel.close()
+
+
+class LegacySse:
+    """One SSE stream with its POST endpoint. All messages of the server come on that stream."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        sink: Sink,
+        headers: Mapping[str, str] = NO_HEADERS,
+        limits: Limits = DEFAULT_LIMITS,
+        allow_hosts: Collection[str] = (),
+    ) -> None:
+        self._url = parse_url(url)
+        # One POST at a time: over several connections the messages could overtake each other,
+        # and here, unlike in streamable HTTP, they are one ordered conversation.
+        self._channel = HttpChannel(self._url, sink, Clock(), limits, headers, allow_hosts, 1)
+        self._stream = 0
+        self._endpoint: Url | None = None
+        self._ready: list[AnyRecord] = []
+        self._ended: PeerError | None = None
+
+    @property
+    def name(self) -> TransportName:
+        return "sse"
+
+    @property
+    def peer(self) -> str:
+        return str(self._url)
+
+    def open(self, deadline: Deadline) -> None:
+        """GET the stream and wait for the event that says where to POST."""
+        self._channel.open(deadline)
+        self._stream = self._channel.send("GET", self._url, deadline, NO_HEADERS)
+        while self._endpoint is None:
+            records = self._channel.receive(deadline)
+            self._ready += records
+            for record in records:
+                self._note(record)
+            if self._endpoint is None and self._ended is not None:
+                raise self._ended
+            if not records:
+                raise self._no_endpoint(deadline)
+
+    def send(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> None:
+        """POST one message; the answer comes on the one stream, so there is no number to return."""
+        if self._endpoint is None:
+            raise PeerError(ErrorKind.CLOSED, "no endpoint to POST to: the stream is not open")
+        self._channel.send(
+            "POST", self._endpoint, deadline, headers, payload, only_acknowledged=True
+        )
+
+    def partial(self) -> str:
+        """What has come of an answer that is not complete, as a clause."""
+        return self._channel.partial()
+
+    def receive(self, deadline: Deadline) -> list[AnyRecord]:
+        """As everywhere; once the stream has ended and is drained, PeerError is raised."""
+        if self._ready:
+            ready, self._ready = self._ready, []
+            return ready
+        if self._ended is not None:
+            raise self._ended
+        records = self._channel.receive(deadline)
+        for record in records:
+            self._note(record)
+        return records
+
+    def close(self, deadline: Deadline) -> None:
+        self._channel.close()
+
+    def _note(self, record: AnyRecord) -> None:
+        """Follow what happens on the one stream that everything depends on."""
+        if isinstance(record, SseEvent):
+            if record.stream == self._stream and record.sse.event == "endpoint":
+                self._take_endpoint(record.data)
+        elif isinstance(record, Trouble):
+            if record.stream == self._stream:
+                self._ended = PeerError(ErrorKind(record.error), f"{self._url}: {record.in_words}")
+        elif isinstance(record, StreamEnd) and record.stream == self._stream:
+            how = "ended" if record.complete else "was cut off"
+            before = "" if self._endpoint else " before it named an endpoint"
+            self._ended = self._ended or PeerError(
+                ErrorKind.CLOSED, f"the event stream of {self._url} {how}{before}"
+            )
+
+    def _take_endpoint(self, reference: str) -> None:
+        if self._endpoint is not None:
+            return  # recorded; a second one changes nothing
+        try:
+            endpoint = self._url.join(reference)
+        except ValueError as error:
+            why = f"the endpoint {show(reference, 120)!r} is no URL to POST to: {error}"
+            raise PeerError(ErrorKind.ADDRESS_REFUSED, why) from None
+        if not self._channel.egress.permits(endpoint.origin):
+            where = show(str(endpoint), 120)
+            why = f"the endpoint {where} is on another server than {self._url.origin}"
+            raise PeerError(ErrorKind.ADDRESS_REFUSED, why, hint="allow the host if you trust it")
+        self._endpoint = endpoint
+
+    def _no_endpoint(self, deadline: Deadline) -> PeerError:
+        came = [record for record in self._ready if isinstance(record, HttpResponse | SseEvent)]
+        what = "no response came" if not came else "a response came, but no endpoint event"
+        message = f"{self._url} named no endpoint within {deadline.limit:g} s: {what}"
+        return PeerError(ErrorKind.TIMEOUT, message, hint="is this the URL of an SSE stream?")

@@ -1,0 +1,360 @@
+"""The record of one exchange that goes through an HTTP proxy: a copy, in bounded memory.
+
+What is too large to be kept is told and still passed on: nothing in here touches the stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mcptest.core.capture import (
+    AnyRecord,
+    Frame,
+    Headers,
+    HttpRequest,
+    Note,
+    SseEvent,
+    StreamEnd,
+    Trouble,
+)
+from mcptest.core.errors import ErrorKind, UsageError
+from mcptest.core.limits import DEFAULT_LIMITS, Limits
+from mcptest.core.safe_text import show
+from mcptest.transport.base import Clock, Sink
+from mcptest.transport.egress import Origin, Url
+from mcptest.transport.http.response import Answer, EnoughError
+from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import FRAMING_HEADERS, RequestHead, ResponseHead
+from mcptest.wire.mcp_headers import SESSION_HEADER
+
+# -- Who may use a proxy, and what of a request and an answer has to be said differently on the --
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_HOP_BY_HOP = frozenset(
+    {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "host", "origin"}
+)
+_FROM_NEAR = frozenset({"same-origin", "same-site", "none"})
+_PORT = re.compile(r"[0-9]{1,5}")
+
+
+class RefusedRequest(Exception):  # noqa: N818 - an answer, not a defect
+    """The request is not passed on: the status to answer with before hanging up, and why."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+def listening_address(words: str) -> tuple[str, int]:
+    """`HOST:PORT` of --listen; only on this machine, since whoever reaches it reaches the server"""
+    host, separator, port = words.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not separator or not _PORT.fullmatch(port) or int(port) > 65535:
+        raise UsageError(f"--listen takes HOST:PORT, not {show(words, 80)!r}")
+    if host not in LOOPBACK:
+        raise UsageError(
+            f"--listen is for this machine only, not {show(host, 80)!r}",
+            hint="use 127.0.0.1, ::1 or localhost; port 0 takes any that is free",
+        )
+    return host, int(port)
+
+
+def check_sender(head: RequestHead) -> None:
+    """Raises RefusedRequest unless the request came from this machine and no foreign page."""
+    host = head.header("host")  # more than one is refused when the request is read
+    if host is None:
+        raise RefusedRequest(400, "the Host header is missing")
+    if _host_of(f"//{host}") not in LOOPBACK:
+        raise RefusedRequest(403, f"Host {show(host, 80)!r} is not this machine")
+    origin = head.header("origin")
+    if origin is not None and _host_of(origin) not in LOOPBACK:
+        raise RefusedRequest(403, f"Origin {show(origin, 80)!r} is not this machine")
+    site = head.header("sec-fetch-site")
+    if origin is None and site is not None and site not in _FROM_NEAR:
+        raise RefusedRequest(403, "a page from another site sent this")
+
+
+def upstream_head(
+    head: RequestHead, server: Origin, ours: Origin, extra: Mapping[str, str]
+) -> bytes:
+    """The head as the server gets it: one connection for this request, everything else kept."""
+    dropped = _HOP_BY_HOP | {name.lower() for name in extra}
+    fields = [("Host", server.authority)]
+    origin = head.header("origin")
+    if origin is not None:
+        # A page that came through us is at home on the server.
+        fields.append(("Origin", str(server) if origin == str(ours) else origin))
+    fields += [(name, value) for name, value in head.headers if name.lower() not in dropped]
+    # What a client sent is held as latin-1, what the user wrote is text.
+    fields += [(name, value.encode().decode("latin-1")) for name, value in extra.items()]
+    fields.append(("Connection", "close"))
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    return f"{head.method} {head.target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")
+
+
+def downstream_fields(headers: Headers, server: Origin) -> list[tuple[str, str]]:
+    """The headers of an answer without those of its connection; the caller frames the body."""
+    fields = []
+    for name, value in headers:
+        key = name.lower()
+        if key in FRAMING_HEADERS or key in _HOP_BY_HOP:
+            continue
+        fields.append((name, through_us(value, server) if key == "location" else value))
+    return fields
+
+
+def through_us(url: str, server: Origin) -> str:
+    """A URL that the server gave. One of its own is cut to its path, which leads here."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return url
+    if parts.scheme not in {"http", "https"} or port != server.port:
+        return url
+    host = (parts.hostname or "").lower()
+    if host != server.host and not {host, server.host} <= LOOPBACK:
+        return url
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.path or '/'}{query}"
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+# -- Which session of the capture an HTTP exchange belongs to ------------------------------------
+
+_SESSION = SESSION_HEADER.lower()
+_KEPT = 10_000
+"""Names of sessions that are remembered. Those of the oldest are forgotten first."""
+
+
+class RecordedSession(msgspec.Struct, eq=False):
+    """One session of the capture."""
+
+    sink: Sink
+    legacy: bool = False
+    spoken: bool = False
+    """Whether a message was sent in it, and not only looked around."""
+
+
+class SessionBook:
+    """Finds or begins the session of each exchange."""
+
+    def __init__(
+        self,
+        server: Url,
+        begin: Callable[[], Sink],
+        begins_session: Callable[[bytes], bool],
+        *,
+        legacy: bool = False,
+    ) -> None:
+        self._server = server
+        self._begin = begin
+        self._begins_session = begins_session
+        self._legacy = legacy
+        self._named: dict[str, RecordedSession] = {}
+        """By session id, or by the path of an endpoint."""
+        self._nameless: RecordedSession | None = None
+        """The session of requests that name none: the last that began and got no name."""
+
+    def of_request(self, head: RequestHead, body: bytes) -> RecordedSession:
+        name = head.header(_SESSION) or head.target
+        session = self._named.get(name)
+        if session is None:
+            is_get = self._legacy and head.method == "GET"
+            is_stream = is_get and head.target == self._server.target
+            begins = is_stream or self._begins_session(body)
+            session = self._of_nameless(begins=begins)
+        session.spoken = session.spoken or bool(body)
+        return session
+
+    def answered(self, session: RecordedSession, headers: Headers) -> None:
+        """The server may have given the session its name."""
+        for key, value in headers:
+            if key.lower() == _SESSION:
+                self._name(value, session)
+
+    def note(self, text: str, t: float) -> None:
+        """Something that belongs to no exchange."""
+        self._of_nameless(begins=False).sink(Note(t=t, text=text))
+
+    def _of_nameless(self, *, begins: bool) -> RecordedSession:
+        session = self._nameless
+        if session is None or (begins and session.spoken):
+            session = self._nameless = self._begun()
+        return session
+
+    def _begun(self) -> RecordedSession:
+        plain = self._begin()
+        if not self._legacy:
+            return RecordedSession(plain)
+
+        def sink(record: AnyRecord) -> None:
+            plain(record)
+            if type(record) is SseEvent and record.sse.event == "endpoint":
+                self._name(self._path_of(record.data), session)
+
+        session = RecordedSession(sink, legacy=True)
+        return session
+
+    def _path_of(self, endpoint: str) -> str:
+        try:
+            return self._server.join(endpoint).target
+        except ValueError:
+            return through_us(endpoint, self._server.origin)
+
+    def _name(self, name: str, session: RecordedSession) -> None:
+        self._named.setdefault(name, session)
+        if self._nameless is session:
+            self._nameless = None
+        if len(self._named) > _KEPT:
+            del self._named[next(iter(self._named))]
+
+
+# -- The record of one exchange that goes through an HTTP proxy ----------------------------------
+
+_IN_ALL = 3
+"""All unfinished copies together may hold this many times the limit for one."""
+
+
+class Copies:
+    """What all exchanges of a proxy share: the book, the clock, and how much may be held."""
+
+    def __init__(self, book: SessionBook, clock: Clock, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.book = book
+        self.clock = clock
+        self.limits = limits
+        self.streams = 0
+        self._held = 0
+
+    def hold(self, size: int) -> bool:
+        """Count some more bytes, or fewer; False when that is more than may be held."""
+        self._held += size
+        return self._held <= _IN_ALL * self.limits.message_bytes
+
+
+class ExchangeRecord:
+    """Request first, then its answer; whatever happens, each stream that began also ends."""
+
+    def __init__(self, copies: Copies, head: RequestHead, server: Origin) -> None:
+        copies.streams += 1
+        self._copies = copies
+        self._stream = copies.streams
+        self._head = head
+        self._url = f"{server}{head.target}"
+        self._began = copies.clock()
+        self._pieces: list[bytes] | None = []
+        self._held = 0
+        self._session: RecordedSession | None = None
+        self._answer: Answer | None = None
+        self._over = False
+
+    # -- the request -----------------------------------------------------------------------
+
+    def body(self, piece: bytes) -> None:
+        if self._pieces is None:
+            return
+        self._pieces.append(piece)
+        if not self._hold(self._held + len(piece)):
+            self._pieces = None
+            self._hold(0)
+
+    def sent(self) -> Answer:
+        """The request is complete, or will never be: say it."""
+        if self._answer is not None:
+            return self._answer
+        head, copies = self._head, self._copies
+        body = b"".join(self._pieces or ())
+        self._session = copies.book.of_request(head, body)
+        say, t = self._session.sink, self._began
+        say(
+            HttpRequest(
+                t=t, stream=self._stream, method=head.method, url=self._url, headers=head.headers
+            )
+        )
+        if body:
+            say(Frame(t=copies.clock(), sender="client", raw=body, stream=self._stream))
+        elif self._pieces is None:
+            detail = "the body of the request is too large to be kept; it was passed on"
+            say(
+                Trouble(
+                    t=copies.clock(),
+                    error=ErrorKind.BODY_TOO_LARGE.value,
+                    detail=detail,
+                    stream=self._stream,
+                )
+            )
+        self._pieces = None
+        self._hold(0)
+        self._answer = Answer(self._stream, head.method, say, copies.clock, copies.limits)
+        self._answer.only_acknowledges = self._session.legacy and head.method == "POST"
+        return self._answer
+
+    # -- the answer ------------------------------------------------------------------------
+
+    def head(self, head: ResponseHead) -> None:
+        answer = self.sent()
+        try:
+            answer.head(head)
+        except WireError as fault:  # a coding that we can't undo
+            self._give_up(answer, fault)
+        assert self._session is not None  # since it was sent
+        if head.status >= 200:
+            self._copies.book.answered(self._session, head.headers)
+
+    def data(self, piece: bytes) -> None:
+        answer = self.sent()
+        if self._over:
+            return
+        try:
+            answer.data(piece)
+            if not self._hold(answer.held):
+                raise WireError(ErrorKind.BODY_TOO_LARGE, "too much is held for all answers")
+        except EnoughError:
+            self._over = True
+        except WireError as fault:
+            self._give_up(answer, fault)
+
+    def end(self, rest: bytes) -> None:
+        answer = self.sent()
+        self._hold(0)
+        if self._over:
+            self._end_stream(complete=True)
+            return
+        try:
+            answer.end(rest)
+        except WireError as fault:
+            answer.fail(fault.kind, fault.detail, fault.excerpt)
+
+    def fail(self, kind: ErrorKind, why: str, excerpt: str = "") -> None:
+        self.sent().fail(kind, why, excerpt)
+        self._hold(0)
+
+    def cut(self, why: str) -> None:
+        self.sent().cut(why)
+        self._hold(0)
+
+    def _give_up(self, answer: Answer, fault: WireError) -> None:
+        answer.trouble(fault.kind, f"{fault.detail}; it was passed on", fault.excerpt)
+        self._over = True
+        self._hold(0)
+
+    def _end_stream(self, *, complete: bool) -> None:
+        assert self._session is not None
+        t = self._copies.clock()
+        self._session.sink(StreamEnd(t=t, stream=self._stream, complete=complete))
+
+    def _hold(self, size: int) -> bool:
+        """Hold this much from now on; False when it is too much for one, or for all together."""
+        more, self._held = size - self._held, size
+        return self._copies.hold(more) and size <= self._copies.limits.message_bytes

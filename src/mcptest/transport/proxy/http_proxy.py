@@ -1,0 +1,697 @@
+"""Sitting on loopback between HTTP clients and a server: one loop, many connections.
+
+Everything is passed on the moment it comes, and recorded. Only who is on this machine is served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import math
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from mcptest.core.errors import ErrorKind, PeerError, UsageError
+from mcptest.core.limits import DEFAULT_LIMITS, Deadline
+from mcptest.transport.base import NO_HEADERS
+from mcptest.transport.egress import Address, Origin, Url, start_connect, usable_addresses
+from mcptest.transport.http.socket_connection import LostError, SocketConnection, default_tls
+from mcptest.transport.listener import Listener
+from mcptest.transport.loop import GONE, READ, WRITE, Loop
+from mcptest.transport.proxy.exchange_record import (
+    LOOPBACK,
+    Copies,
+    ExchangeRecord,
+    RefusedRequest,
+    check_sender,
+    downstream_fields,
+    through_us,
+    upstream_head,
+)
+from mcptest.wire.fault import WireError
+from mcptest.wire.http1 import (
+    EndOfMessage,
+    RequestHead,
+    RequestReader,
+    ResponseHead,
+    ResponseReader,
+)
+from mcptest.wire.mcp_headers import SSE_TYPE, media_type
+
+if TYPE_CHECKING:
+    import ssl
+
+    from mcptest.transport.listener import Forget
+
+# -- An answer on its way to the client of a proxy -----------------------------------------------
+
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_ENDPOINT = (b"event: endpoint", b"event:endpoint")
+_DATA = re.compile(rb"(?m)^(data:[ ]?)([^\r\n]*)")
+_BODILESS = frozenset({204, 304})
+
+
+class Downstream(Protocol):
+    """The client's connection, as an exchange sees it."""
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def write(self, data: bytes) -> None: ...
+
+    def answered(self, *, keep: bool) -> None:
+        """The answer is complete."""
+
+    def refuse(self, status: int, why: str) -> None:
+        """There will be no answer of the server."""
+
+    def cut(self) -> None:
+        """The answer broke off: the client has to see that."""
+
+    def go_on(self) -> None:
+        """More of the request can be taken now."""
+
+
+class AnswerWriter:
+    """Writes one answer. Who closes the connection when is decided with its head."""
+
+    def __init__(self, request: RequestHead, client: Downstream, server: Origin) -> None:
+        self._request = request
+        self._client = client
+        self._server = server
+        self.began = False
+        """Whether the client has seen anything of it."""
+        self.ends_connection = False
+        self._chunked = False
+        self._rewriter: _EndpointRewriter | None = None
+
+    def head(self, head: ResponseHead, *, request_done: bool) -> None:
+        start = f"HTTP/1.1 {head.status} {head.reason}\r\n"
+        if head.status < 200:
+            if self._request.modern:
+                self._client.write(f"{start}\r\n".encode("latin-1"))
+            return
+        self.began = True
+        # What is left of a request that is answered early can't be told from the next one.
+        self.ends_connection = not request_done or not self._request.keeps_connection
+        fields = [*downstream_fields(head.headers, self._server), *self._framing(head)]
+        if self.ends_connection:
+            fields.append(("Connection", "close"))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+        self._client.write(f"{start}{lines}\r\n".encode("latin-1"))
+
+    def data(self, piece: bytes) -> None:
+        self._send(self._rewriter.feed(piece) if self._rewriter is not None else piece)
+
+    def finish(self) -> None:
+        if self._rewriter is not None:
+            self._send(self._rewriter.finish())
+        if self._chunked:
+            self._client.write(b"0\r\n\r\n")
+        self._client.answered(keep=not self.ends_connection)
+
+    def _framing(self, head: ResponseHead) -> list[tuple[str, str]]:
+        told = {name.lower(): value for name, value in head.headers}
+        if "content-length" in told:
+            return [("Content-Length", told["content-length"])]
+        if self._request.method == "HEAD" or head.status in _BODILESS:
+            return []
+        # One with a length could not be made shorter; such a stream never has one in practice.
+        if media_type(told.get("content-type")) == SSE_TYPE and "content-encoding" not in told:
+            self._rewriter = _EndpointRewriter(self._server)
+        if self._request.modern:
+            self._chunked = True
+            return [("Transfer-Encoding", "chunked")]
+        self.ends_connection = True
+        return []
+
+    def _send(self, piece: bytes) -> None:
+        if piece:
+            framed = b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece
+            self._client.write(framed)
+
+
+class _EndpointRewriter:
+    """The old transport names the URL for POSTs in its first event: let it lead through us.
+
+    Everything else passes as it is. Only a beginning that may become that event is held back,
+    and no longer than until its blank line has come.
+    """
+
+    def __init__(self, server: Origin) -> None:
+        self._server = server
+        self._start: bytes | None = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        if self._start is None:
+            return piece
+        self._start += piece
+        if not any(wanted.startswith(self._start[: len(wanted)]) for wanted in _ENDPOINT):
+            return self.finish()
+        end = _BLANK_LINE.search(self._start)
+        if end is None:
+            return b"" if len(self._start) < _HELD_BACK else self.finish()
+        event, rest = self._start[: end.end()], self._start[end.end() :]
+        self._start = None
+        return _DATA.sub(self._through_us, event, count=1) + rest
+
+    def finish(self) -> bytes:
+        start, self._start = self._start, None
+        return start or b""
+
+    def _through_us(self, match: re.Match[bytes]) -> bytes:
+        endpoint = through_us(match[2].decode("latin-1"), self._server)
+        return match[1] + endpoint.encode("latin-1")
+
+
+# -- One request on its way to the server, and its answer on its way back ------------------------
+
+CONNECT_SECONDS = 10.0
+_HELD_BACK = 64 * 1024
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Where requests go, and how they get there."""
+
+    server: Origin
+    ours: Origin
+    addresses: tuple[Address, ...]
+    extra: Mapping[str, str]
+    loop: Loop
+    tls: ssl.SSLContext | None = None
+
+
+class ProxiedExchange:
+    """Alive until the client was answered, refused or cut off, or `close` was called."""
+
+    def __init__(
+        self, head: RequestHead, client: Downstream, route: Route, record: ExchangeRecord
+    ) -> None:
+        self._client = client
+        self._route = route
+        self._record = record
+        self._answer = AnswerWriter(head, client, route.server)
+        self._chunked = head.header("transfer-encoding") is not None
+        self._wire = bytearray(upstream_head(head, route.server, route.ours, route.extra))
+        self._reader = ResponseReader(head.method, DEFAULT_LIMITS.header_bytes)
+        self._request_done = False
+        self._addresses = list(route.addresses)
+        self._connection: SocketConnection | None = None
+        self._began = time.monotonic()
+
+    def start(self) -> None:
+        self._connect(LostError(ErrorKind.CONNECTION_REFUSED, "it has no address"))
+
+    # -- towards the server ----------------------------------------------------------------
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the client has seen the beginning of an answer."""
+        return self._answer.began
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether the server keeps up with the body."""
+        unsent = self._connection is not None and self._connection.has_unsent
+        return not unsent and len(self._wire) < _HELD_BACK
+
+    def body(self, piece: bytes) -> None:
+        self._record.body(piece)
+        self._wire += b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece
+        self._push()
+
+    def finish_request(self) -> None:
+        self._record.sent()
+        self._request_done = True
+        if self._chunked:
+            self._wire += b"0\r\n\r\n"
+        self._push()
+
+    def _connect(self, why: LostError) -> None:
+        while self._addresses:
+            try:
+                sock, code = start_connect(self._addresses.pop(0))
+            except OSError as error:  # out of descriptors, or a family that is not there
+                why = LostError(ErrorKind.CONNECTION_REFUSED, error.strerror or str(error))
+                continue
+            if code in {0, errno.EINPROGRESS}:
+                try:
+                    self._connection = SocketConnection(
+                        self._route.server, sock, connected=code == 0, tls=self._route.tls
+                    )
+                except PeerError as error:
+                    why = LostError(error.kind, error.message)
+                    continue
+                self._push()
+                return
+            sock.close()
+            why = LostError(ErrorKind.CONNECTION_REFUSED, os.strerror(code))
+        self._lost(LostError(why.kind, f"can't connect to {self._route.server}: {why.why}"))
+
+    def _push(self) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        if connection.established and self._wire and not connection.has_unsent:
+            data = bytes(self._wire)
+            self._wire.clear()
+            connection.write(data)
+        self.rewatch()
+
+    def rewatch(self) -> None:
+        """Wait for what can be used now; called when the client took some of its answer, too."""
+        connection = self._connection
+        if connection is None:
+            return
+        paused = connection.established and self._client.is_full
+        events = READ if connection.events & EVENT_READ and not paused else 0
+        events |= WRITE if connection.events & EVENT_WRITE else 0
+        if events:
+            self._route.loop.watch(connection.sock.fileno(), events, self._ready)
+        else:  # a server that has gone meanwhile would wake us again and again
+            self._route.loop.ignore(connection.sock.fileno())
+
+    def check_time(self, now: float) -> None:
+        connection = self._connection
+        late = now - self._began > CONNECT_SECONDS
+        if connection is not None and not connection.established and late:
+            self._drop()
+            why = f"no connection to {self._route.server} within {CONNECT_SECONDS:g} s"
+            self._lost(LostError(ErrorKind.TIMEOUT, why))
+
+    def close(self, why: str) -> None:
+        """The client is not there any more, or we are about to leave."""
+        if self._connection is not None:
+            self._drop()
+            self._record.cut(why)
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._route.loop.ignore(connection.sock.fileno())
+            connection.close()
+
+    # -- from the server -------------------------------------------------------------------
+
+    def _ready(self, events: int) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if not connection.establish():
+                self.rewatch()
+                return
+            if connection.has_unsent:
+                connection.flush()
+            self._push()
+            if events & (READ | GONE):
+                self._read(connection)
+        except LostError as lost:
+            connecting = not connection.established
+            self._drop()
+            if connecting:
+                self._connect(lost)
+            else:
+                self._lost(lost)
+            return
+        if self._connection is not None:
+            self.rewatch()
+            if self.wants_more:
+                self._client.go_on()
+
+    def _read(self, connection: SocketConnection) -> None:
+        while True:
+            data = connection.read()
+            if data is None:
+                return
+            if not data:
+                self._server_closed()
+                return
+            self._take(data)
+            # What TLS has decrypted already would not wake us up again.
+            if self._connection is None or not connection.buffers:
+                return
+
+    def _take(self, data: bytes) -> None:
+        for event in self._reader.feed(data):
+            if self._connection is None:
+                return  # the client hung up when it was given what came before
+            if isinstance(event, ResponseHead):
+                self._record.head(event)
+                self._answer.head(event, request_done=self._request_done)
+            elif isinstance(event, bytes):
+                self._record.data(event)
+                self._answer.data(event)
+            else:
+                self._finish()
+        if self._reader.fault is not None and self._connection is not None:
+            fault = self._reader.fault
+            self._drop()
+            self._broken(fault)
+
+    def _server_closed(self) -> None:
+        self._reader.finish()
+        if self._reader.fault is None:
+            self._finish()
+        else:
+            self._drop()
+            self._broken(self._reader.fault)
+
+    def _finish(self) -> None:
+        self._drop()
+        self._record.end(self._reader.rest)
+        self._answer.finish()
+
+    def _lost(self, lost: LostError) -> None:
+        self._broken(WireError(lost.kind, lost.why))
+
+    def _broken(self, fault: WireError) -> None:
+        self._record.fail(fault.kind, fault.detail, fault.excerpt)
+        if self.is_answering:
+            self._client.cut()
+        else:
+            self._client.refuse(502, f"{self._route.server}: {fault.detail}")
+
+
+# -- One client of an HTTP proxy -----------------------------------------------------------------
+
+REQUEST_SECONDS = 15.0
+"""For a head to become whole, and for each further piece of a body."""
+IDLE_SECONDS = 75.0
+STALL_SECONDS = 120.0
+LINGER_SECONDS = 2.0
+_TICK = 1.0
+"""How often it is looked whether the client or the server is late."""
+_FULL = 256 * 1024
+_EARLY = 64 * 1024
+"""How much of the next requests is read while one is still being answered."""
+_CHUNK = 64 * 1024
+
+
+class DownstreamConnection:
+    """Reads requests, gives each to an exchange, and writes what the exchange brings."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        loop: Loop,
+        begin: Callable[[RequestHead, DownstreamConnection], ProxiedExchange],
+        *,
+        refused: Callable[[str], None],
+        closed: Forget,
+    ) -> None:
+        self._sock = sock
+        self._loop = loop
+        self._begin = begin
+        self._refused = refused
+        self._closed = closed
+        self._reader = RequestReader(DEFAULT_LIMITS.header_bytes)
+        self._exchange: ProxiedExchange | None = None
+        self._request_done = False
+        self._out = bytearray()
+        self._closing = False
+        """No further request is read: the connection ends with what is in `_out`."""
+        self._lingering = False
+        self._since = time.monotonic()
+        """When there was progress last."""
+        self._is_pulling = False
+        self._timer = loop.after(_TICK, self._check_time)
+        self.open = True
+        self._rewatch()
+
+    # -- what an exchange brings -----------------------------------------------------------
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._out) >= _FULL
+
+    @property
+    def waits_for_client(self) -> bool:
+        return self._exchange is None and not self._out
+
+    @property
+    def held(self) -> int:
+        return self._reader.held + len(self._out)
+
+    def write(self, data: bytes) -> None:
+        self._out += data
+        self._flush()
+
+    def answered(self, *, keep: bool) -> None:
+        self._exchange = None
+        self._request_done = False
+        self._since = time.monotonic()
+        if not keep:
+            self._end_after_this()
+        else:
+            self.go_on()
+
+    def refuse(self, status: int, why: str) -> None:
+        """Answer for the server, in one line, and hang up."""
+        self._exchange = None
+        line = f"mcptest proxy: {why}\n".encode("utf-8", "backslashreplace")
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(line)}\r\n"
+            "Connection: close\r\n\r\n"
+        )
+        self.write(head.encode("ascii") + line)
+        self._end_after_this()
+
+    def cut(self) -> None:
+        self._exchange = None
+        self._end()
+
+    # -- the requests ----------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Take what has been read of the next request, as far as it can be passed on."""
+        if self._is_pulling:
+            return  # called from within: the loop below goes on by itself
+        self._is_pulling = True
+        try:
+            while self._may_pull() and (event := self._next_event()) is not None:
+                self._take(event)
+        except RefusedRequest as refused:
+            self._turn_away(refused)
+        finally:
+            self._is_pulling = False
+        self._rewatch()
+
+    def _next_event(self) -> RequestHead | bytes | EndOfMessage | None:
+        event = self._reader.next_event()
+        if event is None and self._reader.fault is not None:
+            raise RefusedRequest(self._reader.refusal_status, self._reader.fault.detail)
+        return event
+
+    def _may_pull(self) -> bool:
+        if not self.open or self._closing:
+            return False
+        if self._exchange is None:
+            return True
+        return not self._request_done and self._exchange.wants_more
+
+    def _take(self, event: RequestHead | bytes | EndOfMessage) -> None:
+        if isinstance(event, RequestHead):
+            check_sender(event)
+            self._exchange = self._begin(event, self)
+            self._exchange.start()
+        elif self._exchange is None:
+            pass  # the rest of a request that could not be passed on
+        elif isinstance(event, bytes):
+            self._exchange.body(event)
+        else:
+            self._request_done = True
+            self._exchange.finish_request()
+
+    def _turn_away(self, refused: RefusedRequest) -> None:
+        exchange, self._exchange = self._exchange, None
+        if exchange is None:
+            self._refused(f"a request was refused with {refused.status}: {refused.why}")
+            self.refuse(refused.status, refused.why)
+            return
+        exchange.close(f"the request can't be read on: {refused.why}")
+        if exchange.is_answering:
+            self._end()
+        else:
+            self.refuse(refused.status, refused.why)
+
+    # -- the socket ------------------------------------------------------------------------
+
+    def ready(self, events: int) -> None:
+        if self.open and events & WRITE:
+            self._flush()
+        if self.open and events & (READ | GONE):
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data = self._sock.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._end()
+        elif not self._closing:  # else it is thrown away
+            in_a_body = self._exchange is not None and not self._request_done
+            if self._reader.is_between_requests or in_a_body:
+                self._since = time.monotonic()
+            self._reader.feed(data)
+            self.go_on()
+
+    def _flush(self) -> None:
+        try:
+            while self._out:
+                sent = self._sock.send(memoryview(self._out)[:_FULL])
+                del self._out[:sent]
+                self._since = time.monotonic()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._end()
+            return
+        if self._exchange is not None and not self.is_full:
+            self._exchange.rewatch()
+        if self._closing and not self._out:
+            self._linger()
+        self._rewatch()
+
+    def _end_after_this(self) -> None:
+        self._closing = True
+        if self.open and not self._out:
+            self._linger()
+        self._rewatch()
+
+    def _linger(self) -> None:
+        """Let the client read the answer: closing on unread bytes would reset the connection."""
+        if self._lingering:
+            return
+        self._lingering = True
+        self._since = time.monotonic()
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._end()
+
+    def _rewatch(self) -> None:
+        if self.open:
+            full = self._exchange is not None and self._reader.held >= _EARLY
+            events = (0 if full else READ) | (WRITE if self._out else 0)
+            self._loop.watch(self._sock.fileno(), events, self.ready)
+
+    # -- time and the end ------------------------------------------------------------------
+
+    def _check_time(self) -> None:
+        self._timer = self._loop.after(_TICK, self._check_time)
+        now = time.monotonic()
+        waited = now - self._since
+        if self._lingering:
+            late = waited > LINGER_SECONDS
+        elif self._out:
+            late = waited > STALL_SECONDS
+        elif self._exchange is not None and self._request_done:
+            self._exchange.check_time(now)
+            return
+        elif self._exchange is not None or not self._reader.is_between_requests:
+            server_lags = self._exchange is not None and not self._exchange.wants_more
+            if waited > REQUEST_SECONDS and not server_lags:
+                self._reader.give_up()
+                self.go_on()
+            return
+        else:
+            late = waited > IDLE_SECONDS
+        if late:
+            self._end()
+
+    def close(self) -> None:
+        """End the connection at once: the proxy is being stopped."""
+        self._end("still open when the proxy was stopped")
+
+    def _end(self, why: str = "the client left") -> None:
+        if not self.open:
+            return
+        self.open = False
+        self._timer.cancel()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.close(why)
+        self._loop.ignore(self._sock.fileno())
+        self._sock.close()
+        self._closed(self)
+
+
+# -- Sitting on loopback between HTTP clients and a server ---------------------------------------
+
+
+class HttpProxy:
+    """Listens from the moment it is made; serves while `run` runs."""
+
+    def __init__(
+        self,
+        url: Url,
+        copies: Copies,
+        *,
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+        headers: Mapping[str, str] = NO_HEADERS,
+        flush: Callable[[], None] = lambda: None,
+        startup: float = 10.0,
+    ) -> None:
+        self._copies = copies
+        self._flush = flush
+        self._loop = Loop()
+        addresses = tuple(usable_addresses(url.origin, Deadline.after(startup)))
+        try:
+            self._listener = Listener(self._loop, listen, self._connect)
+        except OSError as error:
+            reason = error.strerror or error
+            raise UsageError(f"can't listen on {listen[0]}, port {listen[1]}: {reason}") from None
+        port = self._listener.port
+        self.origin = Origin("http", listen[0], port)
+        self.url = f"{self.origin}{url.target}"
+        if url.origin.port == port and url.origin.host in LOOPBACK:
+            self._listener.close()
+            raise UsageError(f"the proxy would be its own server: {url.origin}")
+        tls = default_tls() if url.origin.scheme == "https" else None
+        self._route = Route(url.origin, self.origin, addresses, headers, self._loop, tls)
+        self._wake, self._stop = os.pipe()
+        self._loop.watch(self._wake, READ, lambda events: self._loop.stop())
+
+    def run(self, until: Deadline | None = None) -> bool:
+        """Serve until `stop` is called; True when `until` has passed instead."""
+        while not self._loop.stopped and not (until is not None and until.expired):
+            self._flush()
+            self._loop.turn(until.remaining() if until is not None else math.inf)
+        return not self._loop.stopped
+
+    def stop(self) -> None:
+        """May be called from a signal handler or another thread."""
+        with contextlib.suppress(OSError):  # gone already
+            os.write(self._stop, b".")
+
+    def close(self) -> None:
+        """Cut off whoever is still there, and let go of the port."""
+        self._listener.close()
+        self._flush()
+        os.close(self._wake)
+        os.close(self._stop)
+
+    def _connect(self, sock: socket.socket, forget: Forget) -> DownstreamConnection:
+        return DownstreamConnection(
+            sock, self._loop, self._begin, refused=self._refused, closed=forget
+        )
+
+    def _begin(self, head: RequestHead, client: DownstreamConnection) -> ProxiedExchange:
+        record = ExchangeRecord(self._copies, head, self._route.server)
+        return ProxiedExchange(head, client, self._route, record)
+
+    def _refused(self, text: str) -> None:
+        self._copies.book.note(text, self._copies.clock())

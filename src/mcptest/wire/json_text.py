@@ -1,0 +1,303 @@
+"""JSON text as a tester reads it: the bytes are kept, and what is wrong is reported, not raised.
+
+The fast path is one call into msgspec. Only text that it refuses, or that could hide a fault it
+does not see (nesting, duplicate keys), is read again with the standard library and explained.
+"""
+
+from __future__ import annotations
+
+import codecs
+import enum
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.message import ABSENT, Flaw, Problem
+from mcptest.core.safe_text import show
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+# Where msgspec stopped reading. Text that only ends too early has no such place, or its end.
+_MALFORMED_AT = r"\(byte (\d+)\)"
+
+# Strings are consumed whole (possessively, so an unterminated one stays linear), so only
+# structural brackets are counted. Compiled when there is text with enough of them.
+_STRUCTURE = rb'(?s:"(?:[^"\\]|\\.)*+(?:"|\Z))|([\[{])|([\]}])'
+
+
+def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple[Problem, ...]]:
+    """The value and what is wrong with its text; ABSENT when no value could be read at all.
+
+    Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
+    parse and only a verdict needs it.
+    """
+    if not is_deeper(raw, depth):
+        try:
+            return _decode(raw), ()
+        except (ValueError, RecursionError):
+            pass  # explained below
+    return _explain(raw, depth)
+
+
+class Beginning(enum.Enum):
+    """What bytes are that may have been cut off somewhere."""
+
+    WHOLE = "a whole object or array"
+    OF_A_MESSAGE = "the beginning of one"
+    OF_NOTHING = "neither, however they would go on"
+
+
+def beginning_of(raw: bytes) -> Beginning:
+    """Whether `raw` is JSON of a message, could have become that, or never could."""
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        return Beginning.OF_NOTHING
+    if is_deeper(raw, DEFAULT_LIMITS.depth):
+        return Beginning.OF_A_MESSAGE  # nobody parses it
+    try:
+        _decode(raw)
+    except UnicodeDecodeError:
+        return Beginning.OF_NOTHING
+    except ValueError as error:
+        at = re.search(_MALFORMED_AT, str(error))
+        ends_there = at is None or int(at[1]) >= len(raw)
+        return Beginning.OF_A_MESSAGE if ends_there else Beginning.OF_NOTHING
+    return Beginning.WHOLE
+
+
+def write_json(value: Any) -> bytes:
+    """A value as JSON. Half a surrogate pair that a peer gave us goes back as it came."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def duplicate_keys(raw: bytes, value: Any) -> tuple[str, ...]:
+    """Keys that occur twice in one object of `raw`, whose decoded form is `value`."""
+    try:
+        quotes = _quotes_of(value) if len(raw) > _LARGE else _encode(value).count(b'"')
+        if quotes == raw.count(b'"') and b"\\u0022" not in raw:
+            return ()  # written again with as many quotes: a lost member would have lost its own
+    except (ValueError, TypeError, RecursionError):
+        pass  # a value msgspec can't write is looked at the slow way
+    found: dict[str, None] = {}
+
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(members)
+        if len(table) != len(members):
+            seen: set[str] = set()
+            for key, _ in members:
+                if key in seen:
+                    found[key] = None
+                seen.add(key)
+        return table
+
+    try:
+        json.loads(raw, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(found)
+
+
+_LARGE = 1_000_000
+_FEW = 1_000
+
+
+def _quotes_of(value: Any) -> int:
+    """The quotes in its JSON. A few long texts are not copied for it, they may be megabytes."""
+    quotes, parts = 0, [value]
+    for _ in range(_FEW):
+        if not parts:
+            return quotes
+        part = parts.pop()
+        if type(part) is str:
+            quotes += 2 + part.count('"')
+        elif type(part) is dict:
+            parts += [*part, *part.values()]
+        elif type(part) is list:
+            parts += part
+    return _encode(value).count(b'"')
+
+
+def is_deeper(raw: bytes, depth: int) -> bool:
+    """Whether the text nests deeper than `depth`; for most text that is seen by its length."""
+    if len(raw) < 2 * depth or not _opens_more_often(raw, depth):
+        return False
+    return nesting_depth(raw, depth) > depth
+
+
+def _opens_more_often(raw: bytes, times: int) -> bool:
+    """Hops from bracket to bracket: of long text with few of them ten times as fast as counting."""
+    for bracket in (b"[", b"{"):
+        place = raw.find(bracket)
+        while place >= 0:
+            times -= 1
+            if times < 0:
+                return True
+            place = raw.find(bracket, place + 1)
+    return False
+
+
+def nesting_depth(raw: bytes, stop_after: int) -> int:
+    """How deep the text nests, counted without parsing; stops once it is past `stop_after`."""
+    depth = deepest = 0
+    for match in re.finditer(_STRUCTURE, raw):
+        if match.lastindex == 1:
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if deepest > stop_after:
+                    break
+        elif match.lastindex == 2:
+            depth -= 1
+    return deepest
+
+
+def _explain(raw: bytes, depth: int) -> tuple[Any, tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    text = _text_of(raw, problems)
+    if is_deeper(raw, depth):
+        problems.append(Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
+        return ABSENT, tuple(problems)
+    value = _parse(text, problems)
+    return value, tuple(problems)
+
+
+def _text_of(raw: bytes, problems: list[Problem]) -> str:
+    if raw.startswith(codecs.BOM_UTF8):
+        problems.append(Problem(Flaw.BYTE_ORDER_MARK, "starts with a byte order mark"))
+        raw = raw[len(codecs.BOM_UTF8) :]
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = raw[error.start]
+        problems.append(
+            Problem(Flaw.INVALID_UTF8, f"byte 0x{bad:02x} at offset {error.start} is not UTF-8")
+        )
+        return raw.decode("utf-8", "replace")
+
+
+def _parse(text: str, problems: list[Problem]) -> Any:
+    def constant(name: str) -> float:
+        problems.append(Problem(Flaw.NOT_FINITE, f"{name} is not JSON"))
+        return float(name.replace("Infinity", "inf"))
+
+    def number(literal: str) -> float:
+        value = float(literal)
+        if math.isinf(value):
+            problems.append(
+                Problem(Flaw.HUGE_NUMBER, f"{show(literal, 40)} is too large for a double")
+            )
+        return value
+
+    def integer(literal: str) -> int | float:
+        try:
+            return int(literal)
+        except ValueError:
+            digits = len(literal.lstrip("-"))
+            problems.append(Problem(Flaw.HUGE_NUMBER, f"an integer of {digits} digits"))
+            return math.inf
+
+    try:
+        value = json.loads(text, parse_constant=constant, parse_float=number, parse_int=integer)
+    except (json.JSONDecodeError, RecursionError) as error:
+        problems.append(Problem(Flaw.NOT_JSON, _why_not_json(text, error)))
+        return ABSENT
+    if "\\u" in text and _has_lone_surrogate(value):
+        problems.append(Problem(Flaw.LONE_SURROGATE, "an escaped surrogate without its partner"))
+    return value
+
+
+def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply to be read"
+    if not text.strip():
+        return "empty" if not text else "only white space"
+    near = text[max(0, error.pos - 10) : error.pos + 20]
+    return f"{error.msg.removesuffix(' at')} at offset {error.pos}, near {show(near, 40)!r}"
+
+
+def _has_lone_surrogate(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+# -- Replacing one value inside JSON text while every other byte stays as it was -----------------
+
+_decoder = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def replace_members(text: str, replace: dict[tuple[str, ...], Any]) -> str:
+    """The object in `text` with the values at these paths replaced, where they are present.
+
+    Raises ValueError when the text is not an object that can be read.
+    """
+    edits: list[tuple[int, int, str]] = []
+    for path, value in replace.items():
+        span = _span_of(text, path)
+        if span is not None:
+            edits.append((*span, json.dumps(value)))
+    for start, end, written in sorted(edits, reverse=True):
+        text = text[:start] + written + text[end:]
+    return text
+
+
+def array_items(text: str) -> Iterator[tuple[int, int]]:
+    """Where each item of the array in `text` starts and ends."""
+    at = _skip(text, _expect(text, _skip(text, 0), "["))
+    while text[at : at + 1] != "]":
+        _, end = _decoder.raw_decode(text, at)
+        yield at, end
+        at = _next_item(text, end, "]")
+
+
+def _span_of(text: str, path: tuple[str, ...]) -> tuple[int, int] | None:
+    at, found = 0, None
+    for name in path:
+        found = None
+        if text[_skip(text, at) : _skip(text, at) + 1] != "{":
+            return None
+        for key, start, end in _members(text, at):
+            if key == name:
+                found = (start, end)  # of two members with one name the last one counts
+        if found is None:
+            return None
+        at = found[0]
+    return found
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    at = _skip(text, _expect(text, _skip(text, at), "{"))
+    while text[at : at + 1] != "}":
+        key, at = _decoder.raw_decode(text, at)
+        start = _skip(text, _expect(text, _skip(text, at), ":"))
+        _, end = _decoder.raw_decode(text, start)
+        yield key, start, end
+        at = _next_item(text, end, "}")
+
+
+def _next_item(text: str, at: int, closing: str) -> int:
+    at = _skip(text, at)
+    return at if text[at : at + 1] == closing else _skip(text, _expect(text, at, ","))
+
+
+def _expect(text: str, at: int, letter: str) -> int:
+    if text[at : at + 1] != letter:
+        raise ValueError(f"{letter!r} expected at offset {at}")
+    return at + 1
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()

@@ -1,0 +1,31 @@
+"""The captures of servers that a client launched, read back: bounded, and nothing left unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcptest.core.capture import Closed, Frame
+from mcptest.probe.conformance.client import client_process
+from mcptest.probe.conformance.client.client_process import LaunchedServer
+from mcptest.transport.recorder import Recorder
+
+
+def captured(server: LaunchedServer, messages: int) -> None:
+    with Recorder(Path(server.command[-1])) as recorder:
+        recorder.begin(label="client", transport="stdio", peer="client")
+        for _ in range(messages):
+            recorder(Frame(sender="client", raw=b'{"jsonrpc":"2.0","id":1,"method":"ping"}'))
+
+
+@pytest.mark.parametrize(("messages", "dropped"), [(3, 0), (40, 32)])
+def test_what_of_a_flood_is_not_judged_is_counted_as_dropped(
+    messages: int, dropped: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_process, "_MOST_RECORDS", 10)
+    with LaunchedServer("initialize", "auto", "permissive") as server:
+        captured(server, messages)
+        records = server.records()
+    assert len(records) <= 11
+    assert sum(one.dropped for one in records if isinstance(one, Closed)) == dropped
