@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from mcptest.servers.demo.exchange import ToolFailure
-from mcptest.servers.demo.world import MAX_FILE_BYTES, MAX_LISTED, Folder
+from mcptest.servers.demo.world import (
+    MAX_FILE_BYTES,
+    MAX_LISTED,
+    MAX_MEMORY_BYTES,
+    Folder,
+    MemoryFolder,
+)
 
 
 @pytest.fixture
@@ -129,11 +135,40 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     assert open_descriptors() == before
 
 
-def test_the_private_folder_is_made_when_needed_and_removed() -> None:
-    folder = Folder(None)
-    folder.close()
-    assert folder.names("") == ["welcome.txt"]
-    made = folder._private
-    assert made is not None
-    folder.close()
-    assert not Path(made).exists()
+def test_without_a_root_files_are_kept_in_memory_and_never_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    folder = MemoryFolder()
+    assert folder.write("b.txt", "é") == 2
+    assert (folder.names(""), folder.read("b.txt")) == (["b.txt", "welcome.txt"], "é")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", [*ESCAPES, "inner"])
+def test_memory_refuses_the_paths_that_a_folder_on_disk_refuses(path: str) -> None:
+    folder = MemoryFolder()
+    folder.write("a.txt", "inside")
+    for use in (folder.read, lambda path: folder.names(path or "..")):
+        with pytest.raises(ToolFailure):
+            use(path)
+    if path not in {"link", "inside-link", "out", "inner"}:  # files and folders on disk alone
+        with pytest.raises(ToolFailure):
+            folder.write(path, "changed")
+    assert folder.read("a.txt") == "inside"
+
+
+def test_memory_is_bounded_in_files_and_bytes() -> None:
+    folder = MemoryFolder()
+    with pytest.raises(ToolFailure, match="at most"):
+        folder.write("a", "x" * (MAX_FILE_BYTES + 1))
+    for number in range(MAX_MEMORY_BYTES // MAX_FILE_BYTES - 1):
+        folder.write(f"large-{number}", "x" * MAX_FILE_BYTES)
+    with pytest.raises(ToolFailure, match="No space left"):
+        folder.write("one more", "x" * MAX_FILE_BYTES)
+    folder = MemoryFolder()
+    for number in range(MAX_LISTED - len(folder.names(""))):
+        folder.write(f"small-{number}", "")
+    with pytest.raises(ToolFailure, match="No space left"):
+        folder.write("one more", "")
+    folder.write("small-0", "may still change")

@@ -111,7 +111,7 @@ TABLE: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "host": (str, "ADDRESS", "address to listen on with http; default 127.0.0.1"),
     "port": (_number(0, 65535), "N", "port to listen on with http; default 0, a free one"),
     "port-file": (str, "FILE", "write the port into FILE once it listens"),
-    "root": (_folder, "DIR", "folder of the file tools; default a private temporary one"),
+    "root": (_folder, "DIR", "folder of the file tools; default one in memory"),
     "spec-version": (_revision, "REV", "speak only this revision; default all"),
     "era": (_one_of(*ERAS), "ERA", "both (default), handshake or stateless"),
     "response": (

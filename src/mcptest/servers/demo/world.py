@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mcptest.transport.loop import Loop
 
 MAX_FILE_BYTES = 1024 * 1024
+MAX_MEMORY_BYTES = 8 * MAX_FILE_BYTES
+MAX_NAME_BYTES = 255
 MAX_LISTED = 1_000
 MAX_DEPTH = 32
 
@@ -31,18 +33,10 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Folder:
-    """The root of the file tools: the one that was named, or a private one that ends with us."""
+    """The root of the file tools: the folder that was named."""
 
-    def __init__(self, root: str | None) -> None:
+    def __init__(self, root: str) -> None:
         self._path = root
-        self._private: str | None = None
-
-    def close(self) -> None:
-        if self._private is not None:
-            import shutil
-
-            shutil.rmtree(self._private, ignore_errors=True)
-            self._private = None
 
     def read(self, path: str) -> str:
         *folders, name = _components(path)
@@ -55,9 +49,7 @@ class Folder:
             raise ToolFailure(f"{path} is not a text file") from None
 
     def write(self, path: str, text: str) -> int:
-        content = text.encode()
-        if len(content) > MAX_FILE_BYTES:
-            raise ToolFailure(f"a file holds at most {MAX_FILE_BYTES} bytes")
+        content = _small(text)
         *folders, name = _components(path)
         with self._open_file(folders, name, os.O_WRONLY | os.O_CREAT, path) as file:
             _must_be_a_small_file(file, path)
@@ -81,7 +73,7 @@ class Folder:
 
     def _open_folder(self, folders: list[str], path: str) -> int:
         try:
-            folder = os.open(self._root(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise ToolFailure(f"the root folder can't be opened: {error.strerror}") from None
         for name in folders:
@@ -89,15 +81,41 @@ class Folder:
                 folder = _open(name, _FOLDER, parent, path)
         return folder
 
-    def _root(self) -> str:
-        if self._path is not None:
-            return self._path
-        if self._private is None:
-            import tempfile
 
-            self._private = tempfile.mkdtemp(prefix="mcptest-demo-")
-            self.write("welcome.txt", "Hello from the mcptest demo server.\n")
-        return self._private
+class MemoryFolder:
+    """The root where none was named: it is never on disk, so a killed server leaves nothing."""
+
+    def __init__(self) -> None:
+        self._files = {"welcome.txt": "Hello from the mcptest demo server.\n"}
+
+    def read(self, path: str) -> str:
+        name = self._name(path)
+        if name not in self._files:
+            raise _failed(path, errno.ENOENT)
+        return self._files[name]
+
+    def write(self, path: str, text: str) -> int:
+        size = len(_small(text))
+        name = self._name(path)
+        others = [file for known, file in self._files.items() if known != name]
+        if len(others) == MAX_LISTED or sum(map(len, others)) + size > MAX_MEMORY_BYTES:
+            raise _failed(path, errno.ENOSPC)
+        self._files[name] = text
+        return size
+
+    def names(self, path: str) -> list[str]:
+        if path:
+            raise _failed(path, errno.ENOTDIR if self._name(path) in self._files else errno.ENOENT)
+        return sorted(self._files)
+
+    def _name(self, path: str) -> str:
+        """A file's name: there are no folders in this one."""
+        *folders, name = _components(path)
+        if folders:
+            raise _failed(path, errno.ENOTDIR if folders[0] in self._files else errno.ENOENT)
+        if len(name.encode()) > MAX_NAME_BYTES:
+            raise _failed(path, errno.ENAMETOOLONG)
+        return name
 
 
 class _Descriptor:
@@ -111,6 +129,17 @@ class _Descriptor:
 
     def __exit__(self, *exception: object) -> None:
         os.close(self._fd)
+
+
+def _small(text: str) -> bytes:
+    content = text.encode()
+    if len(content) > MAX_FILE_BYTES:
+        raise ToolFailure(f"a file holds at most {MAX_FILE_BYTES} bytes")
+    return content
+
+
+def _failed(path: str, number: int) -> ToolFailure:
+    return ToolFailure(f"{path[:200]}: {os.strerror(number)}")
 
 
 def _components(path: str) -> list[str]:
@@ -205,7 +234,7 @@ class World:
         self.stateless = options.stateless
         """The revisions of each era that are spoken."""
         self.loop = loop
-        self.folder = Folder(options.root)
+        self.folder = MemoryFolder() if options.root is None else Folder(options.root)
         self.counter: int = 0
         self._last_number = 0
         self.secret = os.urandom(32)
@@ -272,4 +301,3 @@ class World:
 
     def close(self) -> None:
         self.content.close()
-        self.folder.close()
