@@ -531,16 +531,19 @@ def test_files_are_read_written_and_listed_below_the_root(tmp_path: Path) -> Non
             assert tool(demo, "read_file", path=path)["result"]["isError"] is True
 
 
-def test_without_a_root_the_folder_is_private_and_goes_with_the_server(
+def test_without_a_root_nothing_is_written_to_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with StdioDemo() as demo:
         demo.initialize(D)
         assert tool(demo, "list_files")["result"]["content"][0]["text"] == "welcome.txt"
-        assert len(list(tmp_path.iterdir())) == 1
+        tool(demo, "write_file", path="new.txt", text="kept in memory")
+        assert tool(demo, "read_file", path="new.txt")["result"]["content"][0]["text"] == (
+            "kept in memory"
+        )
+        assert not list(tmp_path.iterdir())
         assert demo.close() == 0
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -267,7 +267,9 @@ def test_many_costly_schemas_do_not_add_up_past_the_limit_of_the_command(
     words = {"doctor": ["--to", "2025-11-25"]}.get(command, [])
     # The bound is what fails here: it is far above the limit, and far below what all would take.
     done = mcptest(command, *words, "--max-time", "2s", "--", *command_of(MANY), cwd=tmp_path)
-    assert done.code == 1, done.said
+    # How far it comes is a matter of the machine: on a busy one the server may not be met by then.
+    assert done.code in {1, 3, 4}, done.said
+    assert "of --max-time" in done.said
 
 
 @pytest.mark.parametrize("command", ["audit", "property", "generate", "compliance run"])
