@@ -1,4 +1,4 @@
-"""The two HTTP transports of MCP, and the channel to one server that they share.
+"""The two HTTP transports of MCP; the old one is carried by the new one's exchanges.
 
 Streamable HTTP, both eras: each message is a POST, answers come as JSON or as an event stream.
 HTTP+SSE of 2024-11-05: one GET stream from the server, whose first event names the URL for the
@@ -34,37 +34,81 @@ from mcptest.transport.http.response import Answer
 _RECORD_OVERHEAD = 200
 
 
-class HttpChannel:
-    """Stream numbers, records that wait to be handed out; a sender never waits without reading."""
+class StreamableHttp:
+    """One MCP endpoint. Many exchanges may be under way at once, each with its stream number."""
 
     def __init__(
         self,
-        url: Url,
+        url: str,
+        *,
         sink: Sink,
-        clock: Clock,
-        limits: Limits,
-        headers: Mapping[str, str],
-        allow_hosts: Collection[str],
+        headers: Mapping[str, str] = NO_HEADERS,
+        limits: Limits = DEFAULT_LIMITS,
+        allow_hosts: Collection[str] = (),
         at_once: int = AT_ONCE,
     ) -> None:
-        self._home = url
+        self.url = parse_url(url)
         self._sink = sink
-        self._clock = clock
+        self._clock = Clock()
         self._limits = limits
         self._writer = RequestWriter(headers)
         self._foreign_writer = RequestWriter({})
-        self.egress = Egress(url, allow_hosts)
-        self._exchanges = Exchanges(self.egress, self._take, clock, limits, at_once)
+        self.egress = Egress(self.url, allow_hosts)
+        self._exchanges = Exchanges(self.egress, self._take, self._clock, limits, at_once)
         self._waiting: list[AnyRecord] = []
+        """Records that wait to be handed out."""
         self._waiting_bytes = 0
         self._streams = 0
         self._closed = False
 
+    @property
+    def name(self) -> TransportName:
+        return "http"
+
+    @property
+    def peer(self) -> str:
+        return str(self.url)
+
     def open(self, deadline: Deadline) -> None:
+        """Connect, so that a server that is not there is known before anything is sent."""
         self._check_open()
-        self._exchanges.warm_up(self._home.origin, deadline)
+        self._exchanges.warm_up(self.url.origin, deadline)
+
+    # -- sending ---------------------------------------------------------------------------
 
     def send(
+        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
+    ) -> int:
+        """POST one message. A header given as "" is left out; every other one can be replaced."""
+        return self.exchange("POST", self.url, deadline, headers, payload)
+
+    def open_stream(
+        self,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        last_event_id: str | None = None,
+    ) -> int:
+        """GET the server's own stream, or take up a broken one after its last event."""
+        if last_event_id is not None:
+            headers = {**headers, "Last-Event-ID": last_event_id}
+        return self.exchange("GET", self.url, deadline, headers)
+
+    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
+        return self.exchange("DELETE", self.url, deadline, headers)
+
+    def request(
+        self,
+        method: str,
+        deadline: Deadline,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes | None = None,
+        path: str = "",
+    ) -> int:
+        """Make any request, to the endpoint or to another path of the same server."""
+        url = self.url.join(path) if path else self.url
+        return self.exchange(method, url, deadline, headers, body)
+
+    def exchange(
         self,
         method: str,
         url: Url,
@@ -79,7 +123,7 @@ class HttpChannel:
         while self._exchanges.is_backlogged and not deadline.expired:
             self._exchanges.poll(deadline.remaining())
         # The user's own headers may be secrets: they are for the server that was named only.
-        writer = self._writer if url.origin == self._home.origin else self._foreign_writer
+        writer = self._writer if url.origin == self.url.origin else self._foreign_writer
         request = writer.write(method, url, headers, body)
         self._streams += 1
         answer = Answer(self._streams, method, self._take, self._clock, self._limits)
@@ -90,8 +134,30 @@ class HttpChannel:
             self._wait_for_write(exchange, deadline)
         return exchange.stream
 
+    def _wait_for_write(self, exchange: HttpExchange, deadline: Deadline) -> None:
+        """A sender never waits without reading."""
+        while self._exchanges.is_writing(exchange):
+            if deadline.expired:
+                self._exchanges.abandon(exchange.stream, "the request was not taken in time")
+                message = f"{self.url} did not take the request within {deadline.limit:g} s"
+                raise PeerError(ErrorKind.TIMEOUT, message, hint="the server does not read")
+            # A flood on other streams must not fill the memory while this one is written.
+            if self._waiting_bytes > self._limits.message_bytes:
+                self._exchanges.wait_until_writable(exchange, deadline.remaining())
+            else:
+                self._exchanges.poll(deadline.remaining())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise PeerError(ErrorKind.CLOSED, "the transport was closed")
+
+    # -- receiving -------------------------------------------------------------------------
+
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
-        """Records of all streams in order; empty when the deadline passed first."""
+        """Records of all streams in order; empty when the deadline passed first.
+
+        It is waited out also when nothing is under way: no loop can spin on it.
+        """
         while not self._waiting:
             remaining = deadline.remaining()
             self._exchanges.poll(remaining)
@@ -99,24 +165,6 @@ class HttpChannel:
                 break
         records, self._waiting, self._waiting_bytes = self._waiting, [], 0
         return records
-
-    @property
-    def is_clogged(self) -> bool:
-        return self._exchanges.is_backlogged
-
-    def partial(self) -> str:
-        """What has come of an answer that is not complete, as a clause."""
-        held = self._exchanges.held
-        return f"{held} bytes of an unfinished response came" if held else ""
-
-    def abandon(self, stream: int) -> None:
-        self._exchanges.abandon(stream, "abandoned by the client")
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._exchanges.close()
-            self._waiting = []  # nobody will ask for it; the sink has it
 
     def _take(self, record: AnyRecord) -> None:
         """Every record passes here: to the capture first, then to whoever receives."""
@@ -132,100 +180,24 @@ class HttpChannel:
         self._waiting_bytes += _RECORD_OVERHEAD
         self._waiting.append(record)
 
-    def _wait_for_write(self, exchange: HttpExchange, deadline: Deadline) -> None:
-        while self._exchanges.is_writing(exchange):
-            if deadline.expired:
-                self._exchanges.abandon(exchange.stream, "the request was not taken in time")
-                message = f"{self._home} did not take the request within {deadline.limit:g} s"
-                raise PeerError(ErrorKind.TIMEOUT, message, hint="the server does not read")
-            # A flood on other streams must not fill the memory while this one is written.
-            if self._waiting_bytes > self._limits.message_bytes:
-                self._exchanges.wait_until_writable(exchange, deadline.remaining())
-            else:
-                self._exchanges.poll(deadline.remaining())
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise PeerError(ErrorKind.CLOSED, "the transport was closed")
-
-
-class StreamableHttp:
-    """One MCP endpoint. Many exchanges may be under way at once, each with its stream number."""
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        sink: Sink,
-        headers: Mapping[str, str] = NO_HEADERS,
-        limits: Limits = DEFAULT_LIMITS,
-        allow_hosts: Collection[str] = (),
-    ) -> None:
-        self._url = parse_url(url)
-        self._channel = HttpChannel(self._url, sink, Clock(), limits, headers, allow_hosts)
-
-    @property
-    def name(self) -> TransportName:
-        return "http"
-
-    @property
-    def peer(self) -> str:
-        return str(self._url)
-
-    def open(self, deadline: Deadline) -> None:
-        """Connect, so that a server that is not there is known before anything is sent."""
-        self._channel.open(deadline)
-
-    def send(
-        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
-    ) -> int:
-        """POST one message. A header given as "" is left out; every other one can be replaced."""
-        return self._channel.send("POST", self._url, deadline, headers, payload)
-
-    def open_stream(
-        self,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        last_event_id: str | None = None,
-    ) -> int:
-        """GET the server's own stream, or take up a broken one after its last event."""
-        if last_event_id is not None:
-            headers = {**headers, "Last-Event-ID": last_event_id}
-        return self._channel.send("GET", self._url, deadline, headers)
-
-    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
-        return self._channel.send("DELETE", self._url, deadline, headers)
-
-    def request(
-        self,
-        method: str,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes | None = None,
-        path: str = "",
-    ) -> int:
-        """Make any request, to the endpoint or to another path of the same server."""
-        url = self._url.join(path) if path else self._url
-        return self._channel.send(method, url, deadline, headers, body)
-
-    def abandon(self, stream: int) -> None:
-        self._channel.abandon(stream)
-
     @property
     def is_clogged(self) -> bool:
         """Whether very many requests wait for the server to take the ones before them."""
-        return self._channel.is_clogged
+        return self._exchanges.is_backlogged
 
     def partial(self) -> str:
         """What has come of an answer that is not complete, as a clause."""
-        return self._channel.partial()
+        held = self._exchanges.held
+        return f"{held} bytes of an unfinished response came" if held else ""
 
-    def receive(self, deadline: Deadline) -> list[AnyRecord]:
-        """Waits out the deadline also when nothing is under way: no loop can spin on it."""
-        return self._channel.receive(deadline)
+    def abandon(self, stream: int) -> None:
+        self._exchanges.abandon(stream, "abandoned by the client")
 
     def close(self, deadline: Deadline) -> None:
-        self._channel.close()
+        if not self._closed:
+            self._closed = True
+            self._exchanges.close()
+            self._waiting = []  # nobody will ask for it; the sink has it
 
 
 class LegacySse:
@@ -240,10 +212,14 @@ class LegacySse:
         limits: Limits = DEFAULT_LIMITS,
         allow_hosts: Collection[str] = (),
     ) -> None:
-        self._url = parse_url(url)
         # One POST at a time: over several connections the messages could overtake each other,
         # and here, unlike in streamable HTTP, they are one ordered conversation.
-        self._channel = HttpChannel(self._url, sink, Clock(), limits, headers, allow_hosts, 1)
+        self._http = StreamableHttp(
+            url, sink=sink, headers=headers, limits=limits, allow_hosts=allow_hosts, at_once=1
+        )
+        self._url = self._http.url
+        self.partial = self._http.partial
+        self.close = self._http.close
         self._stream = 0
         self._endpoint: Url | None = None
         self._ready: list[AnyRecord] = []
@@ -259,10 +235,10 @@ class LegacySse:
 
     def open(self, deadline: Deadline) -> None:
         """GET the stream and wait for the event that says where to POST."""
-        self._channel.open(deadline)
-        self._stream = self._channel.send("GET", self._url, deadline, NO_HEADERS)
+        self._http.open(deadline)
+        self._stream = self._http.open_stream(deadline)
         while self._endpoint is None:
-            records = self._channel.receive(deadline)
+            records = self._http.receive(deadline)
             self._ready += records
             for record in records:
                 self._note(record)
@@ -277,13 +253,9 @@ class LegacySse:
         """POST one message; the answer comes on the one stream, so there is no number to return."""
         if self._endpoint is None:
             raise PeerError(ErrorKind.CLOSED, "no endpoint to POST to: the stream is not open")
-        self._channel.send(
+        self._http.exchange(
             "POST", self._endpoint, deadline, headers, payload, only_acknowledged=True
         )
-
-    def partial(self) -> str:
-        """What has come of an answer that is not complete, as a clause."""
-        return self._channel.partial()
 
     def receive(self, deadline: Deadline) -> list[AnyRecord]:
         """As everywhere; once the stream has ended and is drained, PeerError is raised."""
@@ -292,13 +264,10 @@ class LegacySse:
             return ready
         if self._ended is not None:
             raise self._ended
-        records = self._channel.receive(deadline)
+        records = self._http.receive(deadline)
         for record in records:
             self._note(record)
         return records
-
-    def close(self, deadline: Deadline) -> None:
-        self._channel.close()
 
     def _note(self, record: AnyRecord) -> None:
         """Follow what happens on the one stream that everything depends on."""
@@ -323,7 +292,7 @@ class LegacySse:
         except ValueError as error:
             why = f"the endpoint {show(reference, 120)!r} is no URL to POST to: {error}"
             raise PeerError(ErrorKind.ADDRESS_REFUSED, why) from None
-        if not self._channel.egress.permits(endpoint.origin):
+        if not self._http.egress.permits(endpoint.origin):
             where = show(str(endpoint), 120)
             why = f"the endpoint {where} is on another server than {self._url.origin}"
             raise PeerError(ErrorKind.ADDRESS_REFUSED, why, hint="allow the host if you trust it")
