@@ -17,7 +17,6 @@ from tests.support.scripted import (
     Later,
     Scripted,
     VirtualTime,
-    error,
     http,
     in_turn,
     nothing,
@@ -399,16 +398,6 @@ def test_trouble_on_a_stream_fails_the_request_of_that_stream_only(clock: Virtua
     with pytest.raises(PeerError, match="m: no HTTP at all") as caught:
         connection.settle(first, deadline)
     assert caught.value.kind is ErrorKind.BAD_HTTP
-
-
-def test_whichever_of_several_is_done_first_is_told(clock: VirtualTime) -> None:
-    connection = connected(clock, a=lambda sent: [Later(3, result(1)(sent)[0])], b=error(-1))
-    deadline = Deadline.after(10)
-    slow = connection.request("a", None, deadline)
-    quick = connection.request("b", None, deadline)
-    assert connection.settle_any([slow, quick], deadline) is quick
-    assert connection.settle_any([slow], deadline) is slow
-    assert connection.settle_any([connection.request("c", None, deadline)], deadline) is None
 
 
 # -- keeping -------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from mcptest.core.capture import AnyRecord, Frame, HttpResponse, SseEvent, StreamEnd, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, MEBIBYTE, Deadline, Limits
@@ -27,43 +29,25 @@ encode = write_json
 """JSON as we send it."""
 
 
-class Pending:
+class Pending(msgspec.Struct, eq=False):
     """A request on its way: filled in as its answer, or the reason why there is none, arrives."""
 
-    __slots__ = (
-        "answer",
-        "cancelled",
-        "failure",
-        "headers",
-        "id",
-        "last_event_id",
-        "method",
-        "params",
-        "resumed",
-        "retry_ms",
-        "sent_after",
-        "spoiled",
-        "status",
-        "stream",
-    )
-
-    def __init__(self, identifier: Any, method: str, params: Mapping[str, Any] | None) -> None:
-        self.id = identifier
-        self.method = method
-        self.params = params
-        self.answer: Message | None = None
-        self.failure: PeerError | None = None
-        self.stream: int | None = None
-        self.status: int | None = None
-        self.headers: tuple[tuple[str, str], ...] = ()
-        self.last_event_id: str | None = None
-        self.retry_ms: int | None = None
-        self.resumed = 0
-        self.spoiled = ""
-        """What came on its stream in place of a message."""
-        self.sent_after = 0
-        """How many messages that nobody had asked for had come when it was sent."""
-        self.cancelled = False
+    id: Any
+    method: str
+    params: Mapping[str, Any] | None
+    answer: Message | None = None
+    failure: PeerError | None = None
+    stream: int | None = None
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    last_event_id: str | None = None
+    retry_ms: int | None = None
+    resumed: int = 0
+    spoiled: str = ""
+    """What came on its stream in place of a message."""
+    sent_after: int = 0
+    """How many messages that nobody had asked for had come when it was sent."""
+    cancelled: bool = False
 
     @property
     def done(self) -> bool:
@@ -170,11 +154,15 @@ class Connection:
     ) -> Pending:
         """Send a request and return at once. The id is the next integer unless one is given."""
         if identifier is ABSENT:
-            self._next_id += 1
-            identifier = self._next_id
-        pending = self._await(Pending(identifier, method, params))
+            pending = self._numbered(method, params)
+        else:
+            pending = self._await(Pending(identifier, method, params))
         self.follow(pending, self.transport.send(encode(request_of(pending)), deadline, headers))
         return pending
+
+    def _numbered(self, method: str, params: Mapping[str, Any] | None) -> Pending:
+        self._next_id += 1
+        return self._await(Pending(self._next_id, method, params))
 
     def _await(self, pending: Pending) -> Pending:
         if not self._pending:  # what came before was not meant for this one
@@ -193,13 +181,8 @@ class Connection:
         send_many = getattr(self.transport, "send_many", None)
         if send_many is None:
             return [self.request(method, params, deadline, h) for method, params, h in calls]
-        made, payloads = [], []
-        for method, params, _ in calls:
-            self._next_id += 1
-            pending = self._await(Pending(self._next_id, method, params))
-            made.append(pending)
-            payloads.append(encode(request_of(pending)))
-        send_many(payloads, deadline)
+        made = [self._numbered(method, params) for method, params, _ in calls]
+        send_many([encode(request_of(pending)) for pending in made], deadline)
         return made
 
     def batch(
@@ -209,13 +192,8 @@ class Connection:
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> list[Pending]:
         """Send many requests as one JSON-RPC batch."""
-        made = []
-        messages = []
-        for method, params in calls:
-            self._next_id += 1
-            pending = self._await(Pending(self._next_id, method, params))
-            made.append(pending)
-            messages.append(request_of(pending))
+        made = [self._numbered(method, params) for method, params in calls]
+        messages = [request_of(pending) for pending in made]
         stream = self.transport.send(encode(messages), deadline, headers)
         for pending in made:
             self.follow(pending, stream)
@@ -341,15 +319,6 @@ class Connection:
                 self.forget(pending)
                 raise self._given_up(pending, deadline)
         return pending.answer
-
-    def settle_any(self, waiting: Sequence[Pending], deadline: Deadline) -> Pending | None:
-        """Wait until one of several is done; None when the deadline passed first."""
-        while True:
-            for pending in waiting:
-                if pending.done:
-                    return pending
-            if not self.pump(deadline) or (deadline.expired and not any(p.done for p in waiting)):
-                return None
 
     def _given_up(self, pending: Pending, deadline: Deadline) -> PeerError:
         self.has_given_up = True
