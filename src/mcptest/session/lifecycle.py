@@ -113,19 +113,14 @@ class HandshakeLifecycle:
         listen: bool = True,
     ) -> None:
         self._connection = connection
-        self._offer = offer
+        self.revision = offer
         self._answers = answers
         self._client_info = client_info
         self._listen = listen
-        self._agreed: Revision | None = None
         self._session_id: str | None = None
         self._headers: Mapping[str, str] = {}
         self.server = ServerFacts()
         self.first_answer: Message | None = None
-
-    @property
-    def revision(self) -> Revision:
-        return self._agreed or self._offer
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -133,8 +128,8 @@ class HandshakeLifecycle:
         """Send `initialize` without waiting."""
         self._connection.on_request = self._serve  # a ping may come before the answer
         params = {
-            "protocolVersion": self._offer.wire_version,
-            "capabilities": self._answers.capabilities(self._offer),
+            "protocolVersion": self.revision.wire_version,
+            "capabilities": self._answers.capabilities(self.revision),
             "clientInfo": self._client_info,
         }
         return self._connection.request("initialize", params, deadline)
@@ -150,14 +145,15 @@ class HandshakeLifecycle:
             version = show(repr(result.get("protocolVersion")), 60)
             raise PeerError(
                 ErrorKind.VERSION_REFUSED,
-                f"the server answered our offer of {self._offer} with protocol version {version}",
+                f"the server answered our offer of {self.revision} with protocol version {version}",
                 hint="accepted here: " + ", ".join(map(str, HANDSHAKE_REVISIONS)),
             )
-        self._agreed = agreed
+        self.revision = agreed
         self._session_id = pending.header("mcp-session-id")
         if self._connection.transport.name in {"http", "sse"}:
-            self._headers = handshake_headers(self._agreed, self._session_id)
-        self.server = _facts(result)
+            self._headers = handshake_headers(agreed, self._session_id)
+        versions = (str(result.get("protocolVersion")),)
+        self.server = _facts(result, result.get("serverInfo"), versions)
         self.first_answer = answer
         self._connection.resume = self._resume
         stream = self._connection.notify(
@@ -196,28 +192,22 @@ class HandshakeLifecycle:
         self._connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
 
     def subscribe(self, uri: str, deadline: Deadline) -> Pending:
-        params = {"uri": uri}
-        pending = self._connection.request(
-            "resources/subscribe", params, deadline, self.headers("resources/subscribe", params)
-        )
+        pending = self._request("resources/subscribe", {"uri": uri}, deadline)
         self._connection.settle(pending, deadline)
         return pending
 
     def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message:
-        pending = self._connection.request(
-            "resources/unsubscribe",
-            subscription.params,
-            deadline,
-            self.headers("resources/unsubscribe", subscription.params),
-        )
+        pending = self._request("resources/unsubscribe", subscription.params, deadline)
         return self._connection.settle(pending, deadline)
 
     def log_level(self, level: str, deadline: Deadline) -> Message:
-        params = {"level": level}
-        pending = self._connection.request(
-            "logging/setLevel", params, deadline, self.headers("logging/setLevel", params)
-        )
+        pending = self._request("logging/setLevel", {"level": level}, deadline)
         return self._connection.settle(pending, deadline)
+
+    def _request(
+        self, method: str, params: Mapping[str, Any] | None, deadline: Deadline
+    ) -> Pending:
+        return self._connection.request(method, params, deadline, self._headers)
 
     def _serve(self, message: Message) -> None:
         """Answer a request of the server's at once."""
@@ -252,15 +242,13 @@ def _why(answer: Message) -> str:
     return show(answer.raw or str(answer.value), 200)
 
 
-def _facts(result: Mapping[str, Any]) -> ServerFacts:
-    capabilities = result.get("capabilities")
-    info = result.get("serverInfo")
-    instructions = result.get("instructions")
+def _facts(result: Mapping[str, Any], info: Any, versions: Any) -> ServerFacts:
+    capabilities, instructions = result.get("capabilities"), result.get("instructions")
     return ServerFacts(
         capabilities=capabilities if isinstance(capabilities, dict) else {},
         info=info if isinstance(info, dict) else {},
         instructions=instructions if isinstance(instructions, str) else None,
-        versions=(str(result.get("protocolVersion")),),
+        versions=tuple(map(str, versions)) if isinstance(versions, list | tuple) else (),
     )
 
 
@@ -299,9 +287,7 @@ class StatelessLifecycle:
 
     def begin(self, deadline: Deadline) -> Pending:
         """Send `server/discover` without waiting."""
-        params = self.prepare(None)
-        headers = self.headers("server/discover", params)
-        return self._connection.request("server/discover", params, deadline, headers)
+        return self._request("server/discover", None, deadline)
 
     def finish(self, pending: Pending, deadline: Deadline) -> None:
         """Take the answer to `server/discover`."""
@@ -311,7 +297,9 @@ class StatelessLifecycle:
             raise self._unsupported(answer)
         if not is_discovery(answer):
             raise not_begun("server/discover", answer, show(answer.raw, 200))
-        self.server = _stateless_facts(answer.result)
+        meta = answer.result.get("_meta")
+        info = meta.get(PREFIX + "serverInfo") if isinstance(meta, dict) else None
+        self.server = _facts(answer.result, info, answer.result.get("supportedVersions"))
         self.first_answer = answer
         known = [revision_of_wire(version) for version in self.server.versions]
         if known and not any(revision in STATELESS_REVISIONS for revision in known):
@@ -397,9 +385,7 @@ class StatelessLifecycle:
 
     def listen(self, notifications: Mapping[str, Any], deadline: Deadline) -> Pending:
         """Open a subscription and wait for the server's acknowledgement."""
-        params = self.prepare({"notifications": notifications})
-        headers = self.headers("subscriptions/listen", params)
-        pending = self._connection.request("subscriptions/listen", params, deadline, headers)
+        pending = self._request("subscriptions/listen", {"notifications": notifications}, deadline)
         while not self._acknowledged(pending) and not pending.done:
             if not self._connection.pump(deadline):
                 self._connection.forget(pending)
@@ -412,6 +398,12 @@ class StatelessLifecycle:
         if pending.failure is not None:
             raise pending.failure
         return pending
+
+    def _request(
+        self, method: str, params: Mapping[str, Any] | None, deadline: Deadline
+    ) -> Pending:
+        sent = self.prepare(params)
+        return self._connection.request(method, sent, deadline, self.headers(method, sent))
 
     def _acknowledged(self, pending: Pending) -> bool:
         wanted = id_key(pending.id)
@@ -467,17 +459,3 @@ def versions_named(answer: Message) -> tuple[str, ...] | None:
 def _code(answer: Message) -> Any:
     code = answer.error.get("code") if isinstance(answer.error, dict) else None
     return code if type(code) is int else None
-
-
-def _stateless_facts(result: Mapping[str, Any]) -> ServerFacts:
-    capabilities = result.get("capabilities")
-    meta = result.get("_meta")
-    info = meta.get(PREFIX + "serverInfo") if isinstance(meta, dict) else None
-    versions = result.get("supportedVersions")
-    instructions = result.get("instructions")
-    return ServerFacts(
-        capabilities=capabilities if isinstance(capabilities, dict) else {},
-        info=info if isinstance(info, dict) else {},
-        instructions=instructions if isinstance(instructions, str) else None,
-        versions=tuple(map(str, versions)) if isinstance(versions, list) else (),
-    )
