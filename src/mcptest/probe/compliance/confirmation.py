@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -35,17 +35,8 @@ _MOST_ALONE = 12
 _AT_ONCE = 4
 """Servers that are started side by side for this."""
 
-Second: TypeAlias = Callable[["Sighting"], RuleResult]
-"""What a rule says about what was seen the second time."""
-
-
-class Sighting(msgspec.Struct, frozen=True):
-    """What was seen when a question was asked again."""
-
-    job: RowJob | None = None
-    probed: Probed | None = None
-    conversation: Conversation | None = None
-    """The second session, after its end."""
+Second: TypeAlias = Callable[[Any], RuleResult]
+"""What a rule says about what was seen the second time: a job, what a probe found, or a session."""
 
 
 class Doubt(msgspec.Struct, frozen=True):
@@ -53,7 +44,6 @@ class Doubt(msgspec.Struct, frozen=True):
 
     result: RuleResult
     judge: Second
-    """Judges the second sighting by the same rule."""
     asked: RowJob | str | Conversation
     """What is done again: a row's check, a probe by its name, or a whole session."""
 
@@ -122,10 +112,9 @@ class Confirmation:
         """Set the questions going: ordinary ones first, and of these a MUST before a SHOULD."""
         repetitions = repetitions_of(doubts)
         for one in sorted(repetitions, key=lambda one: (one.is_rude, not one.is_must)):
-            if self._is_asked_alone(one):
-                seen = self._alone.submit(self._ask_alone, one)
-            else:
-                seen = self._in_turn.submit(self._ask_in_turn, one)
+            alone = self._is_asked_alone(one)
+            pool = self._alone if alone else self._in_turn
+            seen = pool.submit(self._ask, one, alone=alone)
             self._under_way += [(doubt, seen) for doubt in one.doubts]
 
     def _is_asked_alone(self, one: Repetition) -> bool:
@@ -145,20 +134,25 @@ class Confirmation:
 
     # -- asking ----------------------------------------------------------------------------
 
-    def _ask_alone(self, one: Repetition) -> Mapping[int, RuleResult | PeerError]:
-        def sighting() -> Sighting:
-            if not one.may_share(self.site) or not self._begins:
-                return self._sighting(one, None)
-            home = self.site.ready(launched(self.site))
-            try:
-                return self._sighting(one, home)
-            finally:
-                self.site.leave(home)
+    def _ask(self, one: Repetition, *, alone: bool) -> Mapping[int, RuleResult | PeerError]:
+        """What each rule says about the second time, by its doubt; or why there was none."""
+        try:
+            seen = self._seen_alone(one) if alone else self._seen(one, self._home_for(one))
+        except Unobserved as nothing:
+            error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
+            return {id(doubt): error for doubt in one.doubts}
+        except PeerError as error:
+            return {id(doubt): error for doubt in one.doubts}
+        return {id(doubt): doubt.judge(seen) for doubt in one.doubts}
 
-        return _judged(one, sighting)
-
-    def _ask_in_turn(self, one: Repetition) -> Mapping[int, RuleResult | PeerError]:
-        return _judged(one, lambda: self._sighting(one, self._home_for(one)))
+    def _seen_alone(self, one: Repetition) -> RowJob | Probed | Conversation:
+        if not one.may_share(self.site) or not self._begins:
+            return self._seen(one, None)
+        home = self.site.ready(launched(self.site))
+        try:
+            return self._seen(one, home)
+        finally:
+            self.site.leave(home)
 
     def _home_for(self, one: Repetition) -> Conversation:
         """The connection that the question before was asked on, if it is as it was at first."""
@@ -171,18 +165,19 @@ class Confirmation:
         home.answers_as_before()  # how it answers now is what it is compared with later
         return home
 
-    def _sighting(self, one: Repetition, home: Conversation | None) -> Sighting:
+    def _seen(self, one: Repetition, home: Conversation | None) -> RowJob | Probed | Conversation:
+        """What comes when it is asked again; of a session, all of it, after its end."""
         probe = one.probe
         if probe is not None:
-            return Sighting(probed=take_probe(probe, self.site, home))
+            return take_probe(probe, self.site, home)
         if isinstance(one.asked, Conversation):
             again = self._repeated(one.asked)
             if any(shown_by(doubt.result.id) == "silence" for doubt in one.doubts):
                 self._let_races_end(again)
             again.close()
-            return Sighting(conversation=again)
+            return again
         assert isinstance(one.asked, RowJob)  # a probe has a name
-        return Sighting(job=self._job_again(one.asked, home))
+        return self._job_again(one.asked, home)
 
     def _let_races_end(self, again: Conversation) -> None:
         """From then on no answer was on its way when its request was cancelled."""
@@ -191,9 +186,7 @@ class Confirmation:
             again.ask(self.site.alive_check)
 
     def _job_again(self, job: RowJob, home: Conversation | None) -> RowJob:
-        again = RowJob(
-            job.check, job.lane, control=job.control, unlike=job.unlike, absent=job.absent
-        )
+        again = RowJob(job.check, job.lane, beside=job.beside)
         conversation = home if home is not None else self._opened_for(job)
         again.asked = conversation.ask(job.check)
         again.conversation = conversation
@@ -243,20 +236,6 @@ class Confirmation:
                 act = again.finish if said.act == "finish" else again.give_up
                 act(started[id(said.started)])
         return again
-
-
-def _judged(
-    one: Repetition, sighting: Callable[[], Sighting]
-) -> Mapping[int, RuleResult | PeerError]:
-    """What each rule says about the second time, by its doubt; or why there was none."""
-    try:
-        seen = sighting()
-    except Unobserved as nothing:
-        error = PeerError(ErrorKind.PROTOCOL, nothing.reason)
-        return {id(doubt): error for doubt in one.doubts}
-    except PeerError as error:
-        return {id(doubt): error for doubt in one.doubts}
-    return {id(doubt): doubt.judge(seen) for doubt in one.doubts}
 
 
 def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:

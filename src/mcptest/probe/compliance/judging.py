@@ -15,7 +15,7 @@ from mcptest.core.judgement import Event, Judgement, JudgingBegan, RuleJudged, R
 from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Era, Revision
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Outcome, Severity
-from mcptest.probe.compliance.confirmation import Confirmation, Doubt, Second, Sighting, unconfirmed
+from mcptest.probe.compliance.confirmation import Confirmation, Doubt, Second, unconfirmed
 from mcptest.probe.compliance.conversation import EVERYTHING, Conversation, Started, http_facts
 from mcptest.probe.compliance.course import launched
 from mcptest.probe.compliance.learning import learn, learn_about_eras
@@ -27,7 +27,6 @@ from mcptest.probe.compliance.probing import (
     run_probe,
 )
 from mcptest.probe.compliance.questions import (
-    BESIDE,
     UNAUTHORIZED,
     Asking,
     Causes,
@@ -38,14 +37,15 @@ from mcptest.probe.compliance.questions import (
     evidence_of,
     is_about_another_transport,
     jobs_of,
+    kept_from,
     question_of,
     rules_to_judge,
     side_by_side,
     with_those_beside,
 )
 from mcptest.probe.compliance.rule_results import (
+    Deciding,
     Results,
-    SessionVerdict,
     answers_of,
     for_a_cause,
     judge_session,
@@ -112,25 +112,28 @@ def _stays_on_its_lane(probe: Probe) -> bool:
 
 def _row_result(make: Results, rule: CorpusRule, question: Question, job: RowJob) -> RuleResult:
     if job.cause:
-        return make.kept_from(rule, job.cause)
+        return make.unasked(rule, kept_from(job.cause))
     if job.killed is not None:
         return make.killed(rule, job.killed, job.asked)
     assert job.asked is not None  # it was asked, or there is a cause
     result = make.exchanged(rule, question, job.asked.exchange, (job.asked,))
-    asked_beside = {
-        name: beside.asked
-        for name in BESIDE
-        if getattr(question, name) and (beside := getattr(job, name)) is not None
-    }
-    return make.beside(rule, result, job.asked, asked_beside)
+    beside = {name: job.beside[name].asked for name in question.beside}
+    return make.beside(rule, result, job.asked, beside)
 
 
-def _probe_result(make: Results, rule: CorpusRule, question: Question, found: Probed) -> RuleResult:
+def _probe_result(
+    make: Results, rule: CorpusRule, question: Question, found: Probed | Unasked
+) -> RuleResult:
+    if isinstance(found, Unasked):
+        return make.unasked(rule, found)
     nothing = found.why_unobserved(question.expect)
     if nothing is not None:
-        why = Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
-        return make.unasked(rule, why)
+        return make.unasked(rule, _unobserved(nothing))
     return make.exchanged(rule, question, found.exchange, found.evidence)
+
+
+def _unobserved(nothing: Unobserved) -> Unasked:
+    return Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
 
 
 class Judging:
@@ -148,7 +151,7 @@ class Judging:
         """Those that are asked: a rule over sessions needs what the others make happen."""
         self.planned: dict[str, Question] = {}
         self.jobs: dict[str, RowJob] = {}
-        self.probed: dict[str, Probed | Unasked | str] = {}
+        self.probed: dict[str, Probed | Unasked] = {}
         self._doubts: list[Doubt] = []
         """What failed, and has to be seen again."""
         self.confirmation: Confirmation | None = None
@@ -457,9 +460,9 @@ class Judging:
                 self._settle(self._behind_the_refusal(rule))
                 continue
             question = question_of(rule, self.site)
-            if isinstance(question, Unasked) and question.missing in self.site.hung_values:
-                self._settle(self.make.kept_from(rule, self._no_answer_from_tools()))
-            elif isinstance(question, Unasked):
+            if isinstance(question, Unasked):
+                if question.missing in self.site.hung_values:
+                    question = kept_from(self._no_answer_from_tools())
                 self._settle(self.make.unasked(rule, question))
             else:
                 planned[rule.id] = question
@@ -474,9 +477,7 @@ class Judging:
     def _behind_the_refusal(self, rule: CorpusRule) -> RuleResult:
         """Who is not let in does not know what is declared either."""
         elsewhere = is_about_another_transport(rule, self.site)
-        if elsewhere is not None:
-            return self.make.unasked(rule, elsewhere)
-        return self.make.kept_from(rule, "unauthorized")
+        return self.make.unasked(rule, elsewhere or kept_from("unauthorized"))
 
     def _set_probes_going(self, idle: Conversation | None) -> None:
         """The servers for the probes start while the rows are asked."""
@@ -498,33 +499,22 @@ class Judging:
             if not wanted(all_probes()[name]):
                 continue
             if name not in self.probed:
-                self.probed[name] = asking.given_up or self._run_probe(name)
-            result = self._probed(rule, question, self.probed[name])
-            self._settle(result, name, partial(self._probed_again, rule, question))
+                given_up = asking.given_up
+                self.probed[name] = kept_from(given_up) if given_up else self._run_probe(name)
+            result = _probe_result(self.make, rule, question, self.probed[name])
+            self._settle(result, name, partial(_probe_result, self._make_again, rule, question))
 
-    def _run_probe(self, name: str) -> Probed | Unasked | str:
-        """What it found; or why it could not be run, or the cause that kept it from that."""
+    def _run_probe(self, name: str) -> Probed | Unasked:
+        """What it found; or why it could not be run."""
         if sum(one.mute for one in [*self.site.conversations]) > _MOST_SILENCES:
-            return self.causes.note("silence", "the server stopped answering again and again")
+            why = "the server stopped answering again and again"
+            return kept_from(self.causes.note("silence", why))
         try:
             return run_probe(all_probes()[name], self.site)
         except Unobserved as nothing:
-            return Unasked(Outcome.NOT_OBSERVED, nothing.reason, nothing.unlocked_by)
+            return _unobserved(nothing)
         except PeerError as error:
-            return self.causes.note_error(error)
-
-    def _probed(
-        self, rule: CorpusRule, question: Question, found: Probed | Unasked | str
-    ) -> RuleResult:
-        if isinstance(found, str):
-            return self.make.kept_from(rule, found)
-        if isinstance(found, Unasked):
-            return self.make.unasked(rule, found)
-        return _probe_result(self.make, rule, question, found)
-
-    def _probed_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
-        assert seen.probed is not None  # a probe was taken
-        return _probe_result(self._make_again, rule, question, seen.probed)
+            return kept_from(self.causes.note_error(error))
 
     # -- judging ---------------------------------------------------------------------------
 
@@ -559,40 +549,35 @@ class Judging:
                 continue
             if job.killed is not None and id(job) in told:
                 # One death is one finding; what else the same question asks stays open.
-                cause = self.causes.note_error(job.killed)
-                self._settle(self.make.kept_from(rule, cause))
+                why = kept_from(self.causes.note_error(job.killed))
+                self._settle(self.make.unasked(rule, why))
                 continue
             told.add(id(job))
             question = self.planned[rule.id]
-            again = partial(self._row_again, rule, question)
+            again = partial(_row_result, self._make_again, rule, question)
             self._settle(_row_result(self.make, rule, question, job), job, again)
-
-    def _row_again(self, rule: CorpusRule, question: Question, seen: Sighting) -> RuleResult:
-        assert seen.job is not None  # a row was asked
-        return _row_result(self._make_again, rule, question, seen.job)
 
     def _judge_sessions(self) -> None:
         by_function = {rule.session.id: rule for rule in self.asked if rule.session is not None}
         functions = [rule.session for rule in by_function.values() if rule.session is not None]
-        for name, verdict in judge_sessions(self.site, functions).items():
+        for name, deciding in judge_sessions(self.site, functions).items():
             rule = by_function[name]
             if self.refused:
                 self._settle(self._behind_the_refusal(rule))
             else:
                 again = partial(self._session_again, rule)
-                self._settle(self._over_sessions(rule, verdict), verdict.seen_on, again)
+                seen_on = deciding[0][1] if deciding else None
+                self._settle(self._over_sessions(rule, deciding), seen_on, again)
 
-    def _over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
-        result = self.make.over_sessions(rule, verdict)
-        if not verdict.unchecked:
+    def _over_sessions(self, rule: CorpusRule, deciding: Deciding) -> RuleResult:
+        result = self.make.over_sessions(rule, deciding)
+        if not deciding or not deciding[0][0].unchecked:
             return result
-        return msgspec.structs.replace(result, cause=self.causes.note_unchecked(verdict.reason))
+        return msgspec.structs.replace(result, cause=self.causes.note_unchecked(result.reason))
 
-    def _session_again(self, rule: CorpusRule, seen: Sighting) -> RuleResult:
-        assert seen.conversation is not None  # a session was had
+    def _session_again(self, rule: CorpusRule, again: Conversation) -> RuleResult:
         assert rule.session is not None  # as it is for those that are judged by one
-        verdict = judge_session(self.site, rule.session, seen.conversation)
-        return self._over_sessions(rule, verdict)
+        return self._over_sessions(rule, judge_session(self.site, rule.session, again))
 
     def _tell_each_fault_once(self) -> None:
         """What several rules saw is held against one of them; the others say which."""

@@ -33,6 +33,8 @@ from mcptest.suite.targets import Expectation
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
 """Matchers whose argument may hold a placeholder; a pattern has braces of its own."""
+BESIDE = ("control", "unlike", "absent")
+"""What a row may ask beside its question, so that the answer means something."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -42,9 +44,8 @@ class Question(msgspec.Struct, frozen=True):
     check: SentCheck
     expect: tuple[Expectation, ...]
     when: tuple[Condition, ...] = ()
-    control: SentCheck | None = None
-    unlike: SentCheck | None = None
-    absent: SentCheck | None = None
+    beside: Mapping[str, SentCheck] = {}
+    """What is asked beside it so that the answer means something: some of `BESIDE`."""
 
 
 class Unasked(msgspec.Struct, frozen=True):
@@ -55,6 +56,13 @@ class Unasked(msgspec.Struct, frozen=True):
     unlocked_by: str = ""
     missing: str = ""
     """The placeholder that has no value here."""
+    cause: str = ""
+    """The root cause that kept it from being asked."""
+
+
+def kept_from(cause: str) -> Unasked:
+    """Something else went wrong before it could be judged."""
+    return Unasked(Outcome.INCONCLUSIVE, f"could not be judged: see {cause}", cause=cause)
 
 
 def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[CorpusRule, ...]:
@@ -88,14 +96,13 @@ def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
         when = filled_conditions(row.when, site.known)
     except KeyError as missing:
         return missing_value(str(missing.args[0]))
+    beside = {name: _filled_beside(getattr(row, name), site) for name in BESIDE}
     return Question(
         rule.id,
         _on_its_page(check, row.needs.fixture, site),
         expect,
         when,
-        _filled_beside(row.control, site),
-        _filled_beside(row.unlike, site),
-        _filled_beside(row.absent, site),
+        {name: one for name, one in beside.items() if one is not None},
     )
 
 
@@ -304,10 +311,6 @@ class CheckLane(enum.Enum):
     """How the connection fared after everything."""
 
 
-BESIDE = ("control", "unlike", "absent")
-"""What a row may ask beside its question, so that the answer means something."""
-
-
 class RowJob(msgspec.Struct, eq=False):
     """One check that is asked, for every rule that needs it."""
 
@@ -320,9 +323,7 @@ class RowJob(msgspec.Struct, eq=False):
     """Why it could not be asked."""
     conversation: Conversation | None = None
     """Where it was asked."""
-    control: RowJob | None = None
-    unlike: RowJob | None = None
-    absent: RowJob | None = None
+    beside: dict[str, RowJob] = {}
     """What is asked beside it, as its row says."""
 
 
@@ -351,11 +352,9 @@ def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, RowJ
     found: dict[str, RowJob] = {}
     for question in questions:
         job = _job_for(question, revision, shared)
-        for name in BESIDE:
-            check = getattr(question, name)
-            if check is not None:
-                beside = Question(question.id, check, question.expect, question.when)
-                setattr(job, name, _job_for(beside, revision, shared))
+        for name, check in question.beside.items():
+            beside = msgspec.structs.replace(question, check=check)
+            job.beside[name] = _job_for(beside, revision, shared)
         found[question.id] = job
     return found
 
@@ -372,10 +371,7 @@ def with_those_beside(jobs: Iterable[RowJob]) -> list[RowJob]:
     """All that is to be asked, each once."""
     return list(
         dict.fromkeys(
-            each
-            for job in jobs
-            for each in (job, *(getattr(job, name) for name in BESIDE))
-            if each is not None
+            each for job in jobs for each in (job, *map(job.beside.get, BESIDE)) if each is not None
         )
     )
 

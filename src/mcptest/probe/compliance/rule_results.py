@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -43,12 +43,12 @@ class Results:
         self._is_second = is_second
 
     def unasked(self, rule: CorpusRule, why: Unasked) -> RuleResult:
-        return self._result(rule, why.outcome, reason=why.reason, unlocked_by=why.unlocked_by)
-
-    def kept_from(self, rule: CorpusRule, cause: str) -> RuleResult:
-        """Something else went wrong before it could be judged."""
         return self._result(
-            rule, Outcome.INCONCLUSIVE, reason=f"could not be judged: see {cause}", cause=cause
+            rule,
+            why.outcome,
+            reason=why.reason,
+            unlocked_by=why.unlocked_by,
+            cause=why.cause,
         )
 
     def killed(self, rule: CorpusRule, error: PeerError, asked: Asked | None) -> RuleResult:
@@ -143,14 +143,27 @@ class Results:
         evidence = self._evidence((unanswered,))
         return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
 
-    def over_sessions(self, rule: CorpusRule, verdict: SessionVerdict) -> RuleResult:
+    def over_sessions(self, rule: CorpusRule, deciding: Deciding) -> RuleResult:
+        """What a rule says about all sessions together."""
+        if not deciding:
+            why = "there is no whole session to judge it by"
+            return self._result(rule, Outcome.INCONCLUSIVE, reason=why)
+        site, decided = self._site, deciding[0][0]
+        found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
+        told = list({(one.message, one.pointer): (one, tape) for one, tape in found[::-1]}.values())
+        told = told[::-1][:_KEPT]
+        total = sum(max(one.findings_total, len(one.findings)) for one, _ in deciding)
+        proof = (
+            _evidence(finding, tape, site, brief=place > 0)
+            for place, (finding, tape) in enumerate(told)
+        )
         return self._result(
             rule,
-            verdict.outcome,
-            reason=verdict.reason,
-            findings=verdict.findings,
-            evidence=verdict.evidence,
-            observed=verdict.observed,
+            decided.outcome,
+            reason=decided.reason,
+            findings=tuple(_counted([_masked(finding, site) for finding, _ in told], total)),
+            evidence=tuple(one for one in proof if one is not None),
+            observed=sum(verdict.observed for verdict, _ in deciding),
         )
 
     def _finding(self, failure: Failure, rule: CorpusRule, exchange: SeenExchange) -> Finding:
@@ -240,20 +253,11 @@ _WHOLE = 0.99
 """Of a timeout that was waited for: clocks are read a moment before and after."""
 
 
-class SessionVerdict(msgspec.Struct, frozen=True):
-    """What a rule says about all sessions together."""
-
-    outcome: Outcome
-    reason: str = ""
-    observed: int = 0
-    findings: tuple[Finding, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    seen_on: Conversation | None = None
-    """The first session that decided it."""
-    unchecked: bool = False
+Deciding: TypeAlias = Sequence[tuple[Verdict, Conversation]]
+"""The verdicts of one rule that decide what it says about all sessions, each with its session."""
 
 
-def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVerdict]:
+def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, Deciding]:
     """By rule id, over all conversations that each rule can cope with.
 
     Most rules over sessions take it for granted that the client keeps to the specification. What
@@ -264,12 +268,12 @@ def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, SessionVer
         held = [rule for rule in rules if _can_judge(rule, conversation, site)]
         for verdict in _verdicts(conversation, held, site):
             found[verdict.rule].append((verdict, conversation))
-    return {name: _combined(verdicts, site) for name, verdicts in found.items()}
+    return {name: _deciding(verdicts) for name, verdicts in found.items()}
 
 
-def judge_session(site: Site, rule: Rule, conversation: Conversation) -> SessionVerdict:
+def judge_session(site: Site, rule: Rule, conversation: Conversation) -> Deciding:
     """What one rule says about one session."""
-    return _combined([(one, conversation) for one in _verdicts(conversation, [rule], site)], site)
+    return [(one, conversation) for one in _verdicts(conversation, [rule], site)]
 
 
 def _verdicts(conversation: Conversation, rules: Sequence[Rule], site: Site) -> Iterator[Verdict]:
@@ -336,28 +340,9 @@ def about_the_server(verdict: Verdict, of_server: int) -> Verdict:
     return Verdict(rule.id, Outcome.NOT_OBSERVED, "nothing of the server exercised it")
 
 
-def _combined(verdicts: Sequence[tuple[Verdict, Conversation]], site: Site) -> SessionVerdict:
-    if not verdicts:
-        return SessionVerdict(Outcome.INCONCLUSIVE, "there is no whole session to judge it by")
-    decided = min((verdict for verdict, _ in verdicts), key=decisiveness)
-    deciding = [pair for pair in verdicts if decisiveness(pair[0]) == decisiveness(decided)]
-    found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
-    told = list({(one.message, one.pointer): (one, tape) for one, tape in found[::-1]}.values())
-    told = told[::-1][:_KEPT]
-    total = sum(max(one.findings_total, len(one.findings)) for one, _ in deciding)
-    return SessionVerdict(
-        decided.outcome,
-        decided.reason,
-        sum(verdict.observed for verdict, _ in deciding),
-        tuple(_counted([_masked(finding, site) for finding, _ in told], total)),
-        tuple(
-            evidence
-            for place, (finding, tape) in enumerate(told)
-            if (evidence := _evidence(finding, tape, site, brief=place > 0)) is not None
-        ),
-        deciding[0][1],
-        decided.unchecked,
-    )
+def _deciding(verdicts: Deciding) -> Deciding:
+    most = min((decisiveness(verdict) for verdict, _ in verdicts), default=None)
+    return [pair for pair in verdicts if decisiveness(pair[0]) == most]
 
 
 def _counted(findings: Sequence[Finding], total: int) -> Iterator[Finding]:
