@@ -54,6 +54,12 @@ def arguments_for(tool: Mapping[str, Any]) -> dict[str, Any]:
     return plausible_arguments(schema) if isinstance(schema, dict) else {}
 
 
+def call_of(tool: Mapping[str, Any]) -> SentCheck:
+    """A call of it with arguments that it should take."""
+    params = {"name": tool.get("name"), "arguments": arguments_for(tool)}
+    return SentCheck(method="tools/call", params=params)
+
+
 def _takes_our_guess(tool: Mapping[str, Any]) -> bool:
     schema = tool.get("inputSchema")
     return isinstance(schema, dict) and fits(schema, arguments_for(tool))
@@ -439,11 +445,7 @@ class Examination:
             if budget.expired:
                 self.notes.append("not every tool was called: the calls took too long")
                 break
-            self.calls.append(AskedCall(tool, self.call(tool)))
-
-    def list_on(self, beside: Conversation, method: str) -> list[Any]:
-        """The same list on another connection."""
-        return list_through(beside.ask, method, self.site.order.timeout).items
+            self.calls.append(AskedCall(tool, self._ask_soundly(call_of(tool))))
 
     def walk(self, method: str) -> list[Any]:
         listed = list_through(self._ask_soundly, method, self.site.order.timeout)
@@ -465,10 +467,8 @@ class Examination:
         if first is None:
             return
         arguments = {name: name for name, required in prompt_arguments(first) if required}
-        params: dict[str, Any] = {"name": first["name"]}
-        self._ask_soundly(
-            SentCheck(method="prompts/get", params={**params, "arguments": arguments})
-        )
+        params = {"name": first["name"], "arguments": arguments}
+        self._ask_soundly(SentCheck(method="prompts/get", params=params))
 
     def _callable(self, allow_tools: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
         """Tools that the user named, and some of those that say they only read."""
@@ -479,14 +479,6 @@ class Examination:
             elif is_safe(tool) and reading < _CALLS and _takes_our_guess(tool):
                 reading += 1
                 yield tool
-
-    def call(self, tool: Mapping[str, Any]) -> Asked:
-        arguments = arguments_for(tool)
-        return self._ask_soundly(
-            SentCheck(
-                method="tools/call", params={"name": tool.get("name"), "arguments": arguments}
-            )
-        )
 
     def _ask_soundly(self, check: SentCheck) -> Asked:
         """What every server answers that declares it."""
@@ -647,8 +639,8 @@ def probe(item: str, *, over_http: bool = False) -> Callable[[Probe], Probe]:
     return declare
 
 
-def breaks(detail: str, *proofs: Proof, advice: str = "") -> Judged:
-    return Judged(DoctorVerdict.BREAKS, detail, _evidence(proofs), advice)
+def breaks(detail: str, *proofs: Proof) -> Judged:
+    return Judged(DoctorVerdict.BREAKS, detail, _evidence(proofs))
 
 
 def ready(detail: str, *proofs: Proof, advice: str = "") -> Judged:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.doctor import handshake_probes, http_probes, stateless_probes
+from mcptest.commands.doctor import probes
 from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
 from mcptest.commands.reporting import (
@@ -51,7 +51,6 @@ from mcptest.rules.migration import MigrationItem, items_between
 from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
 from mcptest.transport.interrupt import Stop, stopping_on_signals
-from mcptest.transport.target import Target
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
@@ -142,7 +141,7 @@ def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) ->
     return page_of(report, captures, name="mcptest doctor", by_rules=False)
 
 
-_DECLARING: Final = (stateless_probes, http_probes, handshake_probes)
+_DECLARING: Final = probes
 _LAST = (
     "batches",
     "batches-received",
@@ -314,7 +313,8 @@ def find_move(order: Order, newer: Revision, older: Revision | None) -> Revision
     site, conversation = _meet(order, None)
     found = RevisionMove(older or site.revision, newer, site, conversation)
     # HTTP+SSE is found by falling back to it once; nobody has to find it again.
-    order = msgspec.structs.replace(order, target=_over_transport(order.target, site.transport))
+    way: Any = site.transport
+    order = replace(order, target=replace(order.target, way=way))
     try:
         return _choose_revision(order, found, older)
     except BaseException:
@@ -322,59 +322,47 @@ def find_move(order: Order, newer: Revision, older: Revision | None) -> Revision
         raise
 
 
-def _over_transport(target: Target, transport: str) -> Target:
-    way: Any = transport
-    return msgspec.structs.replace(target, way=way)
-
-
 def _choose_revision(order: Order, move: RevisionMove, older: Revision | None) -> RevisionMove:
     """Which step it is, and in which revision the server is examined."""
     newest, newer = move.site.revision, move.newer
     if newest < newer and newest.wire_version != newer.wire_version:
-        return _in_older_revision(order, move, older)
+        if older is None or older == newest:
+            return move
+        try:
+            return _met_again(order, move, older, "asked for by --from")
+        except PeerError as error:
+            return replace(move, notes=(f"{error.message}; it was examined in {newest}",))
     if newest <= newer:
         # The draft is spoken under the name of the revision before it: that is where it starts.
         if older is not None or newest < newer:
             return move
         before, notes = _newest_older_revision(order, newer)
-        return msgspec.structs.replace(move, older=before, notes=notes)
+        return replace(move, older=before, notes=notes)
     if older is None:
         raise UsageError(
             f"the server speaks {newest}, which is newer than {newer}",
             hint="name a newer revision with --to, or look at an older step with --from REV",
         )
-    return _in_newer_revision(order, move)
+    # One that speaks still newer revisions can be looked at in this one, if it speaks it.
+    try:
+        return _met_again(order, move, newer, "asked for by --to")
+    except PeerError as error:
+        hint = "name a revision that it speaks, or a newer one"
+        raise UsageError(error.message, hint=hint) from None
 
 
 def _meet(order: Order, revision: Revision | None, because: str = "") -> tuple[Site, Conversation]:
     named = "today" if revision is None else f"in-{revision}"
-    order = msgspec.structs.replace(order, revision=revision, because=because)
+    order = replace(order, revision=revision, because=because)
     site = Site(kept_apart(order, named))
     return site, site.meet()
 
 
-def _in_older_revision(order: Order, move: RevisionMove, older: Revision | None) -> RevisionMove:
-    """The server does not speak the newer revision: it is examined in an older one."""
-    if older is None or older == move.site.revision:
-        return move
-    try:
-        site, conversation = _meet(order, older, "asked for by --from")
-    except PeerError as error:
-        note = f"{error.message}; it was examined in {move.site.revision}"
-        return msgspec.structs.replace(move, notes=(note,))
+def _met_again(order: Order, move: RevisionMove, revision: Revision, because: str) -> RevisionMove:
+    """The same move, with the server examined in this revision. Raises PeerError."""
+    site, conversation = _meet(order, revision, because)
     move.site.close()
-    return msgspec.structs.replace(move, site=site, conversation=conversation)
-
-
-def _in_newer_revision(order: Order, move: RevisionMove) -> RevisionMove:
-    """A server that speaks still newer revisions can be looked at in this one, if it speaks it."""
-    try:
-        site, conversation = _meet(order, move.newer, "asked for by --to")
-    except PeerError as error:
-        hint = "name a revision that it speaks, or a newer one"
-        raise UsageError(error.message, hint=hint) from None
-    move.site.close()
-    return msgspec.structs.replace(move, site=site, conversation=conversation)
+    return replace(move, site=site, conversation=conversation)
 
 
 def _newest_older_revision(order: Order, newer: Revision) -> tuple[Revision, tuple[str, ...]]:
@@ -382,7 +370,7 @@ def _newest_older_revision(order: Order, newer: Revision) -> tuple[Revision, tup
     before = TIMELINE[max(0, newer.place - 1)]
     offer = NEWEST_HANDSHAKE if newer.era is Era.STATELESS else before
     for revision in reversed(TIMELINE[: offer.place + 1]):
-        asked = msgspec.structs.replace(order, revision=revision)
+        asked = replace(order, revision=revision)
         site = Site(kept_apart(asked, f"before-{revision}"))
         try:
             site.meet()

@@ -1,0 +1,800 @@
+"""What decides each migration item: one probe for each, by era and transport.
+
+`examination` has what was seen of the server and asks it more; a probe says what follows from that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from msgspec.structs import replace
+
+from mcptest.commands.doctor.examination import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    UNKNOWN_URI,
+    UNKNOWN_VERSION,
+    AskedCall,
+    Examination,
+    arguments_for,
+    breaks,
+    call_of,
+    came,
+    code_of,
+    is_result,
+    not_used,
+    probe,
+    prompt_arguments,
+    ready,
+    said,
+    shortest,
+    some,
+    status_of,
+    uncalled_in_words,
+    unchecked,
+    unknown,
+)
+from mcptest.core.capture import Frame
+from mcptest.core.errors import PeerError
+from mcptest.core.judgement import Evidence
+from mcptest.core.limits import Deadline
+from mcptest.core.message import Kind
+from mcptest.core.revision import Era
+from mcptest.core.safe_text import show
+from mcptest.probe.compliance.conversation import Asked
+from mcptest.probe.compliance.course import messages_of_server
+from mcptest.probe.compliance.learning import list_through
+from mcptest.report.doctor import Judged
+from mcptest.rules.migration import (
+    Fail,
+    Pass,
+    check_resource_error_code,
+    is_uri,
+    missing_resource_code,
+)
+from mcptest.rules.primitives import is_plain_tool_name
+from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
+from mcptest.session.connection import encode
+from mcptest.session.lifecycle import PREFIX, UNSUPPORTED_VERSION, StatelessLifecycle
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
+from mcptest.session.tool_safety import is_safe, may_call
+from mcptest.suite.sent_message import SentCheck
+from mcptest.wire.mcp_headers import (
+    PARAM_PREFIX,
+    SESSION_HEADER,
+    VERSION_HEADER,
+    annotation_problems,
+    header_annotations,
+)
+
+# -- The way to the stateless era, on any transport ----------------------------------------------
+
+_GONE_CODES = frozenset({-32002, -32042})
+_DEFINED = frozenset({-32020, -32021, -32022})
+_OF_THE_CANDIDATE = frozenset({-32001, -32003, -32004})
+_ANNOUNCING = ("tools", "prompts", "resources")
+_INTERNAL_ERROR = -32603
+_ENDING = 12.0
+_LACKING = {
+    "list-without-meta": "_meta",
+    "list-without-version": "protocolVersion in its _meta",
+    "list-without-capabilities": "clientCapabilities in its _meta",
+}
+
+
+@probe("discover")
+def discover(examination: Examination) -> Judged:
+    asked = examination.knocked("discover")
+    result = asked.exchange.result
+    if not isinstance(result, dict):
+        return breaks(f"server/discover is answered with {said(asked)}", asked)
+    versions = result.get("supportedVersions")
+    wanted = examination.newer.wire_version
+    if not isinstance(versions, list) or wanted not in versions:
+        named = show(str(versions), 80)
+        return breaks(f"supportedVersions of server/discover is {named}, without {wanted}", asked)
+    return ready("server/discover is answered without a handshake", asked)
+
+
+@probe("request-meta")
+def request_meta(examination: Examination) -> Judged:
+    served = examination.knocked("list")
+    if not is_result(served):
+        method = examination.a_list
+        return breaks(f"{method} that stands on its own is answered with {said(served)}", served)
+    for name, lacking in _LACKING.items():
+        refused = examination.knocked(name)
+        if _is_read_as_older(name, refused, examination):
+            continue
+        if code_of(refused) != INVALID_PARAMS:
+            told = f"a request without {lacking} is answered with {said(refused)}, not with -32602"
+            return breaks(told, refused)
+    return ready(
+        "requests are served on their own, and refused without _meta",
+        served,
+        examination.knocked("list-without-meta"),
+    )
+
+
+def _is_read_as_older(name: str, refused: Asked, examination: Examination) -> bool:
+    """A server of both eras may take what does not say its version for one of the older era."""
+    if name == "list-without-capabilities":
+        return False
+    result, code = refused.exchange.result, code_of(refused)
+    if isinstance(result, dict):
+        newer = examination.knocked("list").exchange.result
+        is_older = "resultType" in newer and "resultType" not in result
+        return is_older and examination.speaks_handshake
+    if code in {None, INVALID_PARAMS, _INTERNAL_ERROR}:
+        return False
+    return examination.speaks_handshake
+
+
+@probe("version-error")
+def version_error(examination: Examination) -> Judged:
+    asked = examination.knocked("unknown-version")
+    error = asked.exchange.error
+    data = error.get("data") if isinstance(error, dict) else None
+    if code_of(asked) != UNSUPPORTED_VERSION:
+        return breaks(f"a version that nobody speaks is answered with {said(asked)}", asked)
+    if not isinstance(data, dict) or not isinstance(data.get("supported"), list):
+        return breaks("-32022 comes without data.supported", asked)
+    return ready("an unsupported version is refused with those that are supported", asked)
+
+
+@probe("ping")
+def ping(examination: Examination) -> Judged:
+    asked = examination.ask_in_newer("ping")
+    sent = examination.watch.questions.get("ping")
+    if sent is not None:
+        return breaks("the server sends pings of its own", sent)
+    return _gone("ping", asked)
+
+
+def _gone(method: str, asked: Asked) -> Judged:
+    """A method that is an unknown one now."""
+    if code_of(asked) == METHOD_NOT_FOUND:
+        return ready(f"{method} is an unknown method", asked)
+    if not came(asked):
+        return unknown(f"{method} was not answered at all", asked)
+    return breaks(f"{method} is answered with {said(asked)}, not with -32601", asked)
+
+
+@probe("logging")
+def logging(examination: Examination) -> Judged:
+    unasked = examination.watch.log_messages
+    if not examination.declares("logging"):
+        if unasked is not None:
+            return breaks("log messages come without the logging capability", unasked)
+        return not_used("the server does not declare logging, and sent no log message")
+    asked = examination.ask_in_newer("logging/setLevel", {"level": "info"})
+    if not examination.speaks_newer and is_result(asked):
+        told = "log levels are set for a session, by logging/setLevel"
+        return breaks(told, examination.introduction, asked)
+    if unasked is not None:
+        return breaks("log messages come for requests that did not ask for them", unasked)
+    return _gone("logging/setLevel", asked)
+
+
+@probe("subscriptions")
+def subscriptions(examination: Examination) -> Judged:
+    subscribing = examination.declares("resources", "subscribe")
+    changing = [one for one in _ANNOUNCING if examination.declares(one, "listChanged")]
+    used = ["resources.subscribe"] * subscribing + [f"{one}.listChanged" for one in changing]
+    asked = examination.ask_in_newer("resources/subscribe", {"uri": UNKNOWN_URI})
+    if is_result(asked):  # what was subscribed to does not exist; it is not left behind even so
+        examination.ask_in_newer("resources/unsubscribe", {"uri": UNKNOWN_URI})
+    if not examination.speaks_newer:
+        if not used:
+            return not_used("the server declares neither subscribe nor listChanged", asked)
+        told = f"the server declares {some(used)}, which rest on what is gone"
+        return breaks(told, examination.introduction, asked)
+    if code_of(asked) != METHOD_NOT_FOUND:
+        return _gone("resources/subscribe", asked)
+    if not used:
+        return not_used("the server declares neither subscribe nor listChanged", asked)
+    return _listening(examination, changing)
+
+
+def _listening(examination: Examination, changing: Sequence[str]) -> Judged:
+    """Open the stream that announcements come on, and end it."""
+    conversation = examination.conversation
+    lifecycle = conversation.lifecycle
+    assert isinstance(lifecycle, StatelessLifecycle)  # that is what speaking it means
+    wanted: dict[str, Any] = {f"{one}ListChanged": True for one in changing}
+    if not wanted:
+        wanted["resourceSubscriptions"] = [UNKNOWN_URI]
+    timeout = examination.site.order.timeout
+    try:
+        pending = lifecycle.listen(wanted, Deadline.after(timeout))
+        acknowledged = pending.answer is None
+        lifecycle.unsubscribe(pending, Deadline.after(timeout))
+    except PeerError as error:
+        return breaks(f"subscriptions/listen: {error.message}")
+    if not acknowledged:
+        told = show(pending.answer.raw if pending.answer is not None else b"", 200)
+        return breaks(f"subscriptions/listen ended before an acknowledgement: {told}")
+    return ready("subscriptions/listen is acknowledged, and resources/subscribe is unknown")
+
+
+@probe("server-requests")
+def server_requests(examination: Examination) -> Judged:
+    asked = {name: one for name, one in examination.watch.questions.items() if name != "ping"}
+    if asked:
+        return breaks(f"the server sends requests: {some(asked)}", *asked.values())
+    inputs = examination.watch.inputs
+    if inputs:
+        return ready(f"input is asked for by a result: {some(inputs)}", *inputs.values())
+    if examination.uncalled:
+        return unknown(f"no request of the server was seen, but {uncalled_in_words(examination)}")
+    return not_used("nothing that was called led to a request of the server")
+
+
+@probe("result-type")
+def result_type(examination: Examination) -> Judged:
+    watch = examination.watch
+    if not watch.results:
+        return unknown("no result was seen")
+    if watch.untyped:
+        told = f"results have no resultType: {some(watch.untyped)}"
+        return breaks(told, shortest(watch.untyped))
+    return ready(f"all {watch.results} results that were seen have a resultType")
+
+
+@probe("cache-hints")
+def cache_hints(examination: Examination) -> Judged:
+    watch = examination.watch
+    if not watch.cacheable:
+        return not_used("none of the results that carry cache hints was seen")
+    if watch.uncached:
+        told = f"ttlMs or cacheScope is missing: {some(watch.uncached)}"
+        return breaks(told, shortest(watch.uncached))
+    return ready(f"all {watch.cacheable} results that need ttlMs and cacheScope have them")
+
+
+@probe("missing-resource")
+def missing_resource(examination: Examination) -> Judged:
+    if not examination.declares("resources"):
+        return not_used("the server does not declare resources")
+    asked = examination.ask_in_newer("resources/read", {"uri": UNKNOWN_URI})
+    result = asked.exchange.result
+    if isinstance(result, dict):
+        if result.get("contents") == []:
+            return breaks("a missing resource is answered with empty contents", asked)
+        return unknown(f"the server has something to read at {UNKNOWN_URI}", asked)
+    checked = check_resource_error_code(code_of(asked), examination.newer)
+    if isinstance(checked, Fail):
+        return breaks(checked.reason, asked)
+    if isinstance(checked, Pass):
+        return ready(f"a missing resource is answered with {checked.code}", asked)
+    wanted = missing_resource_code(examination.newer)
+    return unknown(
+        f"a missing resource is answered with {said(asked)}, which is about something else",
+        asked,
+        advice=f"{examination.newer} asks for {wanted}, whatever was answered before",
+    )
+
+
+@probe("error-codes")
+def error_codes(examination: Examination) -> Judged:
+    codes = examination.watch.codes
+    for asked in examination.knocks.values():
+        examination.watch.take_code("", asked.exchange.error, asked)
+    reserved = [code for code in codes if -32099 <= code <= -32020 and code not in _DEFINED]
+    wrong = sorted({*reserved, *(code for code in codes if code in _GONE_CODES)})
+    if wrong:
+        return breaks(f"codes that may not be used: {some(wrong)}", codes[wrong[0]])
+    legacy = [code for code in codes if -32019 <= code <= -32000]
+    if not codes:
+        return unknown("no error was seen")
+    if legacy:
+        candidate = _OF_THE_CANDIDATE & {*legacy}
+        hint = " (the release candidate's, for what is -32020 to -32022 now)" if candidate else ""
+        advice = f"{some(legacy)}: a legacy that new answers should not use{hint}"
+        return ready("no reserved code is used", codes[legacy[0]], advice=advice)
+    return ready(f"the codes that were seen may be used: {some(sorted(codes))}")
+
+
+@probe("tasks")
+def tasks(examination: Examination) -> Judged:
+    supporting = [
+        tool.get("name")
+        for tool in examination.tools
+        if isinstance(tool.get("execution"), dict)
+        and tool["execution"].get("taskSupport") in ("optional", "required")
+    ]
+    asked = examination.ask_in_newer("tasks/list")
+    if examination.declares("tasks") or supporting or is_result(asked):
+        what = f"tools with taskSupport: {some(supporting)}" if supporting else "tasks of the core"
+        return breaks(f"the server has {what}", examination.introduction, asked)
+    return not_used("no task is declared, and tasks/list is not served", asked)
+
+
+@probe("stable-lists")
+def stable_lists(examination: Examination) -> Judged:
+    beside = None if examination.unlisted else examination.another()
+    if beside is None:
+        return unknown("there was no second connection to compare with")
+    moved, reordered = [], []
+    for method, capability in LIST_CAPABILITIES.items():
+        if not examination.declares(capability):
+            continue
+        member = LIST_MEMBERS[method]
+        one = [_name(item) for item in examination.walk(method)]
+        listed = list_through(beside.ask, method, examination.site.order.timeout)
+        other = [_name(item) for item in listed.items]
+        first = [_name(item) for item in examination.lists.get(member, ())]
+        if {*first} != {*one} or {*one} != {*other}:
+            moved.append(member)
+        elif one != other:
+            reordered.append(member)
+    beside.close()
+    if moved:
+        return breaks(f"not the same on another connection or after the calls: {some(moved)}")
+    if not any(examination.lists.values()):
+        return not_used("the server lists nothing")
+    advice = f"the order differs: {some(reordered)}" if reordered else ""
+    return ready("the lists are the same on two connections and after the calls", advice=advice)
+
+
+def _name(item: Any) -> str:
+    if not isinstance(item, Mapping):
+        return repr(item)
+    return str(item.get("name")) + str(item.get("uri", ""))
+
+
+@probe("exit-on-eof")
+def exit_on_eof(examination: Examination) -> Judged:
+    if examination.transport != "stdio":
+        return not_used("the server is not started by its clients")
+    conversation = examination.conversation
+    # Half of it is for the server alone; servers of large frameworks take a second or two.
+    conversation.client.close(Deadline.after(_ENDING))
+    exited = conversation.tape.exited
+    if exited is None or not exited.after:
+        return unknown("the process was gone before its input ended")
+    if exited.after == "stdin-closed":
+        return ready("the process ended once its input did")
+    advice = "end the process when stdin is at its end: SIGTERM or more was needed"
+    return ready("the process had to be told to end", advice=advice)
+
+
+# -- What needs HTTP: headers, sessions, methods and status codes of both eras -------------------
+
+_HEADER_MISMATCH = -32020
+_FOREIGN = "https://mcptest.invalid"
+_MUTATIONS = {
+    "method-missing": "without Mcp-Method",
+    "method-wrong": "with another Mcp-Method",
+    "name-missing": "without Mcp-Name",
+    "name-wrong": "with another Mcp-Name",
+}
+
+
+@probe("sessions", over_http=True)
+def sessions(examination: Examination) -> Judged:
+    if examination.speaks_newer:
+        return _no_sessions(examination)
+    if not examination.site.session_id:
+        return ready("the server gives out no session id")
+    asked = examination.ask(SentCheck(method=examination.a_list, headers={SESSION_HEADER: None}))
+    if is_result(asked):
+        return breaks("a session id is given out, though requests are served without it", asked)
+    return breaks(f"a request without its session id is answered with {said(asked)}", asked)
+
+
+def _no_sessions(examination: Examination) -> Judged:
+    asked = examination.knocked("session")
+    if not is_result(asked):
+        return breaks(f"a request with a session id is answered with {said(asked)}", asked)
+    # What names an older version may be answered as an old server does.
+    own = (one for name, one in examination.knocks.items() if name != "version-differs")
+    answered = [(one, one.exchange.http) for one in own]
+    minted = [one for one, http in answered if http and http["headers"].get("mcp-session-id")]
+    advice = "a session id is given out, which means nothing any more" if minted else ""
+    return ready("a session id is ignored", asked, *minted[:1], advice=advice)
+
+
+@probe("protocol-headers", over_http=True)
+def protocol_headers(examination: Examination) -> Judged:
+    for name, words in _MUTATIONS.items():
+        if name.startswith("name") and not examination.declares("tools"):
+            continue
+        asked = examination.knocked(name)
+        if status_of(asked) != 400 or code_of(asked) != _HEADER_MISMATCH:
+            told = f"a request {words} is answered with {said(asked)}, not with 400 and -32020"
+            return breaks(told, asked)
+    differs = examination.knocked("version-differs")
+    right = examination.knocked("method-wrong")
+    if code_of(differs) == _HEADER_MISMATCH:
+        return ready("headers that differ from the body are refused", right, differs)
+    if status_of(differs) == 400:  # a server of both eras may take it for an old client
+        advice = f"a version header that differs from the body is answered with {said(differs)}"
+        return ready("headers that differ from the body are refused", right, advice=advice)
+    told = f"a version header that differs from the body is answered with {said(differs)}"
+    return breaks(told, differs)
+
+
+@probe("param-headers", over_http=True)
+def param_headers(examination: Examination) -> Judged:
+    annotated = [tool for tool in examination.tools if header_annotations(tool.get("inputSchema"))]
+    if not annotated:
+        return not_used("no input schema has x-mcp-header")
+    for tool in annotated:
+        problems = annotation_problems(tool.get("inputSchema"))
+        if problems:
+            return breaks(f"clients drop the tool {some([tool.get('name')])}: {problems[0]}")
+    return _call_without_header(examination, annotated)
+
+
+def _call_without_header(examination: Examination, annotated: list[Mapping[str, Any]]) -> Judged:
+    names = {str(call.tool.get("name")) for call in examination.calls}
+    for tool in annotated:
+        arguments = arguments_for(tool)
+        headers = [
+            f"{PARAM_PREFIX}{one.header}"
+            for one in header_annotations(tool.get("inputSchema"))
+            if one.path is not None and len(one.path) == 1 and one.path[0] in arguments
+        ]
+        may = may_call(tool, names)
+        if not (examination.speaks_newer and may and headers):
+            continue
+        asked = examination.ask(replace(call_of(tool), headers=dict.fromkeys(headers)))
+        if status_of(asked) == 400 and code_of(asked) == _HEADER_MISMATCH:
+            return ready("a call without its Mcp-Param header is refused", asked)
+        return breaks(f"a call without its Mcp-Param header is answered with {said(asked)}", asked)
+    return unknown("no annotated tool could be called without its header")
+
+
+@probe("http-methods", over_http=True)
+def http_methods(examination: Examination) -> Judged:
+    get, delete = examination.knocked("get"), examination.knocked("delete")
+    others = [one for one in (get, delete) if status_of(one) != 405]
+    if not others:
+        return ready("GET and DELETE are answered with 405", get, delete)
+    if not came(get):
+        return unknown("GET was not answered", get)
+    told = f"GET is answered with {said(get)}, DELETE with {said(delete)}"
+    return ready(
+        "nothing depends on GET or DELETE; what is pushed on a GET stream is under subscriptions",
+        *others,
+        advice=f"{told}; 405 is recommended for both",
+    )
+
+
+@probe("http-status", over_http=True)
+def http_status(examination: Examination) -> Judged:
+    asked = examination.knocked("unknown-method")
+    if status_of(asked) == 404 and code_of(asked) == METHOD_NOT_FOUND:
+        return ready("an unknown method is answered with 404 and -32601", asked)
+    return breaks(f"an unknown method is answered with {said(asked)}", asked)
+
+
+@probe("origin")
+def origin(examination: Examination) -> Judged:
+    if examination.transport == "stdio":
+        return not_used("the server is not reached by HTTP")
+    check = SentCheck(method=examination.alive.method, headers={"Origin": _FOREIGN})
+    asked = examination.ask(check)
+    if status_of(asked) == 403:
+        return ready("a foreign Origin is refused with 403", asked)
+    return breaks(f"a request of a foreign Origin is answered with {said(asked)}", asked)
+
+
+@probe("version-header", over_http=True)
+def version_header(examination: Examination) -> Judged:
+    unknown_one = examination.ask(
+        SentCheck(method="ping", headers={VERSION_HEADER: UNKNOWN_VERSION})
+    )
+    missing = examination.ask(SentCheck(method="ping", headers={VERSION_HEADER: None}))
+    if status_of(unknown_one) != 400:
+        told = f"the version {UNKNOWN_VERSION} in the header is answered with {said(unknown_one)}"
+        return breaks(told, unknown_one)
+    advice = ""
+    if not is_result(missing):
+        advice = f"a request without the header is answered with {said(missing)}"
+    return ready(
+        "an unknown version in the header is answered with 400", unknown_one, advice=advice
+    )
+
+
+@probe("transport")
+def transport(examination: Examination) -> Judged:
+    if examination.transport == "sse":
+        return breaks("the server is reached by HTTP+SSE, at two endpoints")
+    if examination.transport == "http":
+        return ready("the server is reached by streamable HTTP")
+    return not_used("the server is started by its clients")
+
+
+# -- The steps between the revisions that begin with a handshake ---------------------------------
+
+_BATCH_IDS = ("mcptest-batch-1", "mcptest-batch-2")
+_MOST_TOOLS = 500
+_UNKNOWN_NOTIFICATION = "notifications/mcptest/unknown"
+
+
+@probe("agreement")
+def agreement(examination: Examination) -> Judged:
+    newer = examination.newer
+    if examination.speaks_newer:
+        return ready(f"the server agrees to {newer}")
+    params = {
+        "protocolVersion": newer.wire_version,
+        "capabilities": {},
+        "clientInfo": {"name": "mcptest", "version": "1"},
+    }
+    try:
+        conversation = examination.site.open(begin=False)
+    except PeerError as error:
+        return unknown(f"there was no connection to offer it on: {error.message}")
+    asked = conversation.ask(SentCheck(method="initialize", params=params))
+    conversation.close()
+    result = asked.exchange.result
+    named = result.get("protocolVersion") if isinstance(result, dict) else None
+    answer = f"the version {show(str(named), 40)}" if named is not None else said(asked)
+    return breaks(f"the offer of {newer} is answered with {answer}", asked)
+
+
+@probe("batches")
+def batches(examination: Examination) -> Judged:
+    asked, answered, alive = _send_batch(examination)
+    if answered:
+        return breaks("an array of messages is processed", asked)
+    if not alive:
+        return breaks("the server was not usable after an array of messages", asked)
+    return ready(f"an array of messages is answered with {said(asked)}", asked)
+
+
+@probe("batches-received")
+def batches_received(examination: Examination) -> Judged:
+    asked, answered, _ = _send_batch(examination)
+    if answered == len(_BATCH_IDS):
+        return ready("both messages of an array are answered", asked)
+    return breaks(f"of two requests in an array {answered} were answered", asked)
+
+
+def _send_batch(examination: Examination) -> tuple[Asked, int, bool]:
+    """An array of two harmless requests: what came, how many results, and is it still alive?"""
+    messages = [_alive_message(examination, one) for one in _BATCH_IDS]
+    conversation = examination.conversation
+    asked = conversation.ask(SentCheck(raw=encode(messages).decode()))
+    answered = sum(
+        one.kind is Kind.RESULT and one.id in _BATCH_IDS
+        for message in asked.answers
+        for one in (message.items or (message,))
+    )
+    return asked, answered, is_result(examination.ask(examination.alive))
+
+
+def _alive_message(examination: Examination, identifier: str) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": identifier,
+        "method": examination.alive.method,
+    }
+    if examination.site.revision.era is Era.STATELESS:
+        version = examination.site.revision.wire_version
+        meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
+        message["params"] = {"_meta": meta}
+    return message
+
+
+@probe("notifications")
+def notifications(examination: Examination) -> Judged:
+    conversation = examination.conversation
+    place = len(conversation.tape.records)
+    asked = conversation.notify(SentCheck(method=_UNKNOWN_NOTIFICATION))
+    alive = examination.ask(examination.alive)
+    came_since = messages_of_server(iter(conversation.tape.records[place:]))
+    answers = (one for one, _ in came_since if one.is_answer and one.id != alive.identifier)
+    stray = next((one.raw for one in answers), b"")
+    if stray:
+        told = Evidence(show(asked.sent, 200), show(examination.site.masker.message(stray), 300))
+        return breaks("a notification is answered", told)
+    if not is_result(alive):
+        return breaks("the server was not usable after an unknown notification", asked, alive)
+    return ready("an unknown notification is ignored", asked)
+
+
+@probe("utf-8")
+def utf_8(examination: Examination) -> Judged:
+    frames = [
+        record.raw
+        for conversation in examination.site.conversations
+        for record in conversation.tape.records
+        if isinstance(record, Frame) and record.sender == "server"
+    ]
+    for raw in frames:
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return breaks(f"a message is not UTF-8: {error.reason}", Evidence("", show(raw, 300)))
+    return ready(f"all {len(frames)} messages that were seen are UTF-8")
+
+
+@probe("meta-keys")
+def meta_keys(examination: Examination) -> Judged:
+    watch = examination.watch
+    if watch.bad_meta_keys:
+        keys = list(watch.bad_meta_keys)
+        return breaks(f"keys of _meta: {some(keys)}", watch.bad_meta_keys[keys[0]])
+    if not watch.meta_keys:
+        return not_used("no _meta was seen")
+    return ready(f"the keys of _meta follow the grammar: {some(watch.meta_keys)}")
+
+
+@probe("tool-schemas")
+def tool_schemas(examination: Examination) -> Judged:
+    tools = list(examination.tools)[:_MOST_TOOLS]
+    if not tools:
+        return not_used("the server lists no tools")
+    wrong, limited = _schema_problems(tools)
+    if wrong:
+        return breaks(f"schemas that are not valid: {some(wrong)}")
+    if limited:
+        return unchecked(f"schemas that can't be checked: {some(limited)}")
+    return ready(f"the schemas of all {len(tools)} tools are valid")
+
+
+def _schema_problems(tools: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Schemas that are not valid, and those of which nobody can say."""
+    wrong, limited = [], []
+    for tool, member in product(tools, ("inputSchema", "outputSchema")):
+        if member == "outputSchema" and member not in tool:
+            continue
+        schema = tool.get(member)
+        if not isinstance(schema, dict):
+            wrong.append(f"{tool.get('name')}.{member} is no object")
+            continue
+        try:
+            CompiledSchema(schema)
+        except SchemaLimitError as error:
+            limited.append(f"{tool.get('name')}.{member}: {error}")
+        except SchemaError as error:
+            wrong.append(f"{tool.get('name')}.{member}: {error}")
+    return wrong, limited
+
+
+@probe("tool-names")
+def tool_names(examination: Examination) -> Judged:
+    names = [str(tool.get("name")) for tool in examination.tools]
+    if not names:
+        return not_used("the server lists no tools")
+    odd = [name for name in names if not is_plain_tool_name(name)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    advice = "; ".join(
+        f"{words}: {some(found)}"
+        for words, found in (("rename", odd), ("named more than once", twice))
+        if found
+    )
+    return ready(f"{len(names) - len(odd)} of {len(names)} names are plain", advice=advice)
+
+
+@probe("argument-errors")
+def argument_errors(examination: Examination) -> Judged:
+    tool = next((one for one in examination.tools if is_safe(one) and _requires(one)), None)
+    if tool is None:
+        return unknown("no tool that only reads has a required argument")
+    params: dict[str, object] = {"name": tool.get("name"), "arguments": {}}
+    asked = examination.ask(SentCheck(method="tools/call", params=params))
+    result = asked.exchange.result
+    if isinstance(result, dict) and result.get("isError") is True:
+        return ready("a call without its arguments is a result with isError", asked)
+    advice = f"a call without its required arguments is answered with {said(asked)}"
+    return ready("wrong arguments are refused in another way", asked, advice=advice)
+
+
+def _requires(tool: Mapping[str, Any]) -> bool:
+    schema = tool.get("inputSchema")
+    required = schema.get("required") if isinstance(schema, dict) else None
+    return isinstance(required, list) and bool(required)
+
+
+@probe("structured-output")
+def structured_output(examination: Examination) -> Judged:
+    with_schema = [str(one.get("name")) for one in examination.tools if "outputSchema" in one]
+    if not with_schema:
+        return not_used("no tool has an outputSchema")
+    seen = [call for call in examination.calls if "outputSchema" in call.tool]
+    for call in seen:
+        try:
+            problem = _misfit(call)
+        except SchemaLimitError as error:
+            name = some([call.tool.get("name")])
+            return unchecked(f"the structuredContent of {name} can't be checked: {error}")
+        if problem:
+            return breaks(f"{some([call.tool.get('name')])}: {problem}", call.asked)
+    if not seen:
+        return unknown(f"no tool with an outputSchema was called: {uncalled_in_words(examination)}")
+    return ready(f"the structuredContent of {len(seen)} tools fits", seen[0].asked)
+
+
+def _misfit(call: AskedCall) -> str:
+    result = call.asked.exchange.result
+    if not isinstance(result, dict) or result.get("isError") is True:
+        return ""
+    if "structuredContent" not in result:
+        return "the result has no structuredContent" if "content" in result else ""
+    try:
+        misfit = CompiledSchema(call.tool.get("outputSchema")).misfit(result["structuredContent"])
+    except SchemaLimitError:
+        raise
+    except SchemaError as error:
+        return f"the outputSchema can't be used: {error}"
+    return "" if misfit is None else f"structuredContent{misfit.pointer}: {misfit.reason}"
+
+
+@probe("declared-only")
+def declared_only(examination: Examination) -> Judged:
+    beside = None if examination.unlisted else examination.another(declare=())
+    if beside is None:
+        return unknown("there was no second connection to look at")
+    for call in examination.calls:
+        beside.ask(call_of(call.tool))
+    beside.ask(examination.alive)
+    asked = [one for one in beside.asked if one.get("method") != "ping"]
+    beside.close()
+    if asked:
+        methods = {str(one.get("method")) for one in asked}
+        shown = show(examination.site.masker.text(json.dumps(asked[0])), 300)
+        told = f"asked of a client that declares nothing: {some(sorted(methods))}"
+        return breaks(told, Evidence("", shown))
+    if examination.uncalled:
+        return unknown(f"nothing was asked, but {uncalled_in_words(examination)}")
+    return ready("nothing is asked of a client that declares nothing")
+
+
+@probe("resource-uris")
+def resource_uris(examination: Examination) -> Judged:
+    listed = [one for one in examination.lists.get("resources", ()) if isinstance(one, dict)]
+    if not listed:
+        return not_used("the server lists no resources")
+    wrong = [one.get("uri") for one in listed if not is_uri(str(one.get("uri")))]
+    if wrong:
+        return breaks(f"no URIs by RFC 3986: {some(wrong)}")
+    return ready(f"all {len(listed)} resources have a URI")
+
+
+@probe("titles")
+def titles(examination: Examination) -> Judged:
+    items = [one for items in examination.lists.values() for one in items if isinstance(one, dict)]
+    titled = [one for one in items if "title" in one]
+    if not titled:
+        return not_used("nothing that is listed has a title")
+    wrong = [one.get("name") for one in titled if not isinstance(one["title"], str)]
+    if wrong:
+        return breaks(f"titles that are no text: {some(wrong)}")
+    return ready(f"{len(titled)} titles are texts")
+
+
+@probe("completions")
+def completions(examination: Examination) -> Judged:
+    if examination.declares("completions"):
+        return ready("completions is declared")
+    for prompt in examination.lists.get("prompts", ()):
+        arguments = list(prompt_arguments(prompt)) if isinstance(prompt, dict) else []
+        if not arguments:
+            continue
+        reference = {"type": "ref/prompt", "name": prompt.get("name")}
+        argument = {"name": arguments[0][0], "value": ""}
+        params = {"ref": reference, "argument": argument}
+        asked = examination.ask(SentCheck(method="completion/complete", params=params))
+        if is_result(asked):
+            return breaks("completion is served and not declared", asked)
+        return not_used("completion is neither declared nor served", asked)
+    return not_used("completion is not declared, and no prompt has an argument")
+
+
+@probe("audio")
+def audio(examination: Examination) -> Judged:
+    watch = examination.watch
+    if watch.bad_audio is not None:
+        return breaks("audio without data or mimeType", watch.bad_audio)
+    if not watch.audio:
+        return not_used("no audio was seen")
+    return ready(f"{watch.audio} pieces of audio have data and a MIME type")
