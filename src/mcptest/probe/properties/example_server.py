@@ -89,6 +89,7 @@ class ExampleServer:
         other = ExampleServer(msgspec.structs.replace(self.whom, should_stop=should_stop))
         other.facts = self.facts
         other.endless = self.endless
+        other.slow_tools = dict(self.slow_tools)
         other._live.met = self._live.met
         return other
 

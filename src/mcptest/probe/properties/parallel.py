@@ -1,8 +1,8 @@
-"""Properties side by side: worker processes, each with servers of its own, one report.
+"""Properties side by side: a worker process for each, with servers of its own, and one report.
 
 The engine computes more than it waits, so threads would not make it faster. A worker is a fork of
-this process: it knows all that is known here, and starts in no time. Which property goes to which
-worker changes no example, because each property has a seed of its own.
+this process: it knows all that is known here, and starts in no time. When a property is tried
+changes no example, because each property has a seed of its own.
 """
 
 from __future__ import annotations
@@ -41,27 +41,18 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class WorkerNews(msgspec.Struct, frozen=True):
-    """What a worker says after each property."""
+    """What a worker says at its end."""
 
-    so_far: Done
-    result: PropertyResult | None = None
+    done: Done = Done()
     no_server: str = ""
     """Why it can't work at all: a server that can't be there twice, perhaps."""
     defect: str = ""
 
 
-def _prepare(ground: KnownServer) -> None:
-    """What every worker would otherwise work out for itself: the corpus, and the letters."""
-    corpus_of(ground.revision)
-    LETTERS.validate()
-
-
-class _Worker(msgspec.Struct):
+class _Worker(msgspec.Struct, frozen=True):
     pid: int
-    pipe: Connection
-    name: str = ""
+    name: str
     """What it is working on."""
-    so_far: Done = Done()
 
 
 class Team:
@@ -85,7 +76,9 @@ class Team:
         self._todo = deque(sorted(names, key=_how_early))
         self._stopping = mmap.mmap(-1, 1)
         """Shared with the workers: a byte that says that all is to end."""
-        self._workers: list[_Worker] = []
+        self._busy: dict[Connection, _Worker] = {}
+        self._room = 0
+        """So many may work at once."""
         self._parts: list[Done] = []
         self._results: dict[str, PropertyResult] = {}
         self._troubles: list[str] = []
@@ -95,12 +88,14 @@ class Team:
     def done(self, workers: int) -> Done:
         """Try them all, so many at once. The results stand in the order of the names."""
         self._stage.drop()  # or each worker would hold its pipes open
-        _prepare(self._ground)
+        corpus_of(self._ground.revision)  # what every worker would otherwise work out for itself
+        LETTERS.validate()
+        self._room = workers
         try:
-            for _ in range(workers):
-                self._hire()
-            while any(one.name for one in self._workers):
+            self._hire()
+            while self._busy and not (self._is_stopping and self._patience.expired):
                 self._listen()
+                self._hire()
         except BaseException:
             self._stopping[0] = 1
             raise
@@ -109,9 +104,7 @@ class Team:
         if self._todo and not self._is_stopping:
             # No further server could be had: as if nobody had asked for more than one.
             alone = OneAfterTheOther(self._order, self._stage, self._ground)
-            part = alone.all_of(list(self._todo), self._begins, self._ends)
-            self._results |= {one.name: one for one in part.results}
-            self._parts.append(part)
+            self._take(alone.all_of(list(self._todo), self._begins, self._ends))
         else:
             self._parts.append(Done(starts=self._stage.starts))
         return self._joined()
@@ -127,6 +120,10 @@ class Team:
             interrupted=self._is_stopping or any(part.interrupted for part in self._parts),
         )
 
+    def _take(self, part: Done) -> None:
+        self._results |= {one.name: one for one in part.results}
+        self._parts.append(part)
+
     # -- workers ---------------------------------------------------------------------------
 
     @property
@@ -134,98 +131,77 @@ class Team:
         return self._stopping[0] != 0
 
     def _hire(self) -> None:
-        ours, theirs = Pipe()
-        with warnings.catch_warnings():
-            # The only thread there may be draws our display, which a worker never touches.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
-        if pid == 0:
-            for other in (ours, *(one.pipe for one in self._workers)):
-                other.close()
-            _be_a_worker(theirs, self._order, self._stage, self._ground, self._stopping)
-        theirs.close()
-        worker = _Worker(pid, ours)
-        self._workers.append(worker)
-        self._employ(worker)
-
-    def _employ(self, worker: _Worker) -> None:
-        """Give it what is next; where there is nothing left, it may go."""
-        if not self._todo or self._is_stopping:
-            self._employ_no_more(worker)
-            return
-        worker.name = self._todo.popleft()
-        self._begins(worker.name)
-        with suppress(OSError):  # then its end is the next that we hear
-            worker.pipe.send((worker.name, not self._todo))
+        while self._todo and len(self._busy) < self._room and not self._is_stopping:
+            name = self._todo.popleft()
+            ours, theirs = Pipe()
+            with warnings.catch_warnings():
+                # The only thread there may be draws our display, which a worker never touches.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                pid = os.fork()
+            if pid == 0:
+                for other in (ours, *self._busy):
+                    other.close()
+                _be_a_worker(theirs, name, self._order, self._stage, self._ground, self._stopping)
+            theirs.close()
+            self._busy[ours] = _Worker(pid, name)
+            self._begins(name)
+            with suppress(OSError):  # it was killed: its end is the next that we hear
+                ours.send(not self._todo)
 
     def _listen(self) -> None:
         should_stop = self._order.should_stop
         if should_stop is not None and should_stop() and not self._is_stopping:
             self._stopping[0] = 1
             self._patience = Deadline.after(_PARTING)
-        busy = {one.pipe: one for one in self._workers if one.name}
-        for pipe in wait(list(busy), _LOOKING_UP):
-            self._hear(busy[pipe])  # type: ignore[index]  # these are what was waited for
-        if self._is_stopping and self._patience.expired:
-            for worker in self._workers:
-                worker.name = ""  # it is not waited for any more
+        for pipe in wait(list(self._busy), _LOOKING_UP):
+            assert isinstance(pipe, Connection)  # these are what was waited for
+            self._hear(pipe)
 
-    def _hear(self, worker: _Worker) -> None:
+    def _hear(self, pipe: Connection) -> None:
         try:
-            told: WorkerNews = worker.pipe.recv()
+            told: WorkerNews = pipe.recv()
         except (EOFError, OSError):
-            self._mourn(worker)
-            return
-        worker.so_far = told.so_far
+            told = WorkerNews(Done((_killed(self._busy[pipe].name),)))
+        worker = self._busy.pop(pipe)
+        pipe.close()
+        os.waitpid(worker.pid, 0)
         if told.defect:
             raise RuntimeError(f"a worker failed over {worker.name}:\n{told.defect}")
-        if told.result is None:
+        if told.no_server:
             self._todo.appendleft(worker.name)
             self._troubles.append(f"a further server for --jobs did not start: {told.no_server}")
-            worker.name = ""
+            self._room -= 1
             return
-        self._note(worker, told.result)
-        self._employ(worker)
-
-    def _note(self, worker: _Worker, result: PropertyResult) -> None:
-        self._results[worker.name] = result
+        self._take(told.done)
+        self._stage.slow_tools.update(told.done.slow_tools)
         self._ends(worker.name)
-
-    def _mourn(self, worker: _Worker) -> None:
-        """Somebody killed it. What it was at is not done."""
-        one = PROPERTIES[worker.name]
-        why = "the process that tried it was killed"
-        self._note(worker, PropertyResult(name=one.name, about=one.about, ended_early=why))
-        worker.name = ""
 
     def _dismiss_all(self) -> None:
         """However this ends, nobody is left behind."""
-        for worker in self._workers:
-            self._employ_no_more(worker)
         deadline = Deadline.after(_PARTING)
-        for worker in self._workers:
-            if not _has_left(worker, deadline):
+        for pipe, worker in self._busy.items():
+            if not _has_left(pipe, worker.pid, deadline):
                 _kill_with_servers(worker.pid)
-            worker.pipe.close()
-            self._parts.append(worker.so_far)
-
-    def _employ_no_more(self, worker: _Worker) -> None:
-        worker.name = ""
-        with suppress(OSError):  # it went by itself
-            worker.pipe.send(None)
+            pipe.close()
 
 
 def _how_early(name: str) -> int:
     return _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
 
-def _has_left(worker: _Worker, deadline: Deadline) -> bool:
+def _killed(name: str) -> PropertyResult:
+    """Somebody killed its worker: it is not done."""
+    why = "the process that tried it was killed"
+    return PropertyResult(name=name, about=PROPERTIES[name].about, ended_early=why)
+
+
+def _has_left(pipe: Connection, pid: int, deadline: Deadline) -> bool:
     """Its end of the pipe closes when it ends, and not before."""
     try:
-        while worker.pipe.poll(deadline.remaining()):
-            worker.pipe.recv()  # said too late to count
+        while pipe.poll(deadline.remaining()):
+            pipe.recv()  # said too late to count
     except (EOFError, OSError):
-        os.waitpid(worker.pid, 0)
+        os.waitpid(pid, 0)
         return True
     return False
 
@@ -250,6 +226,7 @@ def _kill(pid: int) -> None:
 
 def _be_a_worker(
     pipe: Connection,
+    name: str,
     order: PropertyOrder,
     stage: ExampleServer,
     ground: KnownServer,
@@ -261,12 +238,14 @@ def _be_a_worker(
         order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
         own = OneAfterTheOther(order, stage.another(order.is_over), ground)
         with cancellation.heeding(order.is_over):
-            _work(own, pipe)
-    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
-        with suppress(OSError):
-            pipe.send(WorkerNews(Done(), defect=traceback.format_exc()))
-    finally:
+            news = _tried(own, name, is_last=pipe.recv())
+    except EOFError:  # our parent is gone
         os._exit(0)
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
+        news = WorkerNews(defect=traceback.format_exc())
+    with suppress(OSError):
+        pipe.send(news)
+    os._exit(0)
 
 
 def _heeding(stopping: mmap.mmap) -> Callable[[], bool]:
@@ -286,23 +265,11 @@ def _heeding(stopping: mmap.mmap) -> Callable[[], bool]:
     return lambda: bool(stopping[0] or heard or os.getppid() != parent)
 
 
-def _work(own: OneAfterTheOther, pipe: Connection) -> None:
+def _tried(own: OneAfterTheOther, name: str, *, is_last: bool) -> WorkerNews:
     try:
-        while (asked := _next_of(pipe)) is not None:
-            name, is_last = asked
-            was_met = own.has_met_the_server
-            result = own.one(name, is_last=is_last)
-            if own.lost and not was_met and not own.has_met_the_server:
-                pipe.send(WorkerNews(own.done(()), no_server=own.lost))
-                return
-            pipe.send(WorkerNews(own.done(()), result))
+        result = own.one(name, is_last=is_last)
     finally:
         own.stage.close()
-
-
-def _next_of(pipe: Connection) -> tuple[str, bool] | None:
-    try:
-        asked: tuple[str, bool] | None = pipe.recv()
-    except EOFError:  # our parent is gone
-        return None
-    return asked
+    if own.lost and not own.has_met_the_server:
+        return WorkerNews(no_server=own.lost)
+    return WorkerNews(own.done([result]))
