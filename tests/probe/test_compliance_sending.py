@@ -13,7 +13,7 @@ from mcptest.session.client import Client
 from mcptest.session.lifecycle import PREFIX, HandshakeLifecycle, StatelessLifecycle
 from mcptest.suite.sent_message import SentCheck
 from mcptest.transport.base import discard
-from mcptest.transport.memory import Memory
+from tests.support.memory import Memory
 
 NEW, OLD = Revision.V2026_07_28, Revision.V2025_11_25
 VERSION = PREFIX + "protocolVersion"

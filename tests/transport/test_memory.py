@@ -10,7 +10,7 @@ from mcptest.core.capture import AnyRecord, Frame
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.transport.base import Transport, discard
-from mcptest.transport.memory import Memory
+from tests.support.memory import Memory
 
 
 def test_answers_come_in_order_and_everything_is_recorded() -> None:
