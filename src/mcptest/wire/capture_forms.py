@@ -79,15 +79,7 @@ _decode_line = msgspec.json.Decoder(Line).decode
 
 def encode_record(record: AnyRecord) -> bytes:
     """One line with its newline."""
-    if type(record) is not Frame:
-        return _encode(record) + b"\n"
-    raw = record.raw
-    middle = _MESSAGE_FROM[record.sender]
-    if record.stream is not None or record.sse is not None:
-        middle = _with_stream(record)
-    if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
-        return b'{"kind":"message","t":%r%b"message":%b}\n' % (record.t, middle, raw)
-    return b'{"kind":"message","t":%r%b%b}\n' % (record.t, middle, _other_than_object(raw))
+    return encode_records((record,))[0]
 
 
 def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
@@ -96,14 +88,16 @@ def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
     keep = lines.append
     moment, begin = -1.0, b""
     for record in records:
-        if type(record) is not Frame or record.stream is not None or record.sse is not None:
-            keep(encode_record(record))
+        if type(record) is not Frame:
+            keep(_encode(record) + b"\n")
             continue
         if record.t != moment:
             moment = record.t
             begin = b'{"kind":"message","t":%r' % moment
         raw = record.raw
         sender = _MESSAGE_FROM[record.sender]
+        if record.stream is not None or record.sse is not None:
+            sender += _stream_of(record)
         if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
             # Half the time of formatting it, and one copy of what may be large.
             keep(b"".join((begin, sender, b'"message":', raw, b"}\n")))
@@ -138,10 +132,10 @@ def decode_records(lines: Iterable[bytes], source: str = "capture") -> Iterator[
             yield record
 
 
-def _with_stream(record: Frame) -> bytes:
+def _stream_of(record: Frame) -> bytes:
     place = b"" if record.stream is None else b'"stream":%d,' % record.stream
     event = b"" if record.sse is None else b'"sse":' + _encode(record.sse) + b","
-    return _MESSAGE_FROM[record.sender] + place + event
+    return place + event
 
 
 def _is_json(raw: bytes) -> bool:
