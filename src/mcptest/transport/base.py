@@ -13,10 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from mcptest.core.capture import AnyRecord, TransportName
 from mcptest.core.limits import MEBIBYTE, Deadline
+
+if TYPE_CHECKING:
+    from mcptest.transport.http.transports import StreamableHttp
 
 Sink: TypeAlias = Callable[[AnyRecord], None]
 NO_HEADERS: Mapping[str, str] = {}
@@ -89,37 +92,9 @@ def is_clogged(transport: Transport) -> bool:
     return bool(getattr(transport, "is_clogged", False))
 
 
-class HttpStreams(Protocol):
-    """What streamable HTTP offers beyond sending and receiving."""
-
-    def open_stream(
-        self,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        last_event_id: str | None = None,
-    ) -> int:
-        """GET a stream of server messages, from the start or after an event. Returns its number."""
-
-    def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
-        """Tell the server that the session is over."""
-
-    def request(
-        self,
-        method: str,
-        deadline: Deadline,
-        headers: Mapping[str, str] = NO_HEADERS,
-        body: bytes | None = None,
-        path: str = "",
-    ) -> int:
-        """Make any HTTP request, to the endpoint or to another path of the same server."""
-
-    def abandon(self, stream: int) -> None:
-        """Close one stream at once; in the stateless era that cancels its request."""
-
-
-def http_streams(transport: Transport) -> HttpStreams | None:
-    """The transport's streams, where it is one that has them."""
-    return cast("HttpStreams", transport) if transport.name == "http" else None
+def http_streams(transport: Transport) -> StreamableHttp | None:
+    """The transport as one that numbers its streams, where it does."""
+    return cast("StreamableHttp", transport) if transport.name == "http" else None
 
 
 # -- Large messages take memory ------------------------------------------------------------------

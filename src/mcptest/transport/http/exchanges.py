@@ -23,7 +23,7 @@ from mcptest.core.safe_text import show
 from mcptest.transport.base import LARGE_BYTES, LARGE_IDLE_SECONDS, Clock, Sink, large_messages
 from mcptest.transport.egress import Egress, Origin, Url
 from mcptest.transport.http.response import Answer, EnoughError
-from mcptest.transport.http.socket_connection import ConnectionPool, LostError, SocketConnection
+from mcptest.transport.http.socket_connection import ConnectionPool, SocketConnection
 from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import ResponseHead, ResponseReader
 from mcptest.wire.mcp_headers import JSON_TYPE, POST_ACCEPT, SSE_TYPE
@@ -205,7 +205,7 @@ class Exchanges:
                 continue  # closed by what came before it in this round
             try:
                 self._advance(connection, events)
-            except LostError as lost:
+            except WireError as lost:
                 self._lose(connection, lost)
         while self._queue and not self._is_full():
             self._start_unattended(self._queue.popleft())
@@ -260,7 +260,7 @@ class Exchanges:
         while (connection := self._pool.take_idle(origin)) is not None:
             try:
                 data = connection.read()
-            except LostError:
+            except WireError:
                 data = b""
             if data is None:
                 return connection
@@ -466,14 +466,14 @@ class Exchanges:
         except WireError as fault:
             if reader.is_untouched:
                 why = "the server closed the connection without an answer"
-                self._lose(connection, LostError(ErrorKind.CONNECTION_LOST, why))
+                self._lose(connection, WireError(ErrorKind.CONNECTION_LOST, why))
                 return
             if exchange.answer.is_events:
                 # To whoever reads events, how the stream broke off makes no difference.
                 fault.kind = ErrorKind.CONNECTION_LOST
             self._give_up(exchange, connection, fault)
 
-    def _lose(self, connection: SocketConnection, lost: LostError) -> None:
+    def _lose(self, connection: SocketConnection, lost: WireError) -> None:
         exchange, used = connection.exchange, connection.used
         taken = connection.was_taken
         self._pool.discard(connection)
@@ -487,8 +487,8 @@ class Exchanges:
             try:
                 self._send(exchange, self._pool.another(connection.origin))
             except PeerError as error:
-                lost = LostError(error.kind, error.message)
+                lost = WireError(error.kind, error.message)
             else:
                 return
         self._end(exchange)
-        exchange.answer.fail(lost.kind, lost.why)
+        exchange.answer.fail(lost.kind, lost.detail)

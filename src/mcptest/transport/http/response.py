@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from mcptest.core.capture import Frame, HttpResponse, Note, Sse, SseEvent, StreamEnd, Trouble
 from mcptest.core.errors import ErrorKind
@@ -29,16 +28,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 class EnoughError(Exception):
     """All that there is to say about the response has been said; the rest is not worth reading."""
-
-
-class _BodyReader(Protocol):
-    held: int
-
-    def add(self, data: bytes) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def unfinished(self) -> bytes: ...
 
 
 class Answer:
@@ -63,7 +52,7 @@ class Answer:
         self._say = say
         self._clock = clock
         self._limits = limits
-        self._body: _BodyReader | None = None
+        self._body: _Json | _Text | _Events | None = None
         self._unpacker: Unpacker | None = None
         self.location: str | None = None
         """Where a redirect leads, once its head has come."""
@@ -170,7 +159,7 @@ class Answer:
     def note(self, text: str) -> None:
         self._say(Note(t=self._clock(), text=f"stream {self._stream}: {text}"))
 
-    def _reader(self, head: ResponseHead, content_type: str | None) -> _BodyReader:
+    def _reader(self, head: ResponseHead, content_type: str | None) -> _Json | _Text | _Events:
         if self.location is not None:
             return _Text(lambda excerpt: None)  # what counts about a redirect is where it leads
         if self.only_acknowledges and 200 <= head.status < 300:

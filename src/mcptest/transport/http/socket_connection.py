@@ -13,6 +13,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
 from mcptest.transport.egress import Egress, Origin, start_connect
+from mcptest.wire.fault import WireError
 
 if TYPE_CHECKING:
     import ssl
@@ -25,15 +26,6 @@ READ_WRITE = selectors.EVENT_READ | selectors.EVENT_WRITE
 # of struct tcp_info (linux/tcp.h), whose first byte is the state
 _CLOSE_WAIT = 8
 _UNACKED = slice(24, 28)
-
-
-class LostError(Exception):
-    """The connection failed: why, for people."""
-
-    def __init__(self, kind: ErrorKind, why: str) -> None:
-        super().__init__(why)
-        self.kind = kind
-        self.why = why
 
 
 class SocketConnection:
@@ -81,7 +73,7 @@ class SocketConnection:
         return bool(self._unsent)
 
     def establish(self) -> bool:
-        """Go on connecting. True once requests can be written; raises LostError."""
+        """Go on connecting. True once requests can be written; raises WireError."""
         if self.established:
             return True
         code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -113,7 +105,7 @@ class SocketConnection:
             self.events = READ_WRITE
             return False
         except ssl.SSLError as error:
-            raise LostError(ErrorKind.TLS, _why_tls(error)) from None
+            raise WireError(ErrorKind.TLS, _why_tls(error)) from None
         except OSError as error:
             if error.errno == errno.ENOTCONN:
                 return False  # TCP itself is still on its way
@@ -145,7 +137,7 @@ class SocketConnection:
         self.events = READ_WRITE if self._unsent else READ
 
     def read(self) -> bytes | None:
-        """What has arrived; b"" at the peer's end, None when there is nothing. Raises LostError."""
+        """What has arrived; b"" at the peer's end, None when there is nothing. Raises WireError."""
         try:
             return self.sock.recv(READ_SIZE)
         except BlockingIOError:
@@ -198,12 +190,12 @@ def _why_tls(error: ssl.SSLError) -> str:
     return f"TLS failed: {show(str(reason), 120)}"
 
 
-def _lost(error: OSError, *, connecting: bool = False) -> LostError:
+def _lost(error: OSError, *, connecting: bool = False) -> WireError:
     why = error.strerror or str(error)
     if error.errno == errno.ECONNREFUSED:
-        return LostError(ErrorKind.CONNECTION_REFUSED, f"the connection was refused: {why}")
+        return WireError(ErrorKind.CONNECTION_REFUSED, f"the connection was refused: {why}")
     doing = "no connection" if connecting else "the connection broke"
-    return LostError(ErrorKind.CONNECTION_LOST, f"{doing}: {show(why, 120)}")
+    return WireError(ErrorKind.CONNECTION_LOST, f"{doing}: {show(why, 120)}")
 
 
 # -- Keep-alive connections to the servers of one transport, in one selector ---------------------
@@ -247,10 +239,10 @@ class ConnectionPool:
                     message = f"TLS with {origin} was not agreed within {deadline.limit:g} s"
                     raise PeerError(ErrorKind.TIMEOUT, message, hint=_TLS_HINT)
                 _wait(connection, deadline)
-        except LostError as lost:
+        except WireError as lost:
             connection.close()
             hint = _TLS_HINT if lost.kind is ErrorKind.TLS else _HINT
-            raise PeerError(lost.kind, f"{origin}: {lost.why}", hint=hint) from None
+            raise PeerError(lost.kind, f"{origin}: {lost.detail}", hint=hint) from None
         except PeerError:
             connection.close()
             raise

@@ -94,6 +94,7 @@ class StreamableHttp:
         return self.exchange("GET", self.url, deadline, headers)
 
     def delete_session(self, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS) -> int:
+        """Tell the server that the session is over."""
         return self.exchange("DELETE", self.url, deadline, headers)
 
     def request(
@@ -191,6 +192,7 @@ class StreamableHttp:
         return f"{held} bytes of an unfinished response came" if held else ""
 
     def abandon(self, stream: int) -> None:
+        """Close one stream at once; in the stateless era that cancels its request."""
         self._exchanges.abandon(stream, "abandoned by the client")
 
     def close(self, deadline: Deadline) -> None:

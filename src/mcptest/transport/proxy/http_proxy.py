@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from selectors import EVENT_READ, EVENT_WRITE
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,7 +23,7 @@ from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.transport.base import NO_HEADERS
 from mcptest.transport.egress import Address, Origin, Url, start_connect, usable_addresses
-from mcptest.transport.http.socket_connection import LostError, SocketConnection, default_tls
+from mcptest.transport.http.socket_connection import SocketConnection, default_tls
 from mcptest.transport.listener import Listener
 from mcptest.transport.loop import GONE, READ, WRITE, Loop
 from mcptest.transport.proxy.exchange_record import (
@@ -59,31 +59,10 @@ _DATA = re.compile(rb"(?m)^(data:[ ]?)([^\r\n]*)")
 _BODILESS = frozenset({204, 304})
 
 
-class Downstream(Protocol):
-    """The client's connection, as an exchange sees it."""
-
-    @property
-    def is_full(self) -> bool: ...
-
-    def write(self, data: bytes) -> None: ...
-
-    def answered(self, *, keep: bool) -> None:
-        """The answer is complete."""
-
-    def refuse(self, status: int, why: str) -> None:
-        """There will be no answer of the server."""
-
-    def cut(self) -> None:
-        """The answer broke off: the client has to see that."""
-
-    def go_on(self) -> None:
-        """More of the request can be taken now."""
-
-
 class AnswerWriter:
     """Writes one answer. Who closes the connection when is decided with its head."""
 
-    def __init__(self, request: RequestHead, client: Downstream, server: Origin) -> None:
+    def __init__(self, request: RequestHead, client: DownstreamConnection, server: Origin) -> None:
         self._request = request
         self._client = client
         self._server = server
@@ -193,7 +172,7 @@ class ProxiedExchange:
     """Alive until the client was answered, refused or cut off, or `close` was called."""
 
     def __init__(
-        self, head: RequestHead, client: Downstream, route: Route, record: ExchangeRecord
+        self, head: RequestHead, client: DownstreamConnection, route: Route, record: ExchangeRecord
     ) -> None:
         self._client = client
         self._route = route
@@ -208,7 +187,7 @@ class ProxiedExchange:
         self._began = time.monotonic()
 
     def start(self) -> None:
-        self._connect(LostError(ErrorKind.CONNECTION_REFUSED, "it has no address"))
+        self._connect(WireError(ErrorKind.CONNECTION_REFUSED, "it has no address"))
 
     # -- towards the server ----------------------------------------------------------------
 
@@ -235,12 +214,12 @@ class ProxiedExchange:
             self._wire += b"0\r\n\r\n"
         self._push()
 
-    def _connect(self, why: LostError) -> None:
+    def _connect(self, why: WireError) -> None:
         while self._addresses:
             try:
                 sock, code = start_connect(self._addresses.pop(0))
             except OSError as error:  # out of descriptors, or a family that is not there
-                why = LostError(ErrorKind.CONNECTION_REFUSED, error.strerror or str(error))
+                why = WireError(ErrorKind.CONNECTION_REFUSED, error.strerror or str(error))
                 continue
             if code in {0, errno.EINPROGRESS}:
                 try:
@@ -248,13 +227,13 @@ class ProxiedExchange:
                         self._route.server, sock, connected=code == 0, tls=self._route.tls
                     )
                 except PeerError as error:
-                    why = LostError(error.kind, error.message)
+                    why = WireError(error.kind, error.message)
                     continue
                 self._push()
                 return
             sock.close()
-            why = LostError(ErrorKind.CONNECTION_REFUSED, os.strerror(code))
-        self._lost(LostError(why.kind, f"can't connect to {self._route.server}: {why.why}"))
+            why = WireError(ErrorKind.CONNECTION_REFUSED, os.strerror(code))
+        self._broken(WireError(why.kind, f"can't connect to {self._route.server}: {why.detail}"))
 
     def _push(self) -> None:
         connection = self._connection
@@ -285,7 +264,7 @@ class ProxiedExchange:
         if connection is not None and not connection.established and late:
             self._drop()
             why = f"no connection to {self._route.server} within {CONNECT_SECONDS:g} s"
-            self._lost(LostError(ErrorKind.TIMEOUT, why))
+            self._broken(WireError(ErrorKind.TIMEOUT, why))
 
     def close(self, why: str) -> None:
         """The client is not there any more, or we are about to leave."""
@@ -314,13 +293,13 @@ class ProxiedExchange:
             self._push()
             if events & (READ | GONE):
                 self._read(connection)
-        except LostError as lost:
+        except WireError as lost:
             connecting = not connection.established
             self._drop()
             if connecting:
                 self._connect(lost)
             else:
-                self._lost(lost)
+                self._broken(lost)
             return
         if self._connection is not None:
             self.rewatch()
@@ -369,9 +348,6 @@ class ProxiedExchange:
         self._drop()
         self._record.end(self._reader.rest)
         self._answer.finish()
-
-    def _lost(self, lost: LostError) -> None:
-        self._broken(WireError(lost.kind, lost.why))
 
     def _broken(self, fault: WireError) -> None:
         self._record.fail(fault.kind, fault.detail, fault.excerpt)
@@ -446,6 +422,7 @@ class DownstreamConnection:
         self._flush()
 
     def answered(self, *, keep: bool) -> None:
+        """The answer is complete."""
         self._exchange = None
         self._request_done = False
         self._since = time.monotonic()
@@ -467,6 +444,7 @@ class DownstreamConnection:
         self._end_after_this()
 
     def cut(self) -> None:
+        """The answer broke off: the client has to see that."""
         self._exchange = None
         self._end()
 
