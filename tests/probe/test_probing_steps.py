@@ -11,7 +11,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.probe.compliance.conversation import Asked, Started
-from mcptest.probe.compliance.course import Course, Taken, UnderWay, Unobserved
+from mcptest.probe.compliance.course import Course, Taken, Unobserved
 from mcptest.probe.compliance.probing import (
     _ACTIONS,
     Probed,
@@ -214,8 +214,7 @@ def test_a_call_that_is_never_answered_is_taken_back() -> None:
     taken, conversation = course(order=order, waits=waits), MuteConversation()
     step = call_tool("call", "slow")
     pending = Pending(1, "tools/call", {})
-    started = Started(step.send, (pending,))
-    taken.under_way["call"] = UnderWay(step, cast("Any", conversation), started)
+    taken.under_way["call"] = Started(step.send, cast("Any", conversation), (pending,))
     assert taken.collect("call").exchange.answer == "none"
     assert conversation.cancelled == [pending]
 

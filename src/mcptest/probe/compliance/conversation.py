@@ -206,6 +206,8 @@ class Asked(msgspec.Struct, frozen=True):
     seconds: float = 0.0
     stream: int | None = None
     """The HTTP exchange that carried it."""
+    place: int = 0
+    """How many records its connection had carried before."""
     cut_short: bool = False
     """A request got no answer, and less than the timeout was waited for one."""
     unusable: str = ""
@@ -216,6 +218,7 @@ class Started(msgspec.Struct):
     """A check that is under way; `Conversation.finish` collects what came of it."""
 
     check: SentCheck
+    conversation: Conversation
     waiting: tuple[Pending, ...] = ()
     """Whoever may be answered: one request, or several ids for bytes that were sent as they are."""
     body: bytes = b""
@@ -228,6 +231,8 @@ class Started(msgspec.Struct):
     """A batch: every id is waited for."""
     cut_short: bool = False
     """It was taken back before the timeout was over."""
+    given_up: bool = False
+    """We took it back: whether an answer comes is not waited for."""
 
     @property
     def identifier(self) -> Any:
@@ -539,6 +544,7 @@ class Conversation:
     def _begun(self, check: SentCheck) -> Started:
         return Started(
             check,
+            self,
             at=time.monotonic(),
             place=len(self.tape.records),
             notifications=len(self.notifications),
@@ -747,6 +753,7 @@ class Conversation:
             answers,
             time.monotonic() - started.at,
             started.stream,
+            started.place,
             cut_short=http is None and first is None and self._was_cut_short(started),
             unusable=self._came_instead(started) if first is None else "",
         )

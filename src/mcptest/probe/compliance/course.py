@@ -179,16 +179,6 @@ def named_items(items: Sequence[Any], member: str = "name") -> list[str]:
 _AT_WORK = frozenset({"tools/call", "tasks/result"})
 
 
-class UnderWay(msgspec.Struct):
-    """A step whose end is still to come."""
-
-    step: ProbeStep
-    conversation: Conversation
-    started: Started
-    given_up: bool = False
-    """We took it back: whether an answer comes is not waited for."""
-
-
 class Course:
     """Takes the steps of one probe one after the other and keeps what was seen."""
 
@@ -199,7 +189,8 @@ class Course:
         self._home = home
         self.taken: dict[str, Taken] = {}
         self.evidence: list[Asked] = []
-        self.under_way: dict[str, UnderWay] = {}
+        self.under_way: dict[str, Started] = {}
+        """Steps whose end is still to come, by name."""
         self.learned: dict[str, Any] = {}
         """Values for placeholders that this probe found out itself."""
         self._current: Conversation | None = None
@@ -265,32 +256,28 @@ class Course:
             reason = f"there is not what it takes: {known_as.about}"
             raise Unobserved(reason, known_as.unlocked_by) from None
 
-    def is_declared(self, capability: str) -> bool:
-        return is_declared(capability, self.site.capabilities)
-
     # -- what was seen ---------------------------------------------------------------------
 
-    def start(self, step: ProbeStep, check: SentCheck, conversation: Conversation) -> UnderWay:
+    def start(self, step: ProbeStep, check: SentCheck, conversation: Conversation) -> Started:
         identifier = ABSENT if step.options.id is None else step.options.id
         started = conversation.start(check, identifier=identifier)
-        self.under_way[step.name] = UnderWay(step, conversation, started)
-        return self.under_way[step.name]
+        self.under_way[step.name] = started
+        return started
 
     def collect(self, name: str) -> Asked:
         """Wait for what came of a step that was sent."""
-        under_way = self.under_way.pop(name)
-        if under_way.started.check.method in _AT_WORK:
-            self._await_work(under_way)
-        asked = under_way.conversation.finish(under_way.started)
-        return self.note(name, asked, under_way.conversation, under_way.started.place)
+        started = self.under_way.pop(name)
+        if started.check.method in _AT_WORK:
+            self._await_work(started)
+        conversation = started.conversation
+        return self.note(name, conversation.finish(started), conversation)
 
-    def _await_work(self, under_way: UnderWay) -> None:
+    def _await_work(self, started: Started) -> None:
         """A tool may take its time; one that never answers must not cost every probe all of it."""
-        started = under_way.started
         whole = self.site.waits.left(at_work=True) >= self.site.order.timeout
-        if not self.await_silence(under_way.conversation, lambda: started.done):
+        if not self.await_silence(started.conversation, lambda: started.done):
             started.cut_short = not whole
-            under_way.conversation.give_up(started)
+            started.conversation.give_up(started)
 
     def await_silence(self, conversation: Conversation, until: Callable[[], bool]) -> bool:
         """Wait for something that ought to come, for what is left of the timeout; did it come?"""
@@ -300,18 +287,11 @@ class Course:
             self.site.waits.in_vain(begun, time.monotonic())
         return came
 
-    def note(
-        self, name: str, asked: Asked, conversation: Conversation, place: int, **more: Any
-    ) -> Asked:
+    def note(self, name: str, asked: Asked, conversation: Conversation, **more: Any) -> Asked:
         """Keep what came of a step."""
         self.evidence.append(asked)
-        self.taken[name] = Taken(
-            exchange=asked.exchange,
-            identifier=asked.identifier,
-            records=conversation.tape.records,
-            begins=place,
-            **more,
-        )
+        kept = {"begins": asked.place, "records": conversation.tape.records, **more}
+        self.taken[name] = Taken(exchange=asked.exchange, identifier=asked.identifier, **kept)
         return asked
 
     @property

@@ -24,8 +24,8 @@ from mcptest.probe.compliance.course import (
     Course,
     ProbeSeen,
     Taken,
-    UnderWay,
     Unobserved,
+    is_declared,
     messages_of_server,
     set_going,
 )
@@ -226,8 +226,7 @@ def retry_with_input(course: Course, step: ProbeStep) -> None:
         check = with_other_arguments(course, check)
     check = _with(check, _input(options, asked, check.declare))
     conversation = course.conversation_for(step)
-    place = len(conversation.tape.records)
-    course.note(step.name, conversation.ask(check), conversation, place)
+    course.note(step.name, conversation.ask(check), conversation)
 
 
 def complete_input(
@@ -244,7 +243,8 @@ def complete_input(
         asked = conversation.ask(_with(check, more))
         questions += asked.exchange.asked
         exchange = msgspec.structs.replace(asked.exchange, asked=tuple(questions))
-        course.note(name, msgspec.structs.replace(asked, exchange=exchange), conversation, place)
+        whole = msgspec.structs.replace(asked, exchange=exchange)
+        course.note(name, whole, conversation, begins=place)
 
 
 def _with(check: SentCheck, more: Mapping[str, Any]) -> SentCheck:
@@ -310,11 +310,11 @@ def listen(course: Course, step: ProbeStep) -> None:
     check = SentCheck(
         method="subscriptions/listen", params={"notifications": _filter(course, step)}
     )
-    under_way = course.start(step, check, course.conversation_for(step))
+    started = course.start(step, check, course.conversation_for(step))
     if step.options.together:
         return
-    waiting = [one for one in course.under_way.values() if one.step.action == "listen"]
-    course.await_silence(under_way.conversation, lambda: all(map(_is_settled, waiting)))
+    waiting = [one for one in course.under_way.values() if _is_subscription(one)]
+    course.await_silence(started.conversation, lambda: all(map(_is_settled, waiting)))
 
 
 def _filter(course: Course, step: ProbeStep) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _filter(course: Course, step: ProbeStep) -> dict[str, Any]:
         kind: True
         for kind, capability in KINDS_OF_CHANGE.items()
         if kind != "resourceSubscriptions"
-        and (step.options.everything or course.is_declared(capability))
+        and (step.options.everything or is_declared(capability, course.site.capabilities))
     }
     resource = course.site.known.get("first_resource")
     if resource is not None and (step.options.everything or not wanted):
@@ -333,13 +333,17 @@ def _filter(course: Course, step: ProbeStep) -> dict[str, Any]:
     return wanted or {"toolsListChanged": True}
 
 
-def _is_settled(under_way: UnderWay) -> bool:
-    wanted = id_key(under_way.started.identifier)
-    return under_way.started.done or any(
+def _is_subscription(started: Started) -> bool:
+    return started.check.method == "subscriptions/listen"
+
+
+def _is_settled(started: Started) -> bool:
+    wanted = id_key(started.identifier)
+    return started.done or any(
         isinstance(one, dict)
         and one.get("method") == ACKNOWLEDGED
         and id_key(subscription_of(one.get("params"))) == wanted
-        for one in under_way.conversation.notifications
+        for one in started.conversation.notifications
     )
 
 
@@ -363,11 +367,10 @@ def await_change(course: Course, step: ProbeStep) -> None:
 
 def release(course: Course) -> None:
     """End the subscriptions that are open. What came of them is then known."""
-    for name, under_way in list(course.under_way.items()):
-        if under_way.step.action != "listen":
-            continue
-        under_way.conversation.give_up(under_way.started)
-        course.collect(name)
+    for name, started in list(course.under_way.items()):
+        if _is_subscription(started):
+            started.conversation.give_up(started)
+            course.collect(name)
 
 
 # -- Looking for the protected resource metadata of a server that asks for a token ---------------
@@ -464,13 +467,17 @@ def walk_lists(course: Course, step: ProbeStep) -> None:
             lists[method] = items
     if last is None:
         raise Unobserved("the server declares no lists", "a list of tools, prompts or resources")
-    course.note(step.name, last, conversation, place, lists=lists)
+    course.note(step.name, last, conversation, begins=place, lists=lists)
 
 
 def _methods(course: Course, step: ProbeStep) -> list[str]:
     if step.options.only:
         return [step.options.only]
-    return [method for method, name in LIST_CAPABILITIES.items() if course.is_declared(name)]
+    return [
+        method
+        for method, name in LIST_CAPABILITIES.items()
+        if is_declared(name, course.site.capabilities)
+    ]
 
 
 def _walk(
@@ -506,7 +513,7 @@ _POLLING = 5.0
 
 def take(course: Course, step: ProbeStep) -> None:
     """Take one step. Raises Unobserved when it can't be taken, and is not optional."""
-    if step.options.needs and not course.is_declared(step.options.needs):
+    if step.options.needs and not is_declared(step.options.needs, course.site.capabilities):
         return
     if step.options.beyond and not _is_beyond(course, step):
         return
@@ -595,9 +602,7 @@ def _await_end_of_stream(course: Course, name: str, conversation: Conversation) 
 
 def _notification(course: Course, step: ProbeStep) -> None:
     conversation = course.conversation_for(step)
-    place = len(conversation.tape.records)
-    asked = conversation.notify(course.filled(step.send))
-    course.note(step.name, asked, conversation, place)
+    course.note(step.name, conversation.notify(course.filled(step.send)), conversation)
 
 
 def _raw(course: Course, step: ProbeStep) -> None:
@@ -619,8 +624,7 @@ def _with_meta_in_array(check: SentCheck, conversation: Conversation) -> SentChe
 
 def _http(course: Course, step: ProbeStep) -> None:
     conversation = course.conversation_for(step)
-    place = len(conversation.tape.records)
-    asked = course.note(step.name, conversation.ask(course.filled(step.send)), conversation, place)
+    asked = course.note(step.name, conversation.ask(course.filled(step.send)), conversation)
     status = (asked.exchange.http or {}).get("status")
     if not isinstance(status, int) or status >= 300:
         raise Unobserved(
@@ -644,16 +648,11 @@ def _start(course: Course, step: ProbeStep) -> None:
 
 
 def _cancel(course: Course, step: ProbeStep) -> None:
-    name = list(course.under_way)[-1]
-    under_way = course.under_way[name]
-    place = len(under_way.conversation.tape.records)
-    _take_back(course, under_way)
-    course.taken[step.name] = Taken(records=under_way.conversation.tape.records, begins=place)
-
-
-def _take_back(course: Course, under_way: UnderWay) -> None:
-    under_way.given_up = True
-    under_way.conversation.give_up(under_way.started)
+    started = list(course.under_way.values())[-1]
+    records = started.conversation.tape.records
+    course.taken[step.name] = Taken(records=records, begins=len(records))
+    started.given_up = True
+    started.conversation.give_up(started)
 
 
 def _collect(course: Course, step: ProbeStep) -> None:
@@ -670,7 +669,7 @@ def _poll(course: Course, step: ProbeStep) -> None:
     place = len(conversation.tape.records)
     pause = _SHORTEST_POLL
     while True:
-        asked = course.note(step.name, conversation.ask(check), conversation, place)
+        asked = course.note(step.name, conversation.ask(check), conversation, begins=place)
         result = asked.exchange.result
         if not isinstance(result, dict) or has_ended(result.get("status")) or deadline.expired:
             return
@@ -702,22 +701,20 @@ def _close_stdin(course: Course, step: ProbeStep) -> None:
 def settle(course: Course) -> None:
     """Collect whatever is still under way, once every step was taken."""
     release(course)
-    for name in list(course.under_way):
-        under_way = course.under_way[name]
-        if under_way.given_up or _says_nothing_to_answer(under_way):
+    for name, started in list(course.under_way.items()):
+        if started.given_up or _says_nothing_to_answer(started):
             del course.under_way[name]
-            _note_without_waiting(course, under_way)
+            _note_without_waiting(course, name, started)
         else:
-            _await_whole_batch(course, under_way)
+            _await_whole_batch(course, started)
             course.collect(name)
     for step in course.probe.steps:
         if step.action == "notification" and step.name in course.taken:
             _note_what_came_unasked(course, step.name)
 
 
-def _await_whole_batch(course: Course, under_way: UnderWay) -> None:
+def _await_whole_batch(course: Course, started: Started) -> None:
     """Every id of an array is waited for, or an error for the array as a whole."""
-    started = under_way.started
     if not started.wants_all:
         return
     named = tuple(one for one in started.waiting if one.id not in (None, ABSENT))
@@ -727,20 +724,19 @@ def _await_whole_batch(course: Course, under_way: UnderWay) -> None:
             [one for one in named if one.done]
         )
 
-    if course.await_silence(under_way.conversation, is_over):
+    if course.await_silence(started.conversation, is_over):
         started.wants_all = False
 
 
-def _says_nothing_to_answer(under_way: UnderWay) -> bool:
+def _says_nothing_to_answer(started: Started) -> bool:
     """Bytes that are no message: over a pipe, only an error without an id could come of them."""
-    started = under_way.started
     if not started.check.raw or started.stream is not None:
         return False
     return all(pending.id in (None, ABSENT) for pending in started.waiting)
 
 
-def _note_without_waiting(course: Course, under_way: UnderWay) -> None:
-    conversation, started = under_way.conversation, under_way.started
+def _note_without_waiting(course: Course, name: str, started: Started) -> None:
+    conversation = started.conversation
     for pending in started.waiting:
         conversation.client.connection.forget(pending)
     answer = next((one.answer for one in started.waiting if one.answer is not None), None)
@@ -748,8 +744,8 @@ def _note_without_waiting(course: Course, under_way: UnderWay) -> None:
     if answer is not None:
         exchange = msgspec.structs.replace(exchange, result=answer.result, error=answer.error)
     received = b"" if answer is None else answer.raw
-    asked = Asked(exchange, started.body, received, started.identifier)
-    course.note(under_way.step.name, asked, conversation, started.place)
+    asked = Asked(exchange, started.body, received, started.identifier, place=started.place)
+    course.note(name, asked, conversation)
 
 
 def _note_what_came_unasked(course: Course, name: str) -> None:

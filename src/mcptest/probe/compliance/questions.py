@@ -10,6 +10,7 @@ the one is found that did it.
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
@@ -260,20 +261,14 @@ class Causes:
         """
         self._found.pop("exited", None)
         name = self.note("exited", f"asked for nothing but a sign of life, {error.message}")
-        known = self._found[name]
-        self._found[name] = RootCause(name, known.message, _ENDS_BY_ITSELF, known.evidence)
+        self._found[name] = msgspec.structs.replace(self._found[name], hint=_ENDS_BY_ITSELF)
         return name
 
     def counted(self, results: Iterable[RuleResult]) -> tuple[RootCause, ...]:
         """All causes with how many rules each kept from being judged."""
-        held: dict[str, int] = {}
-        for result in results:
-            if result.cause:
-                held[result.cause] = held.get(result.cause, 0) + 1
-        return tuple(
-            RootCause(one.id, one.message, one.hint, one.evidence, held.get(one.id, 0))
-            for one in self._found.values()
-        )
+        held = Counter(result.cause for result in results)
+        found = self._found.values()
+        return tuple(msgspec.structs.replace(one, kept_from_judging=held[one.id]) for one in found)
 
 
 def evidence_of(sent: bytes, received: bytes, shown: int = SHOWN) -> Evidence:
