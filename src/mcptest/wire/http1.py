@@ -166,18 +166,6 @@ _DONE = 7
 class _MessageReader:
     """What requests and responses have in common: the block of headers, the body, the limits."""
 
-    __slots__ = (
-        "_allowed",
-        "_body_limit",
-        "_data",
-        "_head_bytes",
-        "_left",
-        "_limit",
-        "_place",
-        "_state",
-        "fault",
-    )
-
     def __init__(self, header_bytes: int, body_bytes: int = _UNLIMITED) -> None:
         self._limit = header_bytes
         self._body_limit = body_bytes
@@ -386,8 +374,6 @@ _STEPS = (  # by state; the table is part of the class
 class ResponseReader(_MessageReader):
     """Feed it what the socket gave; it returns the head, pieces of the body, and the end."""
 
-    __slots__ = ("_method", "keep_alive")
-
     def __init__(self, method: str, header_bytes: int) -> None:
         super().__init__(header_bytes)
         self._method = method
@@ -459,8 +445,6 @@ class RequestReader(_MessageReader):
     So a slow receiver can make a sender wait, and no request is begun before somebody asks for it.
     The head of one whose framing can't be trusted is not handed out: nobody acts on it.
     """
-
-    __slots__ = ("_other_version", "_ready", "_unread", "head")
 
     def __init__(self, header_bytes: int, body_bytes: int = _UNLIMITED) -> None:
         super().__init__(header_bytes, body_bytes)

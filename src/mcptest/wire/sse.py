@@ -39,21 +39,6 @@ Item: TypeAlias = Event | Comment
 class SseDecoder:
     """Feed it bytes in any pieces; time is linear and memory is bounded by one event."""
 
-    __slots__ = (
-        "_event",
-        "_event_bytes",
-        "_fields",
-        "_id",
-        "_limit",
-        "_line",
-        "_lines",
-        "_retry",
-        "_skip_newline",
-        "_start",
-        "fault",
-        "last_event_id",
-    )
-
     def __init__(self, limit: int = DEFAULT_LIMITS.message_bytes) -> None:
         self._limit = limit
         self.last_event_id: str | None = None

@@ -143,19 +143,16 @@ _HELD_IN_ALL = 3
 """All unfinished bodies together may hold this many times the limit for one."""
 
 
-class HttpExchange:
+class HttpExchange(msgspec.Struct, eq=False):
     """One request and its response."""
 
-    __slots__ = ("answer", "connection", "ended", "reader", "redirects", "request", "stream")
-
-    def __init__(self, stream: int, request: OutgoingRequest, answer: Answer) -> None:
-        self.stream = stream
-        self.request = request
-        self.answer = answer
-        self.redirects = 0
-        self.connection: SocketConnection | None = None
-        self.reader: ResponseReader | None = None
-        self.ended = False
+    stream: int
+    request: OutgoingRequest
+    answer: Answer
+    redirects: int = 0
+    connection: SocketConnection | None = None
+    reader: ResponseReader | None = None
+    ended: bool = False
 
 
 class Exchanges:

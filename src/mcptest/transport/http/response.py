@@ -33,19 +33,6 @@ class EnoughError(Exception):
 class Answer:
     """Turns one response into records. WireError means: say so with `fail` and hang up."""
 
-    __slots__ = (
-        "_body",
-        "_clock",
-        "_limits",
-        "_method",
-        "_say",
-        "_stream",
-        "_unpacker",
-        "location",
-        "only_acknowledges",
-        "status",
-    )
-
     def __init__(self, stream: int, method: str, say: Sink, clock: Clock, limits: Limits) -> None:
         self._stream = stream
         self._method = method

@@ -31,19 +31,6 @@ _UNACKED = slice(24, 28)
 class SocketConnection:
     """Connects, shakes hands, writes what it was given and reads what there is."""
 
-    __slots__ = (
-        "_tls",
-        "_unsent",
-        "broken",
-        "established",
-        "events",
-        "exchange",
-        "origin",
-        "sock",
-        "used",
-        "watched",
-    )
-
     def __init__(
         self,
         origin: Origin,
