@@ -17,7 +17,6 @@ EXCUSED = {
     "mcptest.commands.app": "an example in the help",
     "mcptest.commands.compliance.cli": "an example in the help",
     "mcptest.commands.explain.cli": "examples in the help",
-    "mcptest.commands.mcp.tool_table": "an example in the description of a parameter",
     "mcptest.suite.compliance_block": "an example in the description of a field",
     "mcptest.probe.properties.crafted": "the one rule that judges every mutation",
     "mcptest.probe.properties.mutations": "a mutation is sent and names the rules that judge the "

@@ -40,6 +40,13 @@ class WorkFolder:
     def close(self) -> None:
         remove_folder(self.folder)
 
+    def __enter__(self) -> WorkFolder:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self.in_use:  # else the command closes it when it has ended
+            self.close()
+
     def bring(self, path: str) -> str:
         """Copy it in; the word for the command line that names the copy, never an option."""
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from mcptest.commands.mcp import knowledge, tool_commands
@@ -15,17 +17,28 @@ from mcptest.servers.demo.tool_list import Call
 Obj: TypeAlias = dict[str, Any]
 
 _SUITE = "suite.yaml"
+_FOR_AGENTS = "--format=agent"
+_OPTIONS = {"revision_id": "--spec-version", "rules": "--rule", "tools": "--tool", "to": "--to"}
+"""Arguments that are options of the command that a tool is."""
 _USUAL_TIMEOUT = 30
 """Seconds for each request, where a command is told nothing."""
 
 
 class Toolbox:
-    """The bodies of the tools; a method has the name of its tool."""
+    """The bodies of the tools: one that is a command line, or the method with its name."""
 
     def __init__(self, allowed: Allowed, children: CommandProcesses) -> None:
         self._allowed = allowed
         self._roots = Roots(allowed.roots)
         self._children = children
+
+    def body_of(self, name: str, command: tuple[str, ...], file: str | None) -> Callable[..., Any]:
+        """`command`: the words of a command that a tool is, over a server or over a `file`."""
+        if not command:
+            return getattr(self, name)  # type: ignore[no-any-return]  # the table names methods
+        if file is None:
+            return partial(self._over_server, command)
+        return partial(self._over_file, command, file)
 
     # what mcptest knows
 
@@ -54,7 +67,7 @@ class Toolbox:
         return self._over_suite(arguments, call, invalid_is_a_verdict=True)
 
     def _over_suite(self, arguments: Obj, call: Call, *, invalid_is_a_verdict: bool) -> Running:
-        with _Place(self._roots) as place:
+        with WorkFolder(self._roots) as place:
             if "text" in arguments:
                 path = place.put(_SUITE, arguments["text"])
             else:
@@ -68,34 +81,24 @@ class Toolbox:
             )
             return (yield from tool_commands.run_command(order, call, place, self._children))
 
-    def judge_capture(self, arguments: Obj, call: Call) -> Running:
-        options = _revision(arguments) + ["--strict"] * (arguments.get("mode") == "strict")
-        words = ("compliance", "invariants")
-        return self._over_file(words, "--capture=", options, arguments, call)
-
-    def lint_tools(self, arguments: Obj, call: Call) -> Running:
-        return self._over_file(("lint", "--format=agent"), "--tools=", [], arguments, call)
-
-    def read_report(self, arguments: Obj, call: Call) -> Running:
-        return self._over_file(("report",), "", [], arguments, call)
-
     def _over_file(
-        self, command: tuple[str, ...], option: str, more: list[str], arguments: Obj, call: Call
+        self, command: tuple[str, ...], option: str, arguments: Obj, call: Call
     ) -> Running:
-        with _Place(self._roots) as place:
+        more = _options(arguments)
+        with WorkFolder(self._roots) as place:
             path = place.bring(arguments["path"])
             order = ToolCommand(
                 (*command, option + path, *more),
                 (*command, option + arguments["path"], *more),
                 limit=_limit(arguments),
-                lacks_agent_form=command[0] != "lint",
+                lacks_agent_form=_FOR_AGENTS not in command,
             )
             return (yield from tool_commands.run_command(order, call, place, self._children))
 
     # what needs a server
 
     def run_suite(self, arguments: Obj, call: Call) -> Running:
-        with _Place(self._roots) as place:
+        with WorkFolder(self._roots) as place:
             path = place.bring(arguments["path"])
             fixture = self._fixture(arguments, place)
             folder = fixture[0].partition("=")[2] if fixture else ""
@@ -132,34 +135,17 @@ class Toolbox:
             )
         return {}
 
-    def compliance_run(self, arguments: Obj, call: Call) -> Running:
-        options = _revision(arguments) + ["--strict"] * (arguments.get("mode") == "strict")
-        rules = [f"--rule={rule}" for rule in arguments.get("rules", ())]
-        return self._over_server(
-            ("compliance", "run"), ["--format=agent"], [*options, *rules], arguments, call
-        )
-
-    def lint_server(self, arguments: Obj, call: Call) -> Running:
-        return self._over_server(("lint",), ["--format=agent"], [], arguments, call)
-
-    def audit_server(self, arguments: Obj, call: Call) -> Running:
-        tools = [f"--tool={name}" for name in arguments.get("tools", ())]
-        return self._over_server(("audit",), ["--format=agent"], tools, arguments, call)
-
-    def doctor(self, arguments: Obj, call: Call) -> Running:
-        return self._over_server(("doctor",), [], [f"--to={arguments['to']}"], arguments, call)
-
-    def _over_server(
-        self, command: tuple[str, ...], form: list[str], more: list[str], arguments: Obj, call: Call
-    ) -> Running:
+    def _over_server(self, command: tuple[str, ...], arguments: Obj, call: Call) -> Running:
         server = self._allowed.server(arguments["server_name"])
-        with _Place(self._roots) as place:
+        more = _options(arguments)
+        plain = [word for word in command if word != _FOR_AGENTS]
+        with WorkFolder(self._roots) as place:
             order = ToolCommand(
-                (*command, *place.name_server(server), *form, *more, *_patience(arguments)),
-                (*command, f"--server={server.name}", *more),
+                (*command, *place.name_server(server), *more, *_patience(arguments)),
+                (*plain, f"--server={server.name}", *more),
                 server,
                 _limit(arguments),
-                lacks_agent_form=command[0] == "doctor",
+                lacks_agent_form=_FOR_AGENTS not in command,
             )
             return (yield from tool_commands.run_command(order, call, place, self._children))
 
@@ -169,7 +155,7 @@ class Toolbox:
         path = arguments["path"]
         if not path.endswith((".yaml", ".yml")):
             raise ToolFailure("a suite is a file that ends with .yaml or .yml")
-        with _Place(self._roots) as place:
+        with WorkFolder(self._roots) as place:
             words = ("run", "--list", "--server=demo", place.put(_SUITE, arguments["text"]))
             order = ToolCommand((*words, "--fixture=."), keeps_report=False)
             checked = yield from tool_commands.await_command(order, call, place, self._children)
@@ -186,22 +172,15 @@ class Toolbox:
         return [f"--fixture={place.bring(arguments['fixture_dir'])}"]
 
 
-class _Place:
-    """A workplace for a block. While its command still ends, the folder waits for that."""
-
-    def __init__(self, roots: Roots) -> None:
-        self._place = WorkFolder(roots)
-
-    def __enter__(self) -> WorkFolder:
-        return self._place
-
-    def __exit__(self, *exception: object) -> None:
-        if not self._place.in_use:
-            self._place.close()
-
-
-def _revision(arguments: Obj) -> list[str]:
-    return [f"--spec-version={arguments['revision_id']}"] if "revision_id" in arguments else []
+def _options(arguments: Obj) -> list[str]:
+    """What the arguments say as options; those of a list once for each of its items."""
+    given = {name: arguments[name] for name in _OPTIONS if name in arguments}
+    words = [
+        f"{_OPTIONS[name]}={one}"
+        for name, value in given.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    return words + ["--strict"] * (arguments.get("mode") == "strict")
 
 
 def _as_given(arguments: Obj) -> list[str]:
