@@ -25,8 +25,9 @@ from msgspec.structs import replace
 
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.example_judge import Judge, PlayBench
-from mcptest.probe.properties.example_server import ExampleServer, Whom
+from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
+from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.search import keep_nothing_here, search
 from mcptest.probe.properties.trial import Trial
 from mcptest.transport.target import DEMO, Target
@@ -150,7 +151,7 @@ def main() -> int:
     gc.set_threshold(100_000)  # as the command itself does
     keep_nothing_here()
     target = DEMO if given.server == "demo" else TRIVIAL
-    stage = ExampleServer(Whom(target=target, revision=Revision.V2025_11_25, timeout=5.0))
+    stage = ExampleServer(PropertyOrder(target=target, revision=Revision.V2025_11_25))
     stage.open()
     missed = 0
     sys.stdout.write(

@@ -12,7 +12,7 @@ from mcptest.core.revision import Revision
 from mcptest.probe.counterexamples import Examples
 from mcptest.probe.properties.example_judge import Violation
 from mcptest.probe.properties.example_player import Steps
-from mcptest.probe.properties.example_server import ExampleServer, Whom
+from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
@@ -162,7 +162,7 @@ def test_a_difference_that_does_not_come_again_is_noted_and_is_no_counterexample
     run = PropertyRun(
         PROPERTIES["read-only"],
         GROUND,
-        ExampleServer(Whom(target=DEMO)),
+        ExampleServer(order),
         Examples(None, DEMO),
         order,
     )

@@ -147,14 +147,17 @@ class Player:
         `timeout` is for each request, in seconds.
         """
         need_hypothesis()
-        from mcptest.probe.properties.example_server import ExampleServer, Whom
+        from mcptest.probe.properties.example_server import ExampleServer
+        from mcptest.probe.properties.property_order import PropertyOrder
 
         named = Server.of(server)
         wanted = None if named.revision in {None, "auto"} else parse_revision(str(named.revision))
         self._allowed = tuple(allow_tools)
         self._masker = redaction.masker
         self._stage = ExampleServer(
-            Whom(target=named.target, revision=wanted, timeout=timeout, startup=named.timeout)
+            PropertyOrder(
+                target=named.target, revision=wanted, timeout=timeout, startup=named.timeout
+            )
         )
         self._bench: PlayBench | None = None
         self._rude = False

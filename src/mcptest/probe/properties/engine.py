@@ -7,7 +7,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from mcptest.core.redaction import redaction
 from mcptest.core.revision import revision_of_wire
 from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample, example_of
-from mcptest.probe.properties.example_server import ExampleServer, Whom
+from mcptest.probe.properties.example_server import ExampleServer, Facts
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
@@ -130,7 +130,7 @@ def run_properties(
 
     `begins` hears the name of each property before it is tried, `ends` afterwards.
     """
-    return _PropertyRun(order, begins, ends).report()
+    return _report(order, lambda alone: _try_all(alone, begins, ends))
 
 
 def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyReport:
@@ -138,95 +138,68 @@ def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyRepor
     if example.of_property not in PROPERTIES:
         raise UsageError(f"there is no property {example.of_property!r}")
     asked = order.revision or revision_of_wire(example.revision)
-    return _PropertyRun(msgspec.structs.replace(order, revision=asked), only=example).report()
+    order = msgspec.structs.replace(order, revision=asked)
+    return _report(order, lambda alone: alone.replayed(example))
 
 
-class _PropertyRun:
-    def __init__(
-        self,
-        order: PropertyOrder,
-        begins: Tell = lambda name: None,
-        ends: Tell = lambda name: None,
-        only: SavedExample | None = None,
-    ) -> None:
-        limit = order.limit or Deadline.after(order.max_time)
-        self.order = order = msgspec.structs.replace(order, limit=limit)
-        self.only = only
-        self.begins = begins
-        self.ends = ends
-        self.begun = time.monotonic()
-        self.started = datetime.datetime.now(datetime.UTC)
-        self.stage = ExampleServer(
-            Whom(
-                target=order.target,
-                revision=order.revision,
-                timeout=order.timeout,
-                startup=order.startup,
-                should_stop=order.is_over,
-                limit=limit,
-            )
-        )
-        self.done = Done()
+def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done]) -> PropertyReport:
+    """Meet the server, carry it out there, and say what came of it."""
+    limit = order.limit or Deadline.after(order.max_time)
+    order = msgspec.structs.replace(order, limit=limit)
+    begun, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    stage = ExampleServer(order)
+    try:
+        facts = _meet(order, stage)
+        transport = facts.met.transport
+        ground = ground_of(stage.revision, transport, facts.offer, order.allow_tools)
+        with cancellation.heeding(order.is_over):
+            done = carry_out(OneAfterTheOther(order, stage, ground))
+    finally:
+        stage.close()
+    mask = redaction.text
+    problems = (*stage.endless.values(), *unchecked_schemas(facts.offer.tools))
+    return PropertyReport(
+        server=mask(order.target.label),
+        server_name=show(str(facts.info.get("name") or ""), 120),
+        server_version=show(str(facts.info.get("version") or ""), 60),
+        transport=transport,
+        revision=stage.revision.value,
+        revision_reason=mask(facts.met.reason),
+        seed=order.seed,
+        wanted=order.examples,
+        properties=done.results,
+        notes=(*_slow_tools(done.slow_tools), *done.troubles),
+        problems=tuple(map(mask, problems)),
+        restarts=max(0, done.starts - 1),
+        strict=order.strict,
+        started=started.isoformat(timespec="seconds"),
+        duration_ms=round((time.monotonic() - begun) * 1000),
+        interrupted=done.interrupted,
+        tool=f"mcptest {__version__}",
+    )
 
-    def report(self) -> PropertyReport:
-        try:
-            self._meet()
-            with cancellation.heeding(self.order.is_over):
-                self.done = self._run_all()
-        finally:
-            self.stage.close()
-        facts = self.stage.facts
-        assert facts is not None  # the server was met
-        order, done = self.order, self.done
-        mask = redaction.text
-        return PropertyReport(
-            server=mask(order.target.label),
-            server_name=show(str(facts.info.get("name") or ""), 120),
-            server_version=show(str(facts.info.get("version") or ""), 60),
-            transport=facts.met.transport,
-            revision=self.stage.revision.value,
-            revision_reason=mask(facts.met.reason),
-            seed=order.seed,
-            wanted=order.examples,
-            properties=done.results,
-            notes=(*_slow_tools(done.slow_tools), *done.troubles),
-            problems=tuple(map(mask, self._problems(facts.offer.tools))),
-            restarts=max(0, done.starts - 1),
-            strict=order.strict,
-            started=self.started.isoformat(timespec="seconds"),
-            duration_ms=round((time.monotonic() - self.begun) * 1000),
-            interrupted=done.interrupted,
-            tool=f"mcptest {__version__}",
-        )
 
-    def _problems(self, tools: Iterable[Any]) -> Iterator[str]:
-        yield from self.stage.endless.values()
-        yield from unchecked_schemas(tools)
+def _meet(order: PropertyOrder, stage: ExampleServer) -> Facts:
+    try:
+        stage.open()
+    except Stopped:
+        if order.is_interrupted:
+            raise
+        message = f"{order.out_of_time}: the server was not met by then"
+        raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
+    assert stage.facts is not None  # the server was met
+    return stage.facts
 
-    def _meet(self) -> None:
-        try:
-            self.stage.open()
-        except Stopped:
-            if self.order.is_interrupted:
-                raise
-            message = f"{self.order.out_of_time}: the server was not met by then"
-            raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
 
-    def _run_all(self) -> Done:
-        facts = self.stage.facts
-        assert facts is not None  # the server was met
-        order = self.order
-        ground = ground_of(self.stage.revision, facts.met.transport, facts.offer, order.allow_tools)
-        if self.only is not None:
-            return OneAfterTheOther(order, self.stage, ground).replayed(self.only)
-        names = order.properties or tuple(PROPERTIES)
-        workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
-        if workers > 1 and hasattr(os, "fork"):
-            from mcptest.probe.properties.parallel import Team
+def _try_all(alone: OneAfterTheOther, begins: Tell, ends: Tell) -> Done:
+    order = alone.order
+    names = order.properties or tuple(PROPERTIES)
+    workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
+    if workers > 1 and hasattr(os, "fork"):
+        from mcptest.probe.properties.parallel import Team
 
-            team = Team(order, self.stage, ground, names, self.begins, self.ends)
-            return team.done(workers)
-        return OneAfterTheOther(order, self.stage, ground).all_of(names, self.begins, self.ends)
+        return Team(alone, names, begins, ends).done(workers)
+    return alone.all_of(names, begins, ends)
 
 
 def _slow_tools(slow: Mapping[str, str]) -> Iterator[str]:

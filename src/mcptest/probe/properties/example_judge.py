@@ -21,9 +21,9 @@ from mcptest.core.message import ABSENT
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
 from mcptest.probe.properties.crafted import ALIVE
-from mcptest.probe.properties.example_player import Played, PlayedSession, Steps, play, tools_called
+from mcptest.probe.properties.example_player import Steps, play, tools_called
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import EveryStep, Send, Sent
+from mcptest.probe.properties.raw_steps import EveryStep, Played, PlayedSession, Send, Sent
 from mcptest.probe.properties.steps import AskStep, Connect
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules

@@ -11,13 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-import msgspec
-
-from mcptest.core.capture import AnyRecord
 from mcptest.core.errors import ErrorKind, PeerError
-from mcptest.probe.live_server import OutcomeKind, judged_error
+from mcptest.probe.live_server import INTERNAL_ERROR, OutcomeKind, judged_error
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import Relate, Send, Sending, Sent, called_in
+from mcptest.probe.properties.raw_steps import (
+    Played,
+    PlayedSession,
+    Relate,
+    Send,
+    Sending,
+    called_in,
+)
 from mcptest.probe.properties.steps import (
     AskAtOnce,
     AskStep,
@@ -31,9 +35,9 @@ from mcptest.probe.properties.steps import (
     Unsubscribe,
 )
 from mcptest.report.property import Way
+from mcptest.session.client import Reply
 from mcptest.session.connection import Connection, Pending
 from mcptest.session.lifecycle import StatelessLifecycle
-from mcptest.session.tape import Tape
 
 AnyStep: TypeAlias = Step | Send | Relate
 Steps: TypeAlias = tuple[AnyStep, ...]
@@ -44,38 +48,6 @@ _CHANGES = {
     "resources": "resourcesListChanged",
 }
 _ENDS = {OutcomeKind.CRASHED: Way.CRASH, OutcomeKind.HUNG: Way.HANG}
-_INTERNAL = -32603
-
-
-class PlayedSession(msgspec.Struct, frozen=True):
-    """What one session has to do with an example."""
-
-    tape: Tape
-    records: tuple[AnyRecord, ...]
-    """With the beginning of the session in front."""
-    is_over: bool
-    """Whether the client left, so that nothing more can come."""
-
-
-class Played(msgspec.Struct, frozen=True, kw_only=True):
-    """An example that was played."""
-
-    ended: Way | None = None
-    """How the server ended, if it did."""
-    detail: str = ""
-    sent: tuple[Sent, ...] = ()
-    scenes: tuple[PlayedSession, ...] = ()
-    """The sessions that were left on the way; the last one is still open."""
-    unanswered: bool = False
-    """A request was waited for in vain."""
-    silent: tuple[AskStep, ...] = ()
-    """Calls of tools among them."""
-    slowest: tuple[float, str] = (0.0, "")
-    """The call that took the longest, in seconds, and its tool."""
-    internal: str = ""
-    """A request that the server answered with an internal error."""
-    rude: bool = False
-    """Something was sent that no client may send."""
 
 
 def called_tool(step: object) -> str:
@@ -104,40 +76,25 @@ def play(stage: ExampleServer, steps: Sequence[AnyStep], owed: Callable[[Send], 
     if not stage.is_open:
         stage.open()
     stage.tape.rewind()
-    actor = _Actor(stage, owed)
-    ended: Way | None = None
-    detail = ""
+    played = Played()
+    actor = _Actor(stage, played, owed)
     try:
         for step in steps:
             actor.take(step)
         actor.finish()
     except PeerError as error:
         stage.end_if_over()
-        ended, detail = actor.end_of(error)
-    return Played(
-        ended=ended,
-        detail=detail,
-        sent=tuple(actor.sending.sent),
-        scenes=tuple(actor.scenes),
-        unanswered=actor.unanswered or actor.sending.unanswered,
-        silent=(*actor.silent, *actor.sending.silent),
-        slowest=actor.slowest,
-        internal=actor.internal,
-        rude=actor.sending.rude,
-    )
+        played.ended, played.detail = actor.end_of(error)
+    return played
 
 
 class _Actor:
     """The client of one example."""
 
-    def __init__(self, stage: ExampleServer, owed: Callable[[Send], bool]) -> None:
+    def __init__(self, stage: ExampleServer, played: Played, owed: Callable[[Send], bool]) -> None:
         self.stage = stage
-        self.sending = Sending(stage, owed)
-        self.scenes: list[PlayedSession] = []
-        self.unanswered = False
-        self.silent: list[AskStep] = []
-        self.slowest = (0.0, "")
-        self.internal = ""
+        self.played = played
+        self.sending = Sending(stage, played, owed)
         self._asked: list[tuple[Connection, Pending]] = []
         self._subscribed: dict[str, Pending] = {}
         self._tape = stage.tape
@@ -175,7 +132,7 @@ class _Actor:
         tape = self._tape
         self._subscribed.clear()
         self.stage.drop()
-        self.scenes.append(PlayedSession(tape, tuple(tape.records), is_over=True))
+        self.played.scenes.append(PlayedSession(tape, tuple(tape.records), is_over=True))
 
     # -- requests --------------------------------------------------------------------------
 
@@ -188,7 +145,7 @@ class _Actor:
         self._collect(step, pending, params)
         tool = called_tool(step)
         if tool:
-            self.slowest = max(self.slowest, (time.monotonic() - begun, tool))
+            self.played.slowest = max(self.played.slowest, (time.monotonic() - begun, tool))
 
     def _params(self, step: AskStep) -> dict[str, Any] | None:
         params: dict[str, Any] = dict(step.params)
@@ -208,8 +165,11 @@ class _Actor:
             self._without_answer(error, step, pending)
             return
         self.stage.tape.has_read(reply.message)
-        if reply.error_code == _INTERNAL:
-            self.internal = self.internal or pending.method
+        self._note_internal(reply, pending)
+
+    def _note_internal(self, reply: Reply, pending: Pending) -> None:
+        if reply.error_code == INTERNAL_ERROR:
+            self.played.internal = self.played.internal or pending.method
 
     def _without_answer(
         self, error: PeerError, step: AskStep | None = None, pending: Pending | None = None
@@ -220,9 +180,9 @@ class _Actor:
         seen = self.stage.connection.last_status if pending is None else pending.status
         kind = judged_error(error, seen)
         if error.kind is ErrorKind.TIMEOUT:
-            self.unanswered = True
+            self.played.unanswered = True
             if step is not None and called_tool(step):
-                self.silent.append(step)
+                self.played.silent.append(step)
         elif kind is OutcomeKind.CRASHED:
             raise error
 
@@ -242,8 +202,7 @@ class _Actor:
                 except PeerError as error:
                     self._without_answer(error, step.many[place], pending)
                 else:
-                    if reply.error_code == _INTERNAL:
-                        self.internal = self.internal or pending.method
+                    self._note_internal(reply, pending)
 
     def cancel(self, step: Cancel) -> None:
         """Too late: what it names was answered, or belongs to a connection that is gone."""

@@ -5,7 +5,6 @@ A server that died or hangs is ended and started again; whoever plays says what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from mcptest.core.capture import TransportName
 from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.revision import Era, Revision
+from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.steps import Offer
 from mcptest.session.client import Client
 from mcptest.session.connection import Connection, Stopped
@@ -20,7 +20,6 @@ from mcptest.session.live import LiveSession
 from mcptest.session.meeting import Met
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages
 from mcptest.session.tape import Room, Tape
-from mcptest.transport.target import Target
 
 # -- The server on which examples are played -----------------------------------------------------
 
@@ -36,19 +35,6 @@ _OUR_OWN_IDS = 64
 """The client counts from 1; what it may still use is not for raw requests."""
 
 
-class Whom(msgspec.Struct, frozen=True, kw_only=True):
-    """Which server is talked to, and how."""
-
-    target: Target
-    revision: Revision | None = None
-    """None: the newest that it speaks."""
-    timeout: float = 10.0
-    startup: float = 30.0
-    should_stop: Callable[[], bool] | None = None
-    limit: Deadline | None = None
-    """When all of it has to end."""
-
-
 class Facts(msgspec.Struct, frozen=True):
     """What the server said of itself in its first session."""
 
@@ -61,10 +47,11 @@ class Facts(msgspec.Struct, frozen=True):
 class ExampleServer:
     """One server. Use `close` at the end."""
 
-    def __init__(self, whom: Whom) -> None:
-        self.whom = whom
+    def __init__(self, order: PropertyOrder) -> None:
+        """Of the order: which server is talked to, how, and until when."""
+        self.order = order
         self.facts: Facts | None = None
-        self.tape = Tape(whom.target.label)
+        self.tape = Tape(order.target.label)
         self.patience = 1
         """How many times longer an answer may take than it should."""
         self.slow_tools: dict[str, str] = {}
@@ -73,20 +60,20 @@ class ExampleServer:
         """Lists whose pages never end, and how that was seen."""
         self._slow_seconds: dict[str, float] = {}
         self._live = LiveSession(
-            whom.target,
-            revision=whom.revision,
-            startup=whom.startup,
+            order.target,
+            revision=order.revision,
+            startup=order.startup,
             closing=_CLOSING,
             new_tape=self._new_tape,
-            should_stop=whom.should_stop,
+            should_stop=order.is_over,
         )
         self._fences = _FIRST_FENCE
         self.used_ids: set[Any] = set()
         """Ids of raw requests of this session."""
 
-    def another(self, should_stop: Callable[[], bool] | None) -> ExampleServer:
+    def another(self, order: PropertyOrder) -> ExampleServer:
         """One more for the same server, which need not be asked again what it is."""
-        other = ExampleServer(msgspec.structs.replace(self.whom, should_stop=should_stop))
+        other = ExampleServer(order)
         other.facts = self.facts
         other.endless = self.endless
         other.slow_tools = dict(self.slow_tools)
@@ -120,7 +107,7 @@ class ExampleServer:
 
     @property
     def revision(self) -> Revision:
-        return self.whom.revision or (self._live.met or self.client.met).revision
+        return self.order.revision or (self._live.met or self.client.met).revision
 
     @property
     def transport(self) -> TransportName:
@@ -133,7 +120,7 @@ class ExampleServer:
 
     def open(self) -> None:
         """Begin a session, in a process of its own where the server is one. Raises PeerError."""
-        self._live.timeout = self.whom.timeout * self.patience
+        self._live.timeout = self.order.timeout * self.patience
         self.used_ids = set(range(1, _OUR_OWN_IDS))
         client = self._live.begin()
         try:
@@ -144,7 +131,7 @@ class ExampleServer:
         self.tape.mark()  # what comes from now on belongs to examples
 
     def _new_tape(self) -> Tape:
-        self.tape = Tape(self.whom.target.label, room=Room(_ROOM, _RECORD_COST))
+        self.tape = Tape(self.order.target.label, room=Room(_ROOM, _RECORD_COST))
         return self.tape
 
     def _learn(self, client: Client) -> None:
@@ -184,12 +171,12 @@ class ExampleServer:
     # -- for whoever plays -----------------------------------------------------------------
 
     def deadline(self) -> Deadline:
-        limit, own = self.whom.limit, Deadline.after(self.whom.timeout * self.patience)
+        limit, own = self.order.limit, Deadline.after(self.order.timeout * self.patience)
         return own if limit is None else min(limit, own, key=lambda each: each.at)
 
     def end_if_over(self) -> None:
         """Raises Stopped when the whole run is to end: what failed then was given up by us."""
-        if self.whom.should_stop is not None and self.whom.should_stop():
+        if self.order.is_over():
             raise Stopped
 
     def note_slow(self, tool: str, seconds: float) -> None:

@@ -23,9 +23,7 @@ import msgspec
 
 from mcptest.core.limits import Deadline, cancellation
 from mcptest.probe.properties.engine import Done, OneAfterTheOther, Tell
-from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer
-from mcptest.probe.properties.property_order import PropertyOrder
+from mcptest.probe.properties.property_catalogue import PROPERTIES
 from mcptest.report.property import PropertyResult
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.schema.hypothesis_strategies import LETTERS
@@ -59,17 +57,11 @@ class Team:
     """The workers for one run, and what they have found so far."""
 
     def __init__(
-        self,
-        order: PropertyOrder,
-        stage: ExampleServer,
-        ground: KnownServer,
-        names: Sequence[str],
-        begins: Tell,
-        ends: Tell,
+        self, alone: OneAfterTheOther, names: Sequence[str], begins: Tell, ends: Tell
     ) -> None:
-        self._order = order
-        self._stage = stage
-        self._ground = ground
+        self._alone = alone
+        """Who would try them without a team, and knows of the server what each worker needs."""
+        self._stage = alone.stage
         self._names = names
         self._begins = begins
         self._ends = ends
@@ -88,7 +80,9 @@ class Team:
     def done(self, workers: int) -> Done:
         """Try them all, so many at once. The results stand in the order of the names."""
         self._stage.drop()  # or each worker would hold its pipes open
-        corpus_of(self._ground.revision)  # what every worker would otherwise work out for itself
+        corpus_of(
+            self._alone.ground.revision
+        )  # what every worker would otherwise work out for itself
         LETTERS.validate()
         self._room = workers
         try:
@@ -103,8 +97,7 @@ class Team:
             self._dismiss_all()
         if self._todo and not self._is_stopping:
             # No further server could be had: as if nobody had asked for more than one.
-            alone = OneAfterTheOther(self._order, self._stage, self._ground)
-            self._take(alone.all_of(list(self._todo), self._begins, self._ends))
+            self._take(self._alone.all_of(list(self._todo), self._begins, self._ends))
         else:
             self._parts.append(Done(starts=self._stage.starts))
         return self._joined()
@@ -141,7 +134,7 @@ class Team:
             if pid == 0:
                 for other in (ours, *self._busy):
                     other.close()
-                _be_a_worker(theirs, name, self._order, self._stage, self._ground, self._stopping)
+                _be_a_worker(theirs, name, self._alone, self._stopping)
             theirs.close()
             self._busy[ours] = _Worker(pid, name)
             self._begins(name)
@@ -149,8 +142,7 @@ class Team:
                 ours.send(not self._todo)
 
     def _listen(self) -> None:
-        should_stop = self._order.should_stop
-        if should_stop is not None and should_stop() and not self._is_stopping:
+        if self._alone.order.is_interrupted and not self._is_stopping:
             self._stopping[0] = 1
             self._patience = Deadline.after(_PARTING)
         for pipe in wait(list(self._busy), _LOOKING_UP):
@@ -225,18 +217,13 @@ def _kill(pid: int) -> None:
 
 
 def _be_a_worker(
-    pipe: Connection,
-    name: str,
-    order: PropertyOrder,
-    stage: ExampleServer,
-    ground: KnownServer,
-    stopping: mmap.mmap,
+    pipe: Connection, name: str, alone: OneAfterTheOther, stopping: mmap.mmap
 ) -> NoReturn:
     """Never returns: what our caller would do next is for the process that was forked."""
     try:
         last_words.clear()
-        order = msgspec.structs.replace(order, should_stop=_heeding(stopping))
-        own = OneAfterTheOther(order, stage.another(order.is_over), ground)
+        order = msgspec.structs.replace(alone.order, should_stop=_heeding(stopping))
+        own = OneAfterTheOther(order, alone.stage.another(order), alone.ground)
         with cancellation.heeding(order.is_over):
             news = _tried(own, name, is_last=pipe.recv())
     except EOFError:  # our parent is gone

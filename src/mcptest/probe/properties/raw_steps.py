@@ -17,6 +17,7 @@ from mcptest.probe.compliance.conversation import body_text
 from mcptest.probe.properties.crafted import Crafted, encoded_message
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import AskStep
+from mcptest.report.property import Way
 from mcptest.session.connection import Connection, Pending, encode, request_of
 from mcptest.session.tape import Tape
 from mcptest.suite.targets import SeenExchange
@@ -134,6 +135,37 @@ class Sent(msgspec.Struct, frozen=True):
     exchange: SeenExchange
 
 
+class PlayedSession(msgspec.Struct, frozen=True):
+    """What one session has to do with an example."""
+
+    tape: Tape
+    records: tuple[AnyRecord, ...]
+    """With the beginning of the session in front."""
+    is_over: bool
+    """Whether the client left, so that nothing more can come."""
+
+
+class Played(msgspec.Struct):
+    """An example that is played, and what was seen of it so far."""
+
+    ended: Way | None = None
+    """How the server ended, if it did."""
+    detail: str = ""
+    sent: list[Sent] = []
+    scenes: list[PlayedSession] = []
+    """The sessions that were left on the way; the last one is still open."""
+    unanswered: bool = False
+    """A request was waited for in vain."""
+    silent: list[AskStep] = []
+    """Calls of tools among them."""
+    slowest: tuple[float, str] = (0.0, "")
+    """The call that took the longest, in seconds, and its tool."""
+    internal: str = ""
+    """A request that the server answered with an internal error."""
+    rude: bool = False
+    """Something was sent that no client may send."""
+
+
 class EveryStep(dict[str, SeenExchange]):
     """The steps of a probe: `after` is the fence, and whatever else a rule names is the message."""
 
@@ -148,14 +180,9 @@ class EveryStep(dict[str, SeenExchange]):
 class Sending:
     """The raw messages of one example."""
 
-    def __init__(self, stage: ExampleServer, owed: Callable[[Send], bool]) -> None:
+    def __init__(self, stage: ExampleServer, played: Played, owed: Callable[[Send], bool]) -> None:
         self.stage = stage
-        self.sent: list[Sent] = []
-        self.rude = False
-        self.unanswered = False
-        """A request was waited for in vain."""
-        self.silent: list[AskStep] = []
-        """Calls of tools among them."""
+        self.played = played
         self.fenced: Connection | None = None
         """The connection on which nothing was sent since the last fence."""
         self._owed = owed
@@ -168,7 +195,7 @@ class Sending:
         if step.valid:
             unused = stage.next_fence() + 1_000
             message = tape.read(with_unused_ids(message, stage.used_ids, unused))
-        self.rude = self.rude or not step.valid
+        self.played.rude |= not step.valid
         place, troubled = len(tape.records), tape.troubled
         deadline = stage.deadline()
         stream, fence = self._sent_with_fence(message, deadline)
@@ -237,8 +264,8 @@ class Sending:
                 raise
             self.stage.end_if_over()
             if error.kind is ErrorKind.TIMEOUT:
-                self.unanswered = True
-                self.silent += called_in(step)
+                self.played.unanswered = True
+                self.played.silent += called_in(step)
 
     def _note(self, step: Send, seen: _Seen, after: SeenExchange, *, alive: bool) -> None:
         stage = self.stage
@@ -260,7 +287,7 @@ class Sending:
             },
         )
         exchange = msgspec.structs.replace(exchange, steps=EveryStep(exchange, after))
-        self.sent.append(Sent(step, exchange))
+        self.played.sent.append(Sent(step, exchange))
 
 
 class _Seen(msgspec.Struct, frozen=True):

@@ -132,7 +132,6 @@ Step: TypeAlias = (
 Conversation: TypeAlias = tuple[Step, ...]
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(tuple[Step, ...]).decode
 
 
 def settled(steps: Sequence[Step]) -> Conversation:
@@ -164,21 +163,6 @@ def requests_of(step: Step) -> int:
     if isinstance(step, AskAtOnce):
         return len(step.many)
     return 1 if isinstance(step, AskStep) else 0
-
-
-def numbered(conversation: Sequence[Step]) -> list[str]:
-    """One line for each step, as a person reads it."""
-    return [f"{number}. {step.words}" for number, step in enumerate(conversation, 1)]
-
-
-def written(conversation: Sequence[Step]) -> bytes:
-    """As JSON, for an example that is kept."""
-    return _encode(list(conversation))
-
-
-def read(text: bytes) -> Conversation:
-    """What `written` wrote. Raises msgspec.DecodeError."""
-    return _decode(text)
 
 
 def _text(params: Mapping[str, Any]) -> str:
