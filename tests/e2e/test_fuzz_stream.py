@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcptest.commands.fuzz import calls
-from mcptest.commands.fuzz.calls import SharedInputs, Sliced, SliceFuzzer
+from mcptest.commands.fuzz.calls import SliceFuzzer
 from mcptest.commands.fuzz.inputs import inputs_for
 from mcptest.probe.live_server import Subject
 from mcptest.report.fuzz import FuzzVerdict
@@ -85,9 +85,9 @@ def subject(script: Path, request: pytest.FixtureRequest) -> Iterator[Subject]:
         yield one
 
 
-def fuzzed(subject: Subject, tool: str, timeout: float = 10.0) -> Sliced:
+def fuzzed(subject: Subject, tool: str, timeout: float = 10.0) -> SliceFuzzer:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    inputs = SharedInputs(inputs_for({"name": tool, "inputSchema": schema}, 100, 1))
+    inputs = inputs_for({"name": tool, "inputSchema": schema}, 100, 1)
     return SliceFuzzer(subject, tool, inputs, range(100), timeout).run()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 import time
 from collections import Counter
@@ -13,12 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.core.errors import PeerError
 from mcptest.core.message import json_type
 from mcptest.core.safe_text import show
 from mcptest.probe.hint_checks import Verifier
-from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject
+from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject, head_of
 from mcptest.report.audit import (
     ITEM_TYPES,
     ONLY_AS_TASK,
@@ -95,7 +93,6 @@ class Audit:
         self._items: list[AuditItem] = []
         self._notes: list[str] = []
         self._reads: Counter[ItemKind] = Counter()
-        self._started = datetime.datetime.now(datetime.UTC)
         self._begun = time.monotonic()
         self.interrupted = False
 
@@ -127,7 +124,6 @@ class Audit:
 
     def report(self, out_of_time: str = "") -> AuditReport:
         """`out_of_time`: that this is why it was stopped, in words."""
-        info, met = self._facts, self._met
         mask = self._subject.masker.text
         planned = sum(1 for _ in self._plan())
         unreached = planned - len(self._items) if out_of_time else 0
@@ -136,12 +132,7 @@ class Audit:
             unverified = "not all hints of the tools were verified"
             self._notes.append(f"{out_of_time}: {missing if unreached else unverified}")
         return AuditReport(
-            server=mask(self._subject.target.label),
-            server_name=show(str(info.get("name") or ""), 120),
-            server_version=show(str(info.get("version") or ""), 60),
-            transport=met.transport,
-            revision=met.revision.value,
-            revision_reason=mask(met.reason),
+            **head_of(self._subject.target, self._facts, self._met, self._begun),
             tools=self._of(AuditedTool),
             prompts=self._of(AuditedPrompt),
             resources=self._of(AuditedResource),
@@ -150,11 +141,8 @@ class Audit:
             notes=(*self._notes, *self._subject.notes),
             min_score=self._order.min_score,
             restarts=self._subject.restarts,
-            started=self._started.isoformat(timespec="seconds"),
-            duration_ms=round((time.monotonic() - self._begun) * 1000),
             interrupted=self.interrupted and not out_of_time,
             unreached=unreached,
-            tool=f"mcptest {__version__}",
         )
 
     def _of(self, kind: type[_Item]) -> tuple[_Item, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import enum
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mcptest import __version__
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.masking import Masker
@@ -22,7 +24,7 @@ from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers
 from mcptest.session.client import Client, Reply
 from mcptest.session.live import LiveSession
-from mcptest.session.meeting import ASKED_FOR
+from mcptest.session.meeting import ASKED_FOR, Met
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages
 from mcptest.session.tape import Tape
 from mcptest.transport.files import claim_folder
@@ -120,6 +122,23 @@ def _text_of(reply: Reply) -> str:
         if isinstance(text, str) and text.strip():
             return show(text.strip(), 200)
     return ""
+
+
+def head_of(target: Target, info: Mapping[str, Any], met: Met, begun: float) -> dict[str, Any]:
+    """The head of a report: who was looked at, how and when; `begun` on the monotonic clock."""
+    spent = time.monotonic() - begun
+    started = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=spent)
+    return {
+        "tool": f"mcptest {__version__}",
+        "server": redaction.text(target.label),
+        "server_name": show(str(info.get("name") or ""), 120),
+        "server_version": show(str(info.get("version") or ""), 60),
+        "transport": met.transport,
+        "revision": met.revision.value,
+        "revision_reason": redaction.text(met.reason),
+        "started": started.isoformat(timespec="seconds"),
+        "duration_ms": round(spent * 1000),
+    }
 
 
 # -- A server that is explored -------------------------------------------------------------------

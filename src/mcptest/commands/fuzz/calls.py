@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -289,43 +288,11 @@ MOST_HANGS = 3
 _TOGETHER = "the server died with many calls under way, and with none of them alone"
 
 
-class Sliced(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a slice."""
-
-    start: int
-    found: dict[int, FuzzFinding]
-    sent: int
-    """How many got a verdict."""
-    calls: int
-    wrong_codes: int = 0
-    lost: bool = False
-    """The server did not come back: the rest was not sent."""
-    stopped: bool = False
-    doubt: str = ""
-    """Why inputs that were sent among others got no answer, where they were to be tried alone."""
-
-
-class SharedInputs:
-    """The inputs of a tool, of which several threads may ask."""
-
-    def __init__(self, inputs: Inputs) -> None:
-        self._inputs = inputs
-        self._making = threading.Lock()
-
-    def some(self, start: int, count: int) -> Sequence[InputCase]:
-        with self._making:
-            return self._inputs.some(start, count)
-
-    def arguments(self, number: int) -> Any:
-        """What is sent with the one of that number, which was handed out before."""
-        return self._inputs.cases[number].arguments
-
-
 class SliceFuzzer:
-    """Inputs from one number up to another. Call `run`."""
+    """Inputs from one number up to another. Call `run`, then see what came of them."""
 
     def __init__(
-        self, subject: Subject, tool: str, inputs: SharedInputs, numbers: range, timeout: float
+        self, subject: Subject, tool: str, inputs: Inputs, numbers: range, timeout: float
     ) -> None:
         self._subject = subject
         self._tool = tool
@@ -333,42 +300,42 @@ class SliceFuzzer:
         self._numbers = numbers
         self._timeout = timeout
         self._alone = Alone(subject, tool, timeout)
-        self._found: dict[int, FuzzFinding] = {}
+        self.found: dict[int, FuzzFinding] = {}
+        self.sent = 0
+        """How many got a verdict."""
+        self.wrong_codes = 0
+        self.lost = False
+        """The server did not come back: the rest was not sent."""
+        self.stopped = False
+        self.doubt = ""
+        """Why inputs sent among others got no answer, where they were to be tried alone."""
         self._hangs = 0
         self._known: set[tuple[FuzzVerdict, bool, str]] = set()
         self._unproven: list[int] = []
         """Failures seen among others, the first of their kind."""
-        self._sent = 0
         self._streamed_calls = 0
-        self._wrong_codes = 0
-        self._doubt = ""
 
-    def run(self) -> Sliced:
+    @property
+    def calls(self) -> int:
+        return self._streamed_calls + self._alone.calls
+
+    def run(self) -> SliceFuzzer:
         """Send them all. Being stopped ends it early; what was found until then counts."""
-        stopped = False
         try:
             self._send_all()
         except Stopped:
-            stopped = True
-        return Sliced(
-            start=self._numbers.start,
-            found=self._found,
-            sent=self._sent,
-            calls=self._streamed_calls + self._alone.calls,
-            wrong_codes=self._wrong_codes,
-            lost=self._subject.given_up,
-            stopped=stopped,
-            doubt=self._doubt,
-        )
+            self.stopped = True
+        self.lost = self._subject.given_up
+        return self
 
     def _send_all(self) -> None:
         place, pace = self._numbers.start, self._alone.pace
         recent: tuple[int, ...] = ()
         while self._some(place, 1) and not self._is_over:
             if pace.width == 1:
-                recent, before = (place,), len(self._found)
+                recent, before = (place,), len(self.found)
                 self._one_by_one(recent)
-                pace.width += len(self._found) == before
+                pace.width += len(self.found) == before
                 place += 1
             else:
                 end, place = self._stream_from(place)
@@ -391,14 +358,14 @@ class SliceFuzzer:
         finally:
             self._streamed_calls += stream.next - place
         if end.doubtful:
-            self._doubt = self._subject.masker.text(end.reason)
+            self.doubt = self._subject.masker.text(end.reason)
             self._alone.pace.broken()
         self._prove()
-        before = len(self._found)
+        before = len(self.found)
         if end.died:  # perhaps of one that it had answered
             self._one_by_one(end.recent, again=True)
         self._one_by_one(end.doubtful)
-        if end.died and end.doubtful and len(self._found) == before and not self._is_over:
+        if end.died and end.doubtful and len(self.found) == before and not self._is_over:
             self._keep(end.doubtful[0], FuzzFinding(FuzzVerdict.CRASH, _TOGETHER))
         return end, stream.next
 
@@ -410,7 +377,7 @@ class SliceFuzzer:
             finding = self._alone.call(self._inputs.arguments(number))
             if not again:
                 self._take(number, finding)
-            elif finding.verdict is not FuzzVerdict.PASSED and number not in self._found:
+            elif finding.verdict is not FuzzVerdict.PASSED and number not in self.found:
                 self._keep(number, finding)
 
     def _take_reply(self, number: int, reply: Reply) -> None:
@@ -423,13 +390,13 @@ class SliceFuzzer:
         self._take(number, finding)
 
     def _take(self, number: int, finding: FuzzFinding) -> None:
-        self._sent += 1
-        self._wrong_codes += finding.wrong_code
+        self.sent += 1
+        self.wrong_codes += finding.wrong_code
         if finding.verdict is not FuzzVerdict.PASSED:
             self._keep(number, finding)
 
     def _keep(self, number: int, finding: FuzzFinding) -> None:
-        self._found[number] = finding
+        self.found[number] = finding
         self._known.add(finding.signature)
         self._hangs += finding.was_waited_for
 
@@ -462,11 +429,10 @@ class ToolFuzzer:
         """`runs`: there are no more inputs than that."""
         self._name = name
         self._inputs = inputs
-        self._shared = SharedInputs(inputs)
         self._timeout = timeout
         self._left = [range(n, min(n + SLICE, runs)) for n in range(0, runs, SLICE)][::-1]
         self._under_way = 0
-        self._slices: list[Sliced] = []
+        self._slices: list[SliceFuzzer] = []
         self._hangs = 0
         self._begun = time.monotonic()
         self._found: dict[int, FuzzFinding] = {}
@@ -487,11 +453,11 @@ class ToolFuzzer:
         self._under_way += 1
         return self._left.pop()
 
-    def sliced(self, subject: Subject, numbers: range) -> Sliced:
+    def sliced(self, subject: Subject, numbers: range) -> SliceFuzzer:
         """Send these. The one method that several threads may be in."""
-        return SliceFuzzer(subject, self._name, self._shared, numbers, self._timeout).run()
+        return SliceFuzzer(subject, self._name, self._inputs, numbers, self._timeout).run()
 
-    def take(self, sliced: Sliced) -> bool:
+    def take(self, sliced: SliceFuzzer) -> bool:
         """Keep what came of a slice; whether it was the last that is waited for."""
         self._under_way -= 1
         self._slices.append(sliced)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import shlex
 import threading
@@ -14,13 +13,11 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from mcptest import __version__
 from mcptest.commands.fuzz.calls import SLICE, ToolFuzzer
 from mcptest.commands.fuzz.inputs import given_input, inputs_for
 from mcptest.core.errors import PeerError
 from mcptest.core.message import ABSENT
-from mcptest.core.safe_text import show
-from mcptest.probe.live_server import Subject
+from mcptest.probe.live_server import Subject, head_of
 from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, SkippedTool
 from mcptest.session.connection import Stopped
@@ -63,7 +60,6 @@ class Fuzz:
         self._done: dict[int, FuzzedTool] = {}
         self._skipped: dict[int, SkippedTool] = {}
         self._begun = time.monotonic()
-        self._started = datetime.datetime.now(datetime.UTC)
         self._calls = 0
         self._lock = threading.Lock()
         self.interrupted = False
@@ -209,7 +205,7 @@ class Fuzz:
 
     def report(self, out_of_time: str = "") -> FuzzReport:
         """`out_of_time`: that this is why it was stopped, in words."""
-        first, met = self._subjects[0], self._met
+        first = self._subjects[0]
         tools = [self._done[number] for number in sorted(self._done)]
         wanted = self._count_wanted()
         unreached = wanted - sum(bool(tool.runs) for tool in tools) if out_of_time else 0
@@ -222,12 +218,7 @@ class Fuzz:
         if any(tool.refuses_as_internal for tool in self._done.values()):
             notes.append(_REFUSES_AS_INTERNAL)
         return FuzzReport(
-            server=first.masker.text(first.target.label),
-            server_name=show(str(self._facts.get("name") or ""), 120),
-            server_version=show(str(self._facts.get("version") or ""), 60),
-            transport=met.transport,
-            revision=met.revision.value,
-            revision_reason=first.masker.text(met.reason),
+            **head_of(first.target, self._facts, self._met, self._begun),
             seed=self._order.seed,
             runs_per_tool=self._order.runs,
             tools=tuple(tools),
@@ -236,9 +227,6 @@ class Fuzz:
             problem=first.masker.text(self._problem),
             notes=tuple(notes),
             restarts=sum(subject.restarts for subject in self._subjects),
-            started=self._started.isoformat(timespec="seconds"),
-            duration_ms=round((time.monotonic() - self._begun) * 1000),
             calls=self._calls,
             interrupted=self.interrupted and not out_of_time,
-            tool=f"mcptest {__version__}",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final
@@ -224,7 +225,7 @@ _CHANGES: Final[dict[type, Callable[[Any, Any], Any]]] = {
 
 
 class Inputs:
-    """What is sent to a tool. Each is made when it is asked for, and kept."""
+    """What is sent to a tool. Each is made when it is asked for, by any thread, and kept."""
 
     def __init__(self, form: Form, cases: Iterable[InputCase], left_out: int = 0) -> None:
         """`left_out`: near-valid inputs beyond the number that was asked for."""
@@ -232,13 +233,19 @@ class Inputs:
         self.left_out = left_out
         self._made: list[InputCase] = []
         self._more = iter(cases)
+        self._making = threading.Lock()
 
     def some(self, start: int, count: int) -> Sequence[InputCase]:
         """Up to so many from that number on; fewer only where they end."""
-        missing = start + count - len(self._made)
-        if missing > 0:
-            self._made.extend(islice(self._more, missing))
-        return self._made[start : start + count]
+        with self._making:
+            missing = start + count - len(self._made)
+            if missing > 0:
+                self._made.extend(islice(self._more, missing))
+            return self._made[start : start + count]
+
+    def arguments(self, number: int) -> Any:
+        """What is sent with the one of that number, which was handed out before."""
+        return self._made[number].arguments
 
     @property
     def cases(self) -> Sequence[InputCase]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
 import time
@@ -12,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from mcptest import __version__
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline, cancellation
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import revision_of_wire
 from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample, example_of
+from mcptest.probe.live_server import head_of
 from mcptest.probe.properties.example_server import ExampleServer, Facts
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
 from mcptest.probe.properties.property_order import PropertyOrder
@@ -146,25 +145,20 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
     """Meet the server, carry it out there, and say what came of it."""
     limit = order.limit or Deadline.after(order.max_time)
     order = msgspec.structs.replace(order, limit=limit)
-    begun, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
+    begun = time.monotonic()
     stage = ExampleServer(order)
     try:
         facts = _meet(order, stage)
-        transport = facts.met.transport
-        ground = ground_of(stage.revision, transport, facts.offer, order.allow_tools)
+        ground = ground_of(stage.revision, facts.met.transport, facts.offer, order.allow_tools)
         with cancellation.heeding(order.is_over):
             done = carry_out(OneAfterTheOther(order, stage, ground))
     finally:
         stage.close()
     mask = redaction.text
     problems = (*stage.endless.values(), *unchecked_schemas(facts.offer.tools))
+    head = head_of(order.target, facts.info, facts.met, begun)
     return PropertyReport(
-        server=mask(order.target.label),
-        server_name=show(str(facts.info.get("name") or ""), 120),
-        server_version=show(str(facts.info.get("version") or ""), 60),
-        transport=transport,
-        revision=stage.revision.value,
-        revision_reason=mask(facts.met.reason),
+        **{**head, "revision": stage.revision.value},
         seed=order.seed,
         wanted=order.examples,
         properties=done.results,
@@ -172,10 +166,7 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         problems=tuple(map(mask, problems)),
         restarts=max(0, done.starts - 1),
         strict=order.strict,
-        started=started.isoformat(timespec="seconds"),
-        duration_ms=round((time.monotonic() - begun) * 1000),
         interrupted=done.interrupted,
-        tool=f"mcptest {__version__}",
     )
 
 
