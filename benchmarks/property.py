@@ -27,6 +27,7 @@ from mcptest.core.revision import Revision
 from mcptest.probe.properties.example_judge import Judge, PlayBench
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
+from mcptest.probe.properties.property_examples import examples_of
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.search import keep_nothing_here, search
 from mcptest.probe.properties.trial import Trial
@@ -102,7 +103,7 @@ def ground_for(stage: ExampleServer) -> KnownServer:
 
 def measured(name: str, stage: ExampleServer, examples: int) -> Round:
     ground = ground_for(stage)
-    strands = PROPERTIES[name].examples(ground)
+    strands = examples_of(name, ground)
     each = max(1, examples // len(strands))
     judge = Judge(ground.revision, ground.transport, rude=PROPERTIES[name].rude)
     trial = Trial(PlayBench(stage, judge), until=time.monotonic() + 600)

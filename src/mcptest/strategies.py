@@ -13,8 +13,8 @@ from hypothesis.strategies import SearchStrategy
 
 from mcptest.core.revision import NEWEST_HANDSHAKE, Revision, parse_revision
 from mcptest.probe.properties import message_strategies
-from mcptest.probe.properties import message_strategies as talks
 from mcptest.probe.properties.crafted import Crafted
+from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.probe.properties.steps import Offer, Step
 
 __all__ = [
@@ -72,9 +72,7 @@ def invalid_messages(
 def mutations(revision: str | Revision = _NEWEST, transport: str = "stdio") -> tuple[str, ...]:
     """The names of the mutations that the revision has."""
     wanted = _revision(revision)
-    return tuple(
-        n for n, one in message_strategies.MUTATIONS.items() if one.applies(wanted, transport)
-    )
+    return tuple(name for name, one in MUTATIONS.items() if one.applies(wanted, transport))
 
 
 def tool_arguments(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
@@ -95,7 +93,8 @@ def conversations(
     most: int = 12,
 ) -> SearchStrategy[tuple[Step, ...]]:
     """Conversations with a server of that offer, as steps."""
-    return talks.conversations(_revision(revision), offer or Offer(), transport, most=most)
+    wanted = _revision(revision)
+    return message_strategies.conversations(wanted, offer or Offer(), transport, most=most)
 
 
 def offer(

@@ -15,7 +15,8 @@ import mcptest
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
 from mcptest.probe.properties.crafted import faults, renumbered
-from mcptest.probe.properties.message_strategies import MUTATIONS, sent_by_client, told_by_client
+from mcptest.probe.properties.message_strategies import sent_by_client, told_by_client
+from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.registry import load_registry
 from mcptest.strategies import (

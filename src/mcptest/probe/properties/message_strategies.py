@@ -12,15 +12,13 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import HANDSHAKE_ERA, Era, Revision
-from mcptest.probe.properties import mutations
 from mcptest.probe.properties.crafted import (
     Crafted,
     encoded_message,
-    renumbered,
     request,
     valid_message,
 )
-from mcptest.probe.properties.mutations import Mutation
+from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.probe.properties.steps import (
     AskAtOnce,
     AskStep,
@@ -55,7 +53,7 @@ from mcptest.schema.near_valid import (
 )
 from mcptest.schema.shapes.basic import KEY, LOGGING_LEVEL
 from mcptest.schema.shapes.methods import ANY_ERROR, EXCHANGES, NOTICES, MethodShapes, Notice
-from mcptest.schema.shapes.vocabulary import Obj
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
 
 # -- Arguments of tools --------------------------------------------------------------------------
 
@@ -115,14 +113,7 @@ def _spoilt(
 # -- The params of requests that a client may make -----------------------------------------------
 
 TOKENS: Final = st.integers(0, 2**31) | TEXTS
-_NEEDS: Final[Mapping[str, str]] = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "prompts/list": "prompts",
-    "logging/setLevel": "logging",
-    "tasks/list": "tasks.list",
-}
+_NEEDS: Final = {**LIST_CAPABILITIES, "logging/setLevel": "logging", "tasks/list": "tasks.list"}
 _CLIENTS: Final = st.fixed_dictionaries({"name": TEXTS, "version": TEXTS})
 _ALWAYS: Final = frozenset({"ping", "server/discover"})
 
@@ -280,28 +271,13 @@ def notice_params(revision: Revision) -> dict[str, SearchStrategy[Any]]:
     own_meta: Members = {"_meta": st.dictionaries(KEYS, TEXTS, max_size=1)}
     found = {}
     for method, row in told_by_client(revision).items():
-        message: Obj = row.message
-        whole = shaped(message, revision, own_meta)
+        whole = shaped(row.message, revision, own_meta)
         found[method] = whole.map(lambda content: content.get("params", ABSENT))
     return found
 
 
 # -- Strategies for single messages of a client --------------------------------------------------
 
-__all__ = [
-    "Crafted",
-    "Mutation",
-    "Offer",
-    "identifiers",
-    "invalid_messages",
-    "renumbered",
-    "valid_batches",
-    "valid_notifications",
-    "valid_requests",
-    "valid_responses",
-]
-
-MUTATIONS: Final[Mapping[str, Mutation]] = mutations.MUTATIONS
 _MOST_IN_A_BATCH: Final = 4
 
 
@@ -425,12 +401,6 @@ _MOST_AT_ONCE: Final = 5
 _MOST_PAGES: Final = 4
 _WEIGHT_OF_ASKING: Final = 4
 """So often is a step one request, where any other kind is once."""
-_LIST_CAPABILITIES: Final = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "prompts/list": "prompts",
-}
 _CHANGES: Final = ("tools.listChanged", "prompts.listChanged", "resources.listChanged")
 
 
@@ -467,8 +437,8 @@ def _steps(revision: Revision, offer: Offer, transport: str) -> Iterator[SearchS
     yield _at_once(ask, may_cancel=cancels)
     lists = [
         method
-        for method, capability in _LIST_CAPABILITIES.items()
-        if offer.declares(capability) and method in sent_by_client(revision)
+        for method in LIST_MEMBERS
+        if offer.declares(LIST_CAPABILITIES[method]) and method in sent_by_client(revision)
     ]
     if lists:
         yield st.builds(PageStep, st.sampled_from(lists), st.integers(1, _MOST_PAGES))

@@ -16,7 +16,8 @@ from mcptest.probe.properties.counterexample_text import lines_of, steps_as_data
 from mcptest.probe.properties.example_judge import Judge, PlayBench, Violation
 from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.property_catalogue import KnownServer, NothingToTry, Property, Strand
+from mcptest.probe.properties.property_catalogue import KnownServer, Property
+from mcptest.probe.properties.property_examples import NothingToTry, Strand, examples_of
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.raw_steps import Relate
 from mcptest.probe.properties.relations import RelationBench
@@ -73,7 +74,7 @@ class PropertyRun:
     def result(self, seed: int, seconds: float) -> PropertyResult:
         """Try it for so long. Raises PeerError when the server is gone for good."""
         try:
-            strands = self.property.examples(self.ground)
+            strands = examples_of(self.property.name, self.ground)
         except NothingToTry as why:
             if self.order.is_over():  # it was not looked for to the end
                 return self.so_far()

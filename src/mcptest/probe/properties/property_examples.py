@@ -1,0 +1,195 @@
+"""The examples of each property: what is drawn for a server, kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from msgspec.structs import replace
+
+from mcptest.probe.properties.example_player import Steps
+from mcptest.probe.properties.message_strategies import (
+    almost_valid_arguments,
+    conversations,
+    invalid_messages,
+    params_of_offer,
+    sent_by_client,
+    tool_arguments,
+    valid_batches,
+    valid_notifications,
+    valid_requests,
+)
+from mcptest.probe.properties.mutations import MUTATIONS
+from mcptest.probe.properties.property_catalogue import KnownServer
+from mcptest.probe.properties.raw_steps import Relate, send_of
+from mcptest.probe.properties.steps import AskStep, Connect, Offer
+
+_NOT_BY_SHAPE: Final = frozenset({"initialize", "subscriptions/listen"})
+"""A session begins once, and a subscription is answered at its end: these are for conversations."""
+_MOST_ALONE: Final = 20
+"""Tools that get conversations of their own."""
+
+
+class Strand(msgspec.Struct, frozen=True):
+    """Examples of one kind. Each is searched by itself, so that none is crowded out by another."""
+
+    strategy: SearchStrategy[Steps]
+    weight: int = 1
+
+
+Examples: TypeAlias = list[Strand]
+
+
+class NothingToTry(Exception):  # noqa: N818 - it is no error of anybody
+    """The property has nothing to say about this server; the text says why."""
+
+
+def examples_of(name: str, ground: KnownServer) -> Examples:
+    """Of the property with that name. Raises NothingToTry."""
+    return _EXAMPLES[name](ground)
+
+
+def _valid_messages(ground: KnownServer) -> Examples:
+    revision, offer = ground.revision, ground.offer
+    made = [
+        valid_requests(revision, offer, methods=[method]).map(
+            lambda one: (send_of(one, offered=True),)
+        )
+        for method in params_of_offer(revision, offer)
+    ]
+    made += [
+        valid_requests(revision, methods=[method]).map(lambda one: (send_of(one),))
+        for method in sorted(sent_by_client(revision).keys() - _NOT_BY_SHAPE)
+    ]
+    strands = [Strand(one, 2) for one in made]
+    strands.append(Strand(valid_notifications(revision).map(lambda one: (send_of(one),)), 5))
+    if not valid_batches(revision).is_empty:
+        strands.append(Strand(valid_batches(revision).map(lambda one: (send_of(one),)), 10))
+    return strands
+
+
+def _invalid_messages(ground: KnownServer) -> Examples:
+    revision, transport = ground.revision, ground.transport
+    return [
+        Strand(invalid_messages(revision, transport, [name]).map(lambda one: (send_of(one),)))
+        for name, mutation in MUTATIONS.items()
+        if mutation.applies(revision, transport)
+    ]
+
+
+def _schemas(ground: KnownServer) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tools that may be called, with what they take."""
+    for tool in ground.offer.tools:
+        schema = tool.get("inputSchema")
+        if isinstance(schema, Mapping):
+            yield tool["name"], schema
+    if not ground.offer.tools:
+        raise NothingToTry("no tool may be called: none says that it only reads (--allow-tool)")
+
+
+def _calls(found: list[Any], why: str) -> Examples:
+    usable = [
+        strategy.map(
+            lambda given, name=name: (
+                Connect(),
+                AskStep("tools/call", {"name": name, "arguments": given}),
+            )
+        )
+        for name, strategy in found
+        if not strategy.is_empty
+    ]
+    if not usable:
+        raise NothingToTry(why)
+    return [Strand(one) for one in usable]
+
+
+def _arguments(ground: KnownServer) -> Examples:
+    found = [(name, tool_arguments(schema)) for name, schema in _schemas(ground)]
+    return _calls(found, "no tool has a schema that anything is valid against")
+
+
+def _almost_valid(ground: KnownServer) -> Examples:
+    found = [
+        (name, almost_valid_arguments(schema).map(lambda pair: pair[0]))
+        for name, schema in _schemas(ground)
+    ]
+    return _calls(found, "every tool takes anything")
+
+
+def _conversations(ground: KnownServer) -> Examples:
+    """About everything, and about one thing at a time: what is rare among all is common there."""
+
+    def about(offer: Offer) -> SearchStrategy[Steps]:
+        return conversations(ground.revision, offer, ground.transport)
+
+    offer = ground.offer
+    strands = [Strand(about(offer), _MOST_ALONE)]
+    strands += [
+        Strand(about(_only(offer, part)), _MOST_ALONE // 2)
+        for part in ("resources", "prompts")
+        if offer.declares(part)
+    ]
+    alone = [replace(_only(offer, "tools"), tools=(tool,)) for tool in offer.tools[:_MOST_ALONE]]
+    return strands + [Strand(about(one), 3) for one in alone]
+
+
+def _only(offer: Offer, part: str) -> Offer:
+    """As if the server had nothing else."""
+    there = offer.capabilities
+    kept = Offer(capabilities={part: there[part]}) if part in there else Offer()
+    if part == "resources":
+        return replace(kept, resources=offer.resources, templates=offer.templates)
+    return replace(kept, **{part: getattr(offer, part)})
+
+
+def _related(relation: str, claims: Callable[[Mapping[str, Any]], bool], why: str) -> Any:
+    def examples(ground: KnownServer) -> Examples:
+        claiming = {tool["name"] for tool in ground.offer.tools if claims(tool)}
+        strands = []
+        for name, schema in _schemas(ground):
+            given = tool_arguments(schema).filter(lambda one: isinstance(one, dict))
+            if name in claiming and not given.is_empty:
+                made = partial(Relate, relation, name)
+                strands.append(Strand(given.map(made).map(lambda step: (step,))))
+        if not strands:
+            raise NothingToTry(why)
+        return strands
+
+    return examples
+
+
+def _hint(name: str) -> Callable[[Mapping[str, Any]], bool]:
+    def claims(tool: Mapping[str, Any]) -> bool:
+        hints = tool.get("annotations")
+        return isinstance(hints, Mapping) and hints.get(name) is True
+
+    return claims
+
+
+def _is_idempotent_only(tool: Mapping[str, Any]) -> bool:
+    return _hint("idempotentHint")(tool) and not _hint("readOnlyHint")(tool)
+
+
+def _has_several_arguments(tool: Mapping[str, Any]) -> bool:
+    schema = tool.get("inputSchema")
+    members = schema.get("properties") if isinstance(schema, Mapping) else None
+    return isinstance(members, Mapping) and len(members) > 1
+
+
+_EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
+    "messages-valid": _valid_messages,
+    "messages-invalid": _invalid_messages,
+    "arguments": _arguments,
+    "arguments-almost-valid": _almost_valid,
+    "conversations": _conversations,
+    "idempotent": _related("idempotent", _is_idempotent_only, "no tool that may be called says so"),
+    "read-only": _related("read-only", _hint("readOnlyHint"), "no tool that may be called says so"),
+    "argument-order": _related(
+        "argument-order", _has_several_arguments, "no tool that may be called has two arguments"
+    ),
+    "same-lists": lambda ground: [Strand(st.just((Relate("same-lists"),)))],
+}
