@@ -93,8 +93,6 @@ class Tape:
         self.dropped = 0
         """Records for which there was no room; rules over the session can't be judged then."""
         self.messages_sent = 0
-        self.troubled = 0
-        """Things of the server that were no messages to the transport."""
         self.stderr: deque[str] = deque(maxlen=_STDERR_KEPT)
         """The last lines."""
         self.exited: Exited | None = None
@@ -148,8 +146,6 @@ class Tape:
             self.stderr.append(record.text)
         elif type(record) is Exited:
             self.exited = record
-        elif type(record) is Trouble:
-            self.troubled += record.error not in _OUR_OWN
 
     def _take_room(self, record: AnyRecord, room: Room) -> bool:
         if type(record) is Stderr:
@@ -284,7 +280,7 @@ class Tape:
         return self._unusable
 
     def _is_unusable(self, frame: Frame) -> bool:
-        message = decode(frame.raw)
+        message = self.read(frame.raw)
         if frame.stream is None:
             return message.kind is Kind.INVALID or not is_meant_as_message(message)
         return message.kind is Kind.INVALID and not self._may_say_anything(frame.stream)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Frame, HttpRequest, HttpResponse, StreamEnd
+from mcptest.core.capture import AnyRecord
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
-from mcptest.core.message import ABSENT, Kind, Message
+from mcptest.core.message import ABSENT, Message
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.conversation import body_text
+from mcptest.probe.compliance.conversation import http_facts
 from mcptest.probe.properties.crafted import Crafted, encoded_message
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.steps import AskStep
@@ -21,8 +21,7 @@ from mcptest.report.property import Way
 from mcptest.session.connection import Connection, Pending, encode, request_of
 from mcptest.session.tape import Tape
 from mcptest.suite.targets import SeenExchange
-from mcptest.wire.envelope import decode, is_meant_as_message
-from mcptest.wire.mcp_headers import may_say_anything
+from mcptest.wire.envelope import decode
 
 # -- Steps that only property tests take ---------------------------------------------------------
 
@@ -196,7 +195,7 @@ class Sending:
             unused = stage.next_fence() + 1_000
             message = tape.read(with_unused_ids(message, stage.used_ids, unused))
         self.played.rude |= not step.valid
-        place, troubled = len(tape.records), tape.troubled
+        unusable = len(tape.unusable)
         deadline = stage.deadline()
         stream, fence = self._sent_with_fence(message, deadline)
         own, unnamed = _expected(connection, message, stream, step)
@@ -204,15 +203,16 @@ class Sending:
         alive = False
         try:
             if stream is not None:
-                _pump(connection, lambda: _all_done(own), deadline)
+                _pump(connection, lambda: all(one.done for one in own), deadline)
             after = self.fence(fence)
             self._wait_for_what_is_owed(step, own, unnamed, deadline)
             alive = True
         finally:
             for pending in (*own, *unnamed):
                 connection.forget(pending)
-            seen = _Seen(tuple(own), tuple(unnamed), stream, place, troubled)
-            self._note(step, seen, after, alive=alive)
+            seen = self._seen((*own, *unnamed), stream, unusable, alive=alive)
+            seen = msgspec.structs.replace(seen, steps=EveryStep(seen, after))
+            self.played.sent.append(Sent(step, seen))
 
     def _sent_with_fence(
         self, message: Message, deadline: Deadline
@@ -221,7 +221,7 @@ class Sending:
         stage, connection = self.stage, self.stage.connection
         send_many = getattr(connection.transport, "send_many", None)
         if send_many is None:
-            headers = stage.client.lifecycle.headers(_method_of(message), message.params or None)
+            headers = stage.client.lifecycle.headers(message.method or "", message.params or None)
             return connection.raw(message.raw, deadline, headers), None
         fence = connection.expect(stage.next_fence(), stage.alive_method)
         fence.params = stage.client.lifecycle.prepare(None)
@@ -267,37 +267,24 @@ class Sending:
                 self.played.unanswered = True
                 self.played.silent += called_in(step)
 
-    def _note(self, step: Send, seen: _Seen, after: SeenExchange, *, alive: bool) -> None:
-        stage = self.stage
-        tape = stage.tape
-        records = tape.records[seen.place :]
-        answer = _any_answer((*seen.own, *seen.unnamed))
+    def _seen(
+        self, asked: Sequence[Pending], stream: int | None, unusable: int, *, alive: bool
+    ) -> SeenExchange:
+        """`unusable`: how much was no message before."""
+        tape = self.stage.tape
+        answer = _any_answer(asked)
         if answer is not None:
             tape.has_read(answer)
-        free = _free_bodies(records)
-        unusable = sum(_is_no_message(one, tape, free) for one in records)
-        exchange = SeenExchange(
+        return SeenExchange(
             result=answer.result if answer is not None else ABSENT,
             error=answer.error if answer is not None else ABSENT,
-            http=_http_facts(records, seen.stream),
+            http=http_facts(tape, stream) if stream in tape.responses else None,
             transport={
-                "transport": stage.transport,
+                "transport": self.stage.transport,
                 "alive": alive and tape.exited is None,
-                "unusable": tape.troubled - seen.troubled + unusable,
+                "unusable": len(tape.unusable) - unusable,
             },
         )
-        exchange = msgspec.structs.replace(exchange, steps=EveryStep(exchange, after))
-        self.played.sent.append(Sent(step, exchange))
-
-
-class _Seen(msgspec.Struct, frozen=True):
-    """Where to look for what came after a message."""
-
-    own: tuple[Pending, ...]
-    unnamed: tuple[Pending, ...]
-    stream: int | None
-    place: int
-    troubled: int
 
 
 def called_in(step: Send) -> list[AskStep]:
@@ -308,10 +295,6 @@ def called_in(step: Send) -> list[AskStep]:
         for one in message.items or (message,)
         if one.method == "tools/call" and isinstance(one.params.get("name"), str)
     ]
-
-
-def _method_of(message: Message) -> str:
-    return message.method or ""
 
 
 def _expected(
@@ -335,51 +318,5 @@ def _pump(connection: Connection, until: Callable[[], bool], deadline: Deadline)
     return True
 
 
-def _all_done(pending: list[Pending]) -> bool:
-    return all(one.done for one in pending)
-
-
 def _any_answer(pending: Sequence[Pending]) -> Message | None:
     return next((one.answer for one in pending if one.answer is not None), None)
-
-
-def _free_bodies(records: list[AnyRecord]) -> set[int]:
-    """Streams whose body need not be a message."""
-    asked = {one.stream: one.method for one in records if type(one) is HttpRequest}
-    return {
-        one.stream
-        for one in records
-        if type(one) is HttpResponse
-        and may_say_anything(asked.get(one.stream, "POST"), one.status, one.headers)
-    }
-
-
-def _is_no_message(record: AnyRecord, tape: Tape, free: set[int]) -> bool:
-    if type(record) is not Frame or record.sender != "server" or record.stream in free:
-        return False
-    message = tape.read(record.raw)
-    if record.stream is None and not is_meant_as_message(message):
-        return True
-    return message.kind is Kind.INVALID
-
-
-def _http_facts(records: list[AnyRecord], stream: int | None) -> Mapping[str, Any] | None:
-    """Status, headers and body of the response, where there was HTTP."""
-    if stream is None:
-        return None
-    response = next(
-        (one for one in records if type(one) is HttpResponse and one.stream == stream), None
-    )
-    if response is None:
-        return None
-    body = body_text(_bodies(records, stream))
-    headers = {name.lower(): value for name, value in response.headers}
-    return {"status": response.status, "headers": headers, "body": body}
-
-
-def _bodies(records: list[AnyRecord], stream: int) -> Iterator[bytes]:
-    for record in records:
-        if type(record) is Frame and record.stream == stream and record.sender == "server":
-            yield record.raw
-        elif type(record) is StreamEnd and record.stream == stream:
-            return
