@@ -9,7 +9,8 @@ import pytest
 from mcptest.commands.coverage.run import coverage_of
 from mcptest.probe.live_server import OfferedItems
 from mcptest.report.coverage import CoverageReport
-from mcptest.suite.load import Given, load_text
+from mcptest.suite.load import Given
+from tests.support.suites import load_text
 
 SUITE_OF_ONE = b"name: t\nassert_resources: {read: 'x://%s', expect: {not_error: true}}"
 OFFER = OfferedItems(

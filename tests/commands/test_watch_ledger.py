@@ -8,8 +8,9 @@ from mcptest.commands.watch.view import Flip, WatchTotals
 from mcptest.commands.watch.watch_loop import Ledger
 from mcptest.core.results import Proof, RunReport, Status
 from mcptest.core.results import TestResult as Result
-from mcptest.suite.model import Place, TrajectoryBlock
 from mcptest.suite.model import Test as Case
+from mcptest.suite.model import TrajectoryBlock
+from mcptest.suite.reading import Place
 
 PASS, FAIL, SKIP = Status.PASS, Status.FAIL, Status.SKIP
 

@@ -18,8 +18,7 @@ from mcptest.commands.watch.view import (
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status
 from mcptest.core.results import TestResult as Result
 from mcptest.report.terminal import Style
-from mcptest.suite.model import Place
-from mcptest.suite.reading import SuiteProblem
+from mcptest.suite.reading import Place, SuiteProblem
 from tests.e2e.screens import shown_by
 
 PLAIN = Style()

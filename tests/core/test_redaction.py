@@ -23,8 +23,7 @@ from mcptest.core.secrets import (
     secrets_of_headers,
     secrets_of_url,
 )
-from mcptest.suite.model import Place
-from mcptest.suite.reading import SuiteProblem, render
+from mcptest.suite.reading import Place, SuiteProblem, render
 from mcptest.transport.files import replace_file
 from mcptest.transport.target import Target
 

@@ -31,7 +31,8 @@ from mcptest.suite.compliance_block import (
     SpecVersionCheck,
 )
 from mcptest.suite.lane_blocks import Lanes
-from mcptest.suite.model import Place, ServerSpec
+from mcptest.suite.model import ServerSpec
+from mcptest.suite.reading import Place
 from mcptest.transport.target import DEMO
 from tests.support.sample_compliance import judgement, rule_result
 

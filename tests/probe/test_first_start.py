@@ -16,9 +16,9 @@ from mcptest.core.results import Status
 from mcptest.probe.suites.server_start import isolate_fixture
 from mcptest.probe.suites.suite_run import LastRun, failed_last_time
 from mcptest.session.server_spec import ServerWords, target_of
-from mcptest.suite.model import Expect, Place, ToolBlock
+from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
-from mcptest.suite.yaml_nodes import ScalarNode, json_value
+from mcptest.suite.reading import Place, ScalarNode, json_value
 from mcptest.transport.process import start
 
 

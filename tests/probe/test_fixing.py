@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from mcptest.probe.suites.position_fix import nearby, patch_for, position_of
-from mcptest.suite.load import load_text
+from tests.support.suites import load_text
 
 
 def distance(position: object, line: int = 20, column: int = 20) -> int:

@@ -11,8 +11,9 @@ import pytest
 from mcptest.probe.suites.server_session import ServerSession
 from mcptest.probe.suites.server_start import with_a_head_start
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings
-from mcptest.suite.model import Block, Expect, Place, ServerSpec, ToolBlock, TrajectoryBlock
+from mcptest.suite.model import Block, Expect, ServerSpec, ToolBlock, TrajectoryBlock
 from mcptest.suite.model import Test as SuiteTest
+from mcptest.suite.reading import Place
 from mcptest.transport.descendants import live_servers, look_at
 from mcptest.transport.temporary import live_folders
 

@@ -24,7 +24,6 @@ from mcptest.suite.model import (
     LoggingExpect,
     NotificationExpect,
     NotificationsBlock,
-    Place,
     ResourcesBlock,
     SamplingBlock,
     ServerSpec,
@@ -33,6 +32,7 @@ from mcptest.suite.model import (
     TrajectoryBlock,
 )
 from mcptest.suite.model import Test as SuiteTest
+from mcptest.suite.reading import Place
 
 CALL = ToolBlock("echo", {}, expect=Expect(not_error=True))
 URL = ServerSpec(transport="http", url="http://127.0.0.1:1/mcp")

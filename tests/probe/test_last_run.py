@@ -11,8 +11,9 @@ import pytest
 from mcptest.core.errors import UsageError
 from mcptest.core.results import Status
 from mcptest.probe.suites.suite_run import LastRun, failed_last_time
-from mcptest.suite.model import Expect, Place, ToolBlock
+from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
+from mcptest.suite.reading import Place
 
 FILE = Path(".mcptest/last-run.jsonl")
 

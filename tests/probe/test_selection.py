@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import UsageError
 from mcptest.probe.suites.settings import Selection, only_this, parse_pattern, parse_shard, select
-from mcptest.suite.model import Expect, Place, ToolBlock
+from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
+from mcptest.suite.reading import Place
 
 
 def named(name: str, file: str = "a.yaml", *tags: str) -> SuiteTest:

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.strategies import Crafted, invalid_messages, requests, tool_arguments
-from mcptest.suite.load import Given, load_text
+from mcptest.suite.load import Given
 from mcptest.suite.model import ToolBlock
 from mcptest.suite.reading import describe_problems
 from mcptest.suite.starters import FileNames, Starter, WrittenServer, starter_yaml
 from tests.core.test_show import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
+from tests.support.suites import load_text
 
 NAMES = st.text(max_size=80) | st.sampled_from(
     ("con", "NUL", "..", "a/b", ".hidden", "A", "a", "-")

@@ -15,8 +15,7 @@ from mcptest.strategies import Crafted, invalid_messages, requests, tool_argumen
 from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.matching import json_equal
 from mcptest.suite.model import ToolBlock
-from mcptest.suite.reading import SuiteError
-from mcptest.suite.yaml_nodes import lines_of
+from mcptest.suite.reading import SuiteError, lines_of
 from tests.core.test_show import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema

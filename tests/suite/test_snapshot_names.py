@@ -8,7 +8,8 @@ import pytest
 
 from mcptest.suite import model
 from mcptest.suite.golden import golden_files
-from mcptest.suite.model import Expect, Place, ToolBlock
+from mcptest.suite.model import Expect, ToolBlock
+from mcptest.suite.reading import Place
 
 
 def a_test(file: str, name: str = "t", line: int = 1, column: int = 1) -> model.Test:

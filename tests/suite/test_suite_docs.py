@@ -32,8 +32,8 @@ from mcptest.suite.fields import (
     TextTable,
     Whole,
 )
-from mcptest.suite.load import Given, load_text
-from tests.support.suites import problems_in, understood
+from mcptest.suite.load import Given
+from tests.support.suites import load_text, problems_in, understood
 
 PAGE = Path(__file__).parents[2] / "docs" / "suite-format.md"
 TABLES = re.compile(r"(?<=<!-- fields -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)

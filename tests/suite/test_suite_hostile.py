@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.suite.load import Given, load_text
+from mcptest.suite.load import Given
 from mcptest.suite.reading import SuiteError, describe_problems
+from tests.support.suites import load_text
 
 GOOD = Path(__file__).parents[1] / "suites_bad"
 SEEDS = [path.read_bytes() for path in sorted(GOOD.glob("*.yaml"))]

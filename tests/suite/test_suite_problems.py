@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import ExitCode
-from mcptest.suite.model import Place
 from mcptest.suite.reading import (
     PROBLEMS_PER_FILE,
     PROBLEMS_SHOWN,
+    Place,
     SuiteError,
     SuiteProblem,
     SuiteSource,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.suite.yaml_nodes import (
+from mcptest.suite.reading import (
     ScalarError,
     ScalarNode,
     is_nothing,

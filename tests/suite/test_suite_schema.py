@@ -31,8 +31,9 @@ from mcptest.suite.fields import (
     TextTable,
     Whole,
 )
-from mcptest.suite.load import Given, load_text
+from mcptest.suite.load import Given
 from mcptest.suite.reading import render
+from tests.support.suites import load_text
 
 SCHEMA = suite_json_schema()
 VALID = jsonschema_rs.Draft202012Validator(SCHEMA).is_valid

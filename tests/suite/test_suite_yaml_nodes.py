@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.suite.yaml_nodes import (
+from mcptest.suite.reading import (
     DEEPEST,
     LARGEST_FILE,
     MOST_NODES,

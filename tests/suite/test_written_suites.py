@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.probe.starter_suites import place_starters, written_server
-from mcptest.suite.load import Given, load_suites, load_text
+from mcptest.suite.load import Given, load_suites
 from mcptest.suite.model import PromptRequest, PromptsBlock, ResourcesBlock, ToolBlock
 from mcptest.suite.starters import FileNames, Starter, WrittenServer, starter_yaml
 from mcptest.transport.target import Target
+from tests.support.suites import load_text
 
 SERVER = WrittenServer({"command": "server", "args": ["--flag", "a b", "x: y"]})
 SERVER_GIVEN = Given(fixture=True, server=True)

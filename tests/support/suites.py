@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import re
 
-from mcptest.suite.load import Given, load_text
-from mcptest.suite.model import Test
-from mcptest.suite.reading import render
+from mcptest.suite.expectations import evaluate
+from mcptest.suite.load import Given, load_content
+from mcptest.suite.model import Expect, Test
+from mcptest.suite.observed import Failure, Observed
+from mcptest.suite.reading import SuiteSource, render
 
 _GIVEN = re.compile(rb"\A# given: (.*)")
+
+
+def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], SuiteSource]:
+    """The tests of one file's bytes, and the source with its problems."""
+    content, source = load_content(data, file, given or Given())
+    return list(content.tests), source
+
+
+def check(expect: Expect, observed: Observed, *, all_failures: bool = False) -> list[Failure]:
+    """The first failure, or all of them; empty when everything that was asked for holds."""
+    return list(evaluate(expect, observed, all_failures=all_failures).failures)
 
 
 def understood(text: str, given: Given | None = None) -> list[Test]:

@@ -45,8 +45,8 @@ from mcptest.rules.judge import decisiveness, judge
 from mcptest.session.connection import Stopped
 from mcptest.suite.compliance_block import ComplianceBlock
 from mcptest.suite.lane_blocks import InvariantsBlock, Lanes, PropertiesBlock
-from mcptest.suite.model import Place, ServerSpec
-from mcptest.suite.reading import SuiteError, SuiteSource
+from mcptest.suite.model import ServerSpec
+from mcptest.suite.reading import Place, SuiteError, SuiteSource
 from mcptest.suite.templates import fill_server, variables_of
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import read_bounded

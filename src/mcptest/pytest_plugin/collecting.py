@@ -20,8 +20,8 @@ from mcptest.pytest_plugin.failure_text import SuiteTestFailed, failure_repr
 from mcptest.pytest_plugin.running import SuiteRuns, failures_among
 from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.load import LoadedSuite, load_suites
-from mcptest.suite.model import Place, Test
-from mcptest.suite.reading import render
+from mcptest.suite.model import Test
+from mcptest.suite.reading import Place, render
 
 _NAME = 200
 _MARKS_OF_PYTEST = frozenset({"filterwarnings", "parametrize", "skip", "skipif", "xfail"})

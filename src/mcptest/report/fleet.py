@@ -33,7 +33,7 @@ from mcptest.report.problems import (
 )
 from mcptest.report.terminal import Style, duration
 from mcptest.rules.composition import COMPOSITION_RULES
-from mcptest.suite.model import Place
+from mcptest.suite.reading import Place
 
 
 class Kept(enum.Enum):

@@ -33,7 +33,7 @@ from mcptest.report.upgrade_guide import VersionDiffReport
 from mcptest.report.verdicts import SessionsReport
 from mcptest.rules import expected_failures
 from mcptest.rules.corpus import known_failures
-from mcptest.suite.editor_schema import object_json_schema, suite_json_schema
+from mcptest.suite.editor_schema import suite_json_schema
 from mcptest.suite.mock_server import mock_json_schema
 from mcptest.wire.capture_forms import Line
 
@@ -64,7 +64,7 @@ class _Badge(msgspec.Struct):
 
 def _known_failures() -> Schema:
     definitions: dict[str, Schema] = {}
-    entry = object_json_schema(known_failures.ENTRY, definitions)
+    entry = known_failures.ENTRY.schema(definitions)
     rule = {"type": "string", "minLength": 1}
     listed = {"type": "array", "items": {"anyOf": [rule, {**entry, "required": ["rule_id"]}]}}
     about = {key: part for key, part in entry["properties"].items() if key != "rule_id"}
@@ -89,7 +89,7 @@ def _known_failures() -> Schema:
 
 def _expected_failures() -> Schema:
     scenario = {"type": "string", "minLength": 1, "description": "scenario or scenario:check-id"}
-    entry = object_json_schema(expected_failures.ENTRY, {})
+    entry = expected_failures.ENTRY.schema({})
     listed = {"type": ["array", "null"], "items": {"anyOf": [scenario, entry]}}
     return {
         "type": ["object", "null"],

@@ -26,18 +26,21 @@ from mcptest.core.scenario_outcome import (
     ScenarioResult,
 )
 from mcptest.core.verdict import Side
-from mcptest.suite.fields import Declaration, Field, Flag, Text
+from mcptest.suite.fields import Declaration, Field, Flag, Text, read_object
 from mcptest.suite.reading import (
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
     SuiteError,
     SuiteSource,
     describe,
     did_you_mean,
+    is_nothing,
     nearest,
-    read_object,
     read_yaml,
     read_yaml_bytes,
 )
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
 
 Known = Table[Side, Table[str, frozenset[str]]]
 """For each side the scenarios by name, each with the ids of its checks."""

@@ -13,21 +13,32 @@ from mcptest.core.message import ABSENT
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
-from mcptest.suite.fields import DECLARED, ListOf, Mark, ObjectOf, Text, declared
-from mcptest.suite.model import ROW, Place
+from mcptest.suite.fields import (
+    DECLARED,
+    ListOf,
+    Mark,
+    ObjectOf,
+    Reading,
+    Text,
+    declared,
+    read_object,
+)
+from mcptest.suite.model import ROW
 from mcptest.suite.observed import Evaluation, evaluation_of
 from mcptest.suite.reading import (
-    Reading,
+    ListNode,
+    MappingNode,
+    Node,
+    Place,
+    ScalarNode,
     SuiteError,
     SuiteSource,
     describe,
     did_you_mean,
-    read_object,
     read_yaml,
 )
 from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
 from mcptest.suite.targets import Expectation, exchange_target_problem, failure_of
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
 
 SPEC_TARGETS: Final = (
     "spec_clean",

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from mcptest.suite.fields import DECLARED, Mark, Whole, declared
-from mcptest.suite.model import Place, ServerSpec, Strings
-from mcptest.suite.reading import Reading, describe, read_object
-from mcptest.suite.yaml_nodes import MappingNode, ScalarNode, is_nothing
+from mcptest.suite.fields import DECLARED, Mark, Reading, Whole, declared, read_object
+from mcptest.suite.model import ServerSpec, Strings
+from mcptest.suite.reading import MappingNode, Place, ScalarNode, describe, is_nothing
 
 if TYPE_CHECKING:
     from mcptest.suite.compliance_block import ComplianceBlock

@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import parse_revision
 from mcptest.core.safe_text import show
-from mcptest.suite.fields import CLASS_OF
+from mcptest.suite.fields import (
+    CLASS_OF,
+    Checks,
+    Reading,
+    complain_of_nothing_asked,
+    read_object,
+    value_of,
+)
 from mcptest.suite.model import (
     BLOCKS,
     LANES,
@@ -27,7 +34,6 @@ from mcptest.suite.model import (
     Expect,
     Isolation,
     NotificationExpect,
-    Place,
     PromptsBlock,
     ResourcesBlock,
     SamplingBlock,
@@ -43,27 +49,21 @@ from mcptest.suite.model import (
     TransportKind,
 )
 from mcptest.suite.reading import (
-    Checks,
-    Reading,
-    SuiteError,
-    SuiteProblem,
-    SuiteSource,
-    complain_of_nothing_asked,
-    describe,
-    did_you_mean,
-    parse_yaml,
-    read_object,
-    value_of,
-)
-from mcptest.suite.templates import check_server_templates, check_templates, reference_problem
-from mcptest.suite.yaml_nodes import (
     LARGEST_FILE,
     ListNode,
     MappingNode,
     Node,
+    Place,
     ScalarNode,
+    SuiteError,
+    SuiteProblem,
+    SuiteSource,
     decode,
+    describe,
+    did_you_mean,
+    parse_yaml,
 )
+from mcptest.suite.templates import check_server_templates, check_templates, reference_problem
 from mcptest.transport.files import read_bounded
 
 if TYPE_CHECKING:
@@ -595,12 +595,6 @@ def load_suites(
         else:
             collected.file(found, given)
     return collected.finish(keep_going)
-
-
-def load_text(data: bytes, file: str, given: Given | None = None) -> tuple[list[Test], SuiteSource]:
-    """The tests of one file's bytes, and the source with its problems."""
-    content, source = load_content(data, file, given or Given())
-    return list(content.tests), source
 
 
 def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, SuiteSource]:

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from mcptest.schema.validation import schema_problem
-from mcptest.suite.editor_schema import object_json_schema
-from mcptest.suite.fields import DECLARED, JsonSchema, Mark, Text, Whole, declared
-from mcptest.suite.model import Strings, Table
-from mcptest.suite.reading import (
+from mcptest.suite.fields import (
+    DECLARED,
+    JsonSchema,
+    Mark,
     Reading,
-    SuiteError,
-    SuiteSource,
-    describe,
+    Text,
+    Whole,
+    declared,
     read_object,
-    read_yaml,
     value_of,
 )
-from mcptest.suite.yaml_nodes import MappingNode
+from mcptest.suite.model import Strings, Table
+from mcptest.suite.reading import MappingNode, SuiteError, SuiteSource, describe, read_yaml
 
 _ANY_TEXT = Text(may_be_empty=True)
 _ANY_OBJECT = {"type": "object"}
@@ -140,7 +140,7 @@ def load_mock(path: str) -> MockServer:
 
 def mock_json_schema() -> dict[str, Any]:
     definitions: dict[str, dict[str, Any]] = {}
-    schema = object_json_schema(DECLARED[MockServer], definitions)
+    schema = DECLARED[MockServer].schema(definitions)
     return {**schema, "$defs": dict(sorted(definitions.items()))}
 
 

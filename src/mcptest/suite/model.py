@@ -31,6 +31,7 @@ from mcptest.suite.fields import (
     declared,
     fields_of,
 )
+from mcptest.suite.reading import Place
 
 Json: TypeAlias = Any
 Strings: TypeAlias = tuple[str, ...]
@@ -42,17 +43,6 @@ TransportKind: TypeAlias = Literal["stdio", "sse", "http"]
 REQUIRED, OURS, WRITTEN, EMPTY, VALUES, KEYS = Mark
 _ANY_NUMBER = Whole(minimum=None)
 _ANY_TEXT = Text(may_be_empty=True)
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where something stands: lines and columns count from one."""
-
-    file: str
-    line: int = 1
-    column: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
 
 
 def each_required(*names: str) -> list[dict[str, Any]]:

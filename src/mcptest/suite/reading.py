@@ -1,63 +1,493 @@
-"""From nodes to plain values, as a declaration says; whatever does not fit becomes a problem."""
+"""YAML with places: the nodes of a file, what a scalar means, and the problems of the file.
+
+Scalars follow the YAML library that mcp-assert is built on. That is YAML 1.2 with some of 1.1:
+`yes` and `on` are texts unless a truth value is asked for, `017` is octal, `1_000` a thousand,
+`1:30` a text. Numbers become what JSON can hold.
+"""
 
 from __future__ import annotations
 
+import base64
 import functools
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
 
 from mcptest.core.errors import UsageError
-from mcptest.core.limits import parse_duration
+from mcptest.core.limits import MEBIBYTE
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.secrets import secrets_of_line
 from mcptest.core.spelling import close_matches
-from mcptest.suite.fields import (
-    CLASS_OF,
-    DECLARED,
-    Choice,
-    Declaration,
-    Duration,
-    Elsewhere,
-    Expectations,
-    Field,
-    Flag,
-    JsonSchema,
-    JsonTable,
-    Kind,
-    ListOf,
-    MatcherField,
-    ObjectOf,
-    Reserved,
-    Text,
-    Texts,
-    TextTable,
-    Whole,
-    is_asking,
-)
-from mcptest.suite.model import Place
-from mcptest.suite.yaml_nodes import (
-    LARGEST_FILE,
-    ListNode,
-    MappingNode,
-    Node,
-    ScalarError,
-    ScalarNode,
-    YamlError,
-    decode,
-    is_nothing,
-    json_value,
-    lines_of,
-    read_nodes,
-    text_value,
-    truth_value,
-)
 from mcptest.transport.files import read_bounded
+
+DEEPEST = 100
+MOST_NODES = 100_000
+"""What the aliases of a file may stand for."""
+MOST_WRITTEN = 1_000_000
+"""Values that are written out: some 50,000 tests."""
+LARGEST_FILE = 16 * MEBIBYTE
+TAGS = "tag:yaml.org,2002:"
+_QUOTE_BRACES = "a text that starts with {{ needs quotes"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class ScalarNode(msgspec.Struct, frozen=True, gc=False):
+    """A text as written, without its quotes."""
+
+    text: str
+    plain: bool
+    """Written without quotes, so it may mean a number, a truth value or nothing."""
+    tag: str | None
+    line: int
+    column: int
+    width: int
+
+
+class ListNode(msgspec.Struct, frozen=True):
+    """A sequence."""
+
+    items: tuple[Node, ...]
+    line: int
+    column: int
+    width: ClassVar[int] = 1
+
+
+class MappingNode(msgspec.Struct, frozen=True):
+    """Entries by the text of their key, in the order in which they were written."""
+
+    entries: dict[str, tuple[ScalarNode, Node]]
+    line: int
+    column: int
+    width: ClassVar[int] = 1
+
+
+Node: TypeAlias = ScalarNode | ListNode | MappingNode
+
+
+class YamlError(Exception):
+    """Why a text can't become nodes."""
+
+    def __init__(
+        self, message: str, line: int = 0, column: int = 0, *, hint: str = "", width: int = 1
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.whole_file = line == 0
+        self.line = max(1, line)
+        self.column = max(1, column)
+        self.hint = hint
+        self.width = width
+
+
+def decode(data: bytes) -> str:
+    """The text of a file, or where its bytes stop being one."""
+    if len(data) > LARGEST_FILE:
+        raise YamlError(f"the file is larger than {LARGEST_FILE // MEBIBYTE} MiB")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise YamlError("the file is not UTF-8 but UTF-16", hint="save it as UTF-8")
+    try:
+        return data.removeprefix(_BYTE_ORDER_MARK).decode()
+    except UnicodeDecodeError as error:
+        good = error.object[: error.start].decode("utf-8", "replace")
+        line, column = _place_at(good, len(good))
+        message = f"the file is not UTF-8: byte 0x{error.object[error.start]:02x}"
+        raise YamlError(message, line, column, hint="save it as UTF-8") from None
+
+
+def read_nodes(text: str) -> Node | None:
+    """The one document of a text, or None when it holds nothing."""
+    from yaml._yaml import CParser
+    from yaml.error import MarkedYAMLError
+    from yaml.reader import ReaderError
+
+    try:
+        parser = CParser(text)
+        return _Builder().build(parser)
+    except MarkedYAMLError as error:
+        raise _of_the_parser(error) from None
+    except ReaderError as error:
+        raise _of_the_reader(error, text) from None
+
+
+def _of_the_parser(error: Any) -> YamlError:
+    mark = error.problem_mark or error.context_mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    hint = ""
+    if error.context and error.context_mark and error.context_mark.line + 1 != line:
+        hint = f"{error.context}, which starts on line {error.context_mark.line + 1}"
+    problem = str(error.problem or error.context)
+    if "cannot start any token" in problem:
+        hint = "YAML is indented with spaces, and a value that starts with @ or ` needs quotes"
+    return YamlError(f"this is not YAML: {problem}", line, column, hint=hint)
+
+
+def _of_the_reader(error: Any, text: str) -> YamlError:
+    raw = text.encode("utf-8")
+    at = len(raw[: max(0, int(error.position))].decode("utf-8", "ignore"))
+    line, column = _place_at(text, at)
+    character = show(text[at : at + 1], 20)
+    return YamlError(
+        f"YAML does not allow the character {character}",
+        line,
+        column,
+        hint="write it as an escape inside double quotes",
+    )
+
+
+def _place_at(text: str, offset: int) -> tuple[int, int]:
+    lines = lines_of(text[:offset])
+    return len(lines), len(lines[-1]) + 1
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as the parser counts them."""
+    # compiled when something is wrong: that takes longer than reading a file in which nothing is
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
+
+
+_Event: TypeAlias = Any
+"""One of the parser's events; each kind has its own attributes."""
+
+
+class _Open(msgspec.Struct):
+    """A collection whose end has not come yet."""
+
+    is_mapping: bool
+    anchor: str | None
+    line: int
+    column: int
+    before: int
+    height: int = 1
+    children: list[Node] = []
+
+
+class _Anchored(msgspec.Struct, frozen=True):
+    node: Node
+    size: int
+    height: int
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.open: list[_Open] = []
+        self.anchors: dict[str, _Anchored | None] = {}
+        """None while the anchored collection is still open."""
+        self.count = 0
+        """Values, with those that aliases stand for."""
+        self.from_aliases = 0
+        self.root: Node | None = None
+
+    def build(self, parser: Any) -> Node | None:
+        from yaml import events
+
+        scalar = events.ScalarEvent
+        steps: dict[type, Callable[[_Event], None]] = {
+            events.SequenceStartEvent: lambda event: self._start(event, False, "seq"),
+            events.MappingStartEvent: lambda event: self._start(event, True, "map"),
+            events.SequenceEndEvent: self._end,
+            events.MappingEndEvent: self._end,
+            events.AliasEvent: self._alias,
+            events.DocumentStartEvent: self._document,
+        }
+        next_event = parser.get_event
+        while (event := next_event()) is not None:
+            kind = type(event)
+            if kind is scalar:
+                self._scalar(event)
+            elif kind in steps:
+                steps[kind](event)
+        return self.root
+
+    def _document(self, event: _Event) -> None:
+        if self.root is not None:
+            raise _at(event, "a second document", hint="one file holds one document")
+
+    def _counted(self, event: _Event) -> None:
+        self.count += 1
+        if self.count - self.from_aliases > MOST_WRITTEN:
+            hint = "split it into several files"
+            raise _at(event, f"the file holds more than {MOST_WRITTEN:,} values", hint=hint)
+
+    def _scalar(self, event: _Event) -> None:
+        self._counted(event)
+        start, end = event.start_mark, event.end_mark
+        line, column = start.line, start.column
+        plain, quoted = event.implicit
+        node = ScalarNode(
+            event.value,
+            plain,
+            None if plain or quoted else event.tag,
+            line + 1,
+            column + 1,
+            end.column - column if end.line == line else 1,
+        )
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _Anchored(node, 1, 0)
+        if self.open:
+            self.open[-1].children.append(node)
+        else:
+            self.root = node
+
+    def _start(self, event: _Event, is_mapping: bool, tag: str) -> None:
+        self._counted(event)
+        if len(self.open) >= DEEPEST:
+            raise _at(event, f"nested more than {DEEPEST} deep")
+        if event.tag is not None and event.tag not in {"!", TAGS + tag}:
+            raise _at(event, f"unknown tag {_short(event.tag)}")
+        mark = event.start_mark
+        if event.anchor is not None:
+            self.anchors[event.anchor] = None
+        self.open.append(
+            _Open(is_mapping, event.anchor, mark.line + 1, mark.column + 1, self.count - 1)
+        )
+
+    def _end(self, _event: _Event) -> None:
+        done = self.open.pop()
+        node: Node
+        if done.is_mapping:
+            node = MappingNode(_entries(done.children), done.line, done.column)
+        else:
+            node = ListNode(tuple(done.children), done.line, done.column)
+        if done.anchor is not None:
+            self.anchors[done.anchor] = _Anchored(node, self.count - done.before, done.height)
+        self._place(node, done.height)
+
+    def _alias(self, event: _Event) -> None:
+        name = event.anchor
+        if name not in self.anchors:
+            hint = "quote it if it is a text"
+            raise _at(event, f"nothing is anchored as &{show(name, 60)}", hint=hint)
+        anchored = self.anchors[name]
+        if anchored is None:
+            raise _at(event, f"*{show(name, 60)} stands inside of what it names")
+        if len(self.open) + anchored.height > DEEPEST:
+            raise _at(event, f"nested more than {DEEPEST} deep")
+        self.count += anchored.size
+        self.from_aliases += anchored.size
+        if self.from_aliases > MOST_NODES:
+            raise _at(event, f"the aliases of the file stand for more than {MOST_NODES:,} values")
+        self._place(anchored.node, anchored.height)
+
+    def _place(self, node: Node, height: int) -> None:
+        if not self.open:
+            self.root = node
+            return
+        parent = self.open[-1]
+        parent.children.append(node)
+        if height >= parent.height:
+            parent.height = height + 1
+
+
+def _entries(flat: list[Node]) -> dict[str, tuple[ScalarNode, Node]]:
+    entries: dict[str, tuple[ScalarNode, Node]] = {}
+    merged: list[Node] = []
+    pairs = iter(flat)
+    for key, value in zip(pairs, pairs, strict=True):
+        if type(key) is not ScalarNode:
+            hint = _QUOTE_BRACES if type(key) is MappingNode else ""
+            raise YamlError("a key must be a text", key.line, key.column, hint=hint)
+        if key.plain and key.text == "<<":
+            merged.append(value)
+            continue
+        earlier = entries.setdefault(key.text, (key, value))
+        if earlier[0] is not key:
+            raise _defined_twice(key, earlier[0])
+    for value in merged:
+        _merge(entries, value)
+    return entries
+
+
+def _merge(into: dict[str, tuple[ScalarNode, Node]], value: Node) -> None:
+    """`<<`: the mapping's own keys win, and of several merged mappings the first.
+
+    What is merged was counted when its alias was met.
+    """
+    for source in value.items if type(value) is ListNode else (value,):
+        if type(source) is not MappingNode:
+            raise YamlError("<< takes a mapping or a list of them", source.line, source.column)
+        for text, entry in source.entries.items():
+            into.setdefault(text, entry)
+
+
+def _defined_twice(key: ScalarNode, earlier: ScalarNode) -> YamlError:
+    return YamlError(
+        f"the key {show(key.text, 60)} stands twice",
+        key.line,
+        key.column,
+        hint=f"it is first given in line {earlier.line}, column {earlier.column}",
+        width=key.width,
+    )
+
+
+def _at(event: _Event, message: str, *, hint: str = "") -> YamlError:
+    mark = event.start_mark
+    return YamlError(message, mark.line + 1, mark.column + 1, hint=hint)
+
+
+def _short(tag: str) -> str:
+    return show("!!" + tag.removeprefix(TAGS) if tag.startswith(TAGS) else tag, 60)
+
+
+# -- What a scalar means -------------------------------------------------------------------------
+
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_YES = _TRUE | {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
+_NO = _FALSE | {"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+# Compiled when they are needed: for most suites that is never, and it takes its time.
+_NOT_JSON = r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+_BASED = r"[-+]?0(?:[xX][0-9a-fA-F]+|[oO]?[0-7]+|[bB][01]+)"
+_DECIMAL = r"[-+]?(?:0|[1-9][0-9]*)"
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_LOOSE = r"(?<![0-9])_|_(?![0-9])"
+"""An underscore that is not between digits; only a number that starts with a point minds."""
+_DIGITS = frozenset("0123456789")
+_LONGEST_NUMBER = 1_000
+_LARGEST_WHOLE = 1e21
+"""From here on a float keeps its exponent on the wire, below it is written as a whole number."""
+
+
+class ScalarError(ValueError):
+    """Why a scalar can't be the value that it looks like."""
+
+
+def is_nothing(node: Node) -> bool:
+    """`null`, `~`, or nothing after the colon."""
+    if type(node) is not ScalarNode:
+        return False
+    return (node.plain and node.text in _NOTHING) or node.tag == TAGS + "null"
+
+
+def describe(node: Node) -> str:
+    """What stands there, in a few words."""
+    if isinstance(node, ListNode):
+        return "a list"
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if is_nothing(node):
+        return "nothing"
+    if not node.text:
+        return "an empty text"
+    quote = "" if node.plain else '"'
+    return f"{quote}{show(node.text, 40)}{quote}"
+
+
+def json_value(scalar: ScalarNode) -> Any:
+    """The value in a place where anything may stand."""
+    if scalar.plain:
+        return _plain(scalar.text)
+    if scalar.tag is None or scalar.tag == "!":
+        return scalar.text
+    return _tagged(scalar)
+
+
+def truth_value(scalar: ScalarNode) -> bool | None:
+    """The value where a truth value is asked for; None when it is none."""
+    if scalar.plain or scalar.tag == TAGS + "bool":
+        if scalar.text in _YES:
+            return True
+        if scalar.text in _NO:
+            return False
+    return None
+
+
+def text_value(scalar: ScalarNode) -> str:
+    """The value where a text is asked for: any scalar, as it is written."""
+    if scalar.tag is None or scalar.tag in {"!", TAGS + "str"}:
+        return scalar.text
+    _tagged(scalar)
+    return _binary(scalar.text) if scalar.tag == TAGS + "binary" else scalar.text
+
+
+def _plain(text: str) -> Any:
+    if text in _NOTHING:
+        return None
+    first = text[0]
+    if first in "tTfF":
+        return True if text in _TRUE else False if text in _FALSE else text
+    if first in "+-.0123456789":
+        if "." in text and re.fullmatch(_NOT_JSON, text):
+            raise ScalarError(f"{text} has no form in JSON; quote it if it is a text")
+        number = _number(text)
+        return text if number is None else number
+    return text
+
+
+def _number(text: str) -> int | float | None:
+    if text[0] == "." and re.search(_LOOSE, text):
+        return None
+    digits = text.replace("_", "")
+    if len(digits) > _LONGEST_NUMBER:
+        if re.fullmatch(_FLOAT, digits):
+            raise ScalarError(f"a number of {len(digits)} characters; quote it if it is a text")
+        return None
+    is_a_count = _DIGITS.issuperset(digits) and (digits[0] != "0" or digits == "0")
+    if is_a_count or re.fullmatch(_DECIMAL, digits):
+        return int(digits)
+    if re.fullmatch(_BASED, digits):
+        unsigned = digits.lstrip("+-").lower()
+        whole = int(unsigned, 0) if unsigned[1] in "xob" else int(unsigned, 8)
+        return -whole if digits[0] == "-" else whole
+    return _float(digits) if re.fullmatch(_FLOAT, digits) else None
+
+
+def _float(digits: str) -> int | float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ScalarError(f"{show(digits, 40)} is too large; quote it if it is a text")
+    is_negative_zero = value == 0 and math.copysign(1, value) < 0
+    if value.is_integer() and abs(value) < _LARGEST_WHOLE and not is_negative_zero:
+        return int(value)
+    return value
+
+
+def _tagged(scalar: ScalarNode) -> Any:
+    tag = str(scalar.tag).removeprefix(TAGS)
+    if not str(scalar.tag).startswith(TAGS) or tag not in _BY_TAG:
+        raise ScalarError(f"unknown tag {_short(str(scalar.tag))}")
+    value = _BY_TAG[tag](scalar.text)
+    if value is _MISMATCH:
+        raise ScalarError(f"{show(scalar.text, 40)!r} is not what !!{tag} says")
+    return value
+
+
+def _binary(text: str) -> str:
+    try:
+        raw = base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        raise ScalarError("!!binary holds no base64") from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ScalarError("!!binary holds bytes that are no UTF-8 text") from None
+
+
+_MISMATCH = object()
+
+
+def _number_as(text: str, *types: type) -> Any:
+    value = _plain(text)
+    return value if type(value) in types else _MISMATCH
+
+
+_BY_TAG: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": lambda text: _number_as(text, int),
+    "float": lambda text: _number_as(text, int, float),
+    "bool": lambda text: text in _YES if text in _YES | _NO else _MISMATCH,
+    "null": lambda text: None if text in _NOTHING else _MISMATCH,
+    "binary": _binary,
+    "timestamp": str,
+}
+
+# -- Problems, and the file they are in ----------------------------------------------------------
 
 PROBLEMS_PER_FILE = 100
 PROBLEMS_SHOWN = 200
@@ -68,6 +498,24 @@ _LONGEST_NAME = 60
 _TEMPLATE = r"\{\{\s*([^{}\s]+)\s*\}\}"
 
 Severity = Literal["error", "warning"]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where something stands: lines and columns count from one."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class _Invalid:
+    """In the place of a value that could not be read; the problem is reported already."""
+
+
+INVALID: Final = _Invalid()
 
 
 class SuiteProblem(msgspec.Struct, frozen=True):
@@ -142,6 +590,16 @@ class SuiteSource:
             self.place(line, column), message, hint, self.line(line), max(1, width), severity
         )
         self.problems.append(found)
+
+    def report_at(
+        self, node: Node, message: str, *, hint: str = "", severity: Severity = "error"
+    ) -> _Invalid:
+        """A problem with what stands there; gives what takes the place of its value."""
+        self.report(message, node.line, node.column, hint=hint, width=node.width, severity=severity)
+        return INVALID
+
+    def misfit(self, name: str, expected: str, node: Node, hint: str = "") -> _Invalid:
+        return self.report_at(node, f"{name} must be {expected}, not {describe(node)}", hint=hint)
 
     def finish(self) -> list[SuiteProblem]:
         """All problems in the order of the file; the last says how many were left out."""
@@ -235,396 +693,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"known here: {', '.join(names)}" if names else ""
 
 
-class _Invalid:
-    """In the place of a value that could not be read; the problem is reported already."""
-
-
-INVALID: Final = _Invalid()
-EXTENSION = "x-"
-"""How the names of keys begin that nobody here reads."""
-
-
-_T = TypeVar("_T")
-
-
-class Reading:
-    """An object that was read: the values that were given, and where they stand."""
-
-    __slots__ = ("declaration", "faulty", "node", "source", "values")
-
-    def __init__(
-        self, declaration: Declaration, node: MappingNode | ScalarNode, source: SuiteSource
-    ) -> None:
-        self.declaration = declaration
-        self.node = node
-        self.source = source
-        self.values: dict[str, Any] = {}
-        self.faulty: set[str] = set()
-        """Fields with something, at any depth, that had to be reported; "" for the object."""
-
-    @property
-    def sound(self) -> bool:
-        return not self.faulty
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.values
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.values.get(name, default)
-
-    @property
-    def place(self) -> Place:
-        return self.source.place(self.node.line, self.node.column)
-
-    @property
-    def node_entries(self) -> dict[str, tuple[ScalarNode, Node]]:
-        """What was written, also where it could not be understood."""
-        return self.node.entries if isinstance(self.node, MappingNode) else {}
-
-    def node_of(self, name: str) -> Node:
-        """The value's node, for a place inside of it."""
-        return self.node.entries[name][1] if isinstance(self.node, MappingNode) else self.node
-
-    def complain(
-        self, message: str, name: str | None = None, *, hint: str = "", warning: bool = False
-    ) -> None:
-        """Report a problem at the key of that name, or at the object's start."""
-        where: Node = self.node
-        if name is not None and isinstance(self.node, MappingNode) and name in self.node.entries:
-            where = self.node.entries[name][0]
-        self.source.report(
-            message,
-            where.line,
-            where.column,
-            hint=hint,
-            width=where.width if isinstance(where, ScalarNode) else 1,
-            severity="warning" if warning else "error",
-        )
-        if not warning:
-            self.faulty.add(name if name and name in self.declaration.by_name else "")
-
-
-Checks: TypeAlias = dict[type, Callable[[Reading], None]]
-"""What fields can't say: for a class, a function that reports what does not fit together."""
-
-
-def read_object(declaration: Declaration, node: MappingNode, source: SuiteSource) -> Reading:
-    """Read every key of a mapping; unknown, missing and ill-typed ones are reported."""
-    reading = Reading(declaration, node, source)
-    known = declaration.by_name
-    for name, (_, value) in node.entries.items():
-        field = known.get(name)
-        if field is None and declaration.has_extensions and name.startswith(EXTENSION):
-            continue
-        if field is None:
-            reading.complain(
-                f"unknown key {show(name, 60)} in {declaration.name}",
-                name,
-                hint="" if source.full else did_you_mean(name, _offered(declaration)),
-            )
-        elif not _read_field(field, value, reading):
-            reading.faulty.add(name)
-    for name in declaration.required:
-        if name not in node.entries:
-            reading.complain(f"{name} is missing from {declaration.name}")
-    if declaration.must_ask and reading.sound:
-        given = reading.values.items()
-        if not any(is_asking(known[name].kind, value) for name, value in given):
-            complain_of_nothing_asked(reading)
-    return reading
-
-
-def value_of(of: type[_T], read: Reading, checks: Checks | None = None) -> _T:
-    """The value of a declared class that was read; `checks` are made of every object in it."""
-    if checks and of in checks:
-        checks[of](read)
-    fields = DECLARED[of].by_name
-    given = {name: _value(fields[name].kind, one, checks) for name, one in read.values.items()}
-    if "place" in of.__annotations__:
-        given["place"] = read.place
-    return of(**given)
-
-
-def _value(kind: Kind, value: Any, checks: Checks | None) -> Any:
-    """`expect` may be a list of rows instead of an object."""
-    if isinstance(kind, ObjectOf):
-        return value_of(CLASS_OF[kind.declaration], value, checks)
-    if isinstance(kind, ListOf):
-        return tuple(value_of(CLASS_OF[kind.declaration], one, checks) for one in value)
-    if not isinstance(kind, Expectations):
-        return value
-    if isinstance(value, Reading):
-        return value_of(CLASS_OF[kind.declaration], value, checks)
-    rows = tuple(value_of(CLASS_OF[kind.row], one, checks) for one in value)
-    return CLASS_OF[kind.declaration](checks=rows, place=value[0].place)
-
-
-def _offered(declaration: Declaration) -> tuple[str, ...]:
-    return tuple(one.name for one in declaration.fields if not isinstance(one.kind, Reserved))
-
-
-def complain_of_nothing_asked(reading: Reading) -> None:
-    """An error of the protocol or a crash would still fail the test, but no answer would."""
-    what = f"{reading.declaration.name} asks for nothing, so any answer would pass"
-    least = (
-        "not_error: true asks for the least; " if "not_error" in reading.declaration.names else ""
-    )
-    reading.complain(what, hint=f"{least}known here: {', '.join(reading.declaration.names)}")
-
-
-def _read_field(field: Field, node: Node, reading: Reading) -> bool:
-    """Put the value of a field into the reading; False when it did not fit."""
-    kind = field.kind
-    if type(node) is ScalarNode and is_nothing(node):
-        if isinstance(kind, ObjectOf) and kind.nothing_is_empty:
-            reading.values[field.name] = Reading(kind.declaration, node, reading.source)
-            return True
-        if field.nothing_allowed and not field.required:
-            return True
-    if type(node) is ScalarNode and not node.text and field.empty_is_nothing:
-        return True
-    value = _READERS[type(kind)](kind, node, field.name, reading.source)
-    if value is INVALID:
-        return False
-    reading.values[field.name] = value
-    parts = value if type(value) is tuple else (value,)
-    return all(one.sound for one in parts if isinstance(one, Reading))
-
-
-def _misfit(name: str, expected: str, node: Node, source: SuiteSource, hint: str = "") -> _Invalid:
-    width = node.width if isinstance(node, ScalarNode) else 1
-    message = f"{name} must be {expected}, not {describe(node)}"
-    source.report(message, node.line, node.column, hint=hint, width=width)
-    return INVALID
-
-
-def describe(node: Node) -> str:
-    """What stands there, in a few words."""
-    if isinstance(node, ListNode):
-        return "a list"
-    if isinstance(node, MappingNode):
-        return "a mapping"
-    if is_nothing(node):
-        return "nothing"
-    if not node.text:
-        return "an empty text"
-    quote = "" if node.plain else '"'
-    return f"{quote}{show(node.text, 40)}{quote}"
-
-
-def _text(kind: Text, node: Node, name: str, source: SuiteSource) -> str | _Invalid:
-    if not isinstance(node, ScalarNode) or is_nothing(node):
-        return _misfit(name, "a text", node, source)
-    try:
-        text = text_value(node)
-    except ScalarError as error:
-        source.report(f"{name}: {error}", node.line, node.column, width=node.width)
-        return INVALID
-    if not text and not kind.may_be_empty:
-        return _misfit(name, "a text", node, source)
-    return text
-
-
-def _flag(_kind: Flag, node: Node, name: str, source: SuiteSource) -> bool | _Invalid:
-    value = truth_value(node) if isinstance(node, ScalarNode) else None
-    if value is not None:
-        return value
-    quoted = isinstance(node, ScalarNode) and not node.plain and node.text in {"true", "false"}
-    return _misfit(name, "true or false", node, source, "write it without quotes" if quoted else "")
-
-
-def _whole(kind: Whole, node: Node, name: str, source: SuiteSource) -> int | _Invalid:
-    value = _scalar_or_none(node)
-    if type(value) is not int:
-        return _misfit(name, "a whole number", node, source)
-    if kind.minimum is not None and value < kind.minimum:
-        return _misfit(name, f"at least {kind.minimum}", node, source)
-    return value
-
-
-def _scalar_or_none(node: Node) -> Any:
-    try:
-        return json_value(node) if isinstance(node, ScalarNode) else None
-    except ScalarError:
-        return None
-
-
-def _duration(_kind: Duration, node: Node, name: str, source: SuiteSource) -> float | _Invalid:
-    if isinstance(node, ScalarNode) and not is_nothing(node):
-        try:
-            return parse_duration(text_value(node))
-        except (UsageError, ScalarError):
-            pass
-    return _misfit(name, "a duration", node, source, "write it like 500ms, 30s or 1m30s")
-
-
-def _choice(kind: Choice, node: Node, name: str, source: SuiteSource) -> str | _Invalid:
-    text = node.text if isinstance(node, ScalarNode) and not is_nothing(node) else None
-    if text is not None and kind.any_case:
-        text = text.lower()
-    if text in kind.values:
-        return text
-    expected = f"one of {', '.join(kind.values)}"
-    near = did_you_mean(text, kind.values) if text else ""
-    return _misfit(name, expected, node, source, near if near.startswith("did") else "")
-
-
-def _texts(kind: Texts, node: Node, name: str, source: SuiteSource) -> tuple[str, ...] | _Invalid:
-    if not isinstance(node, ListNode):
-        alone = isinstance(node, ScalarNode) and not is_nothing(node)
-        hint = f"write {name}: [{describe(node)}]" if alone else ""
-        return _misfit(name, "a list of texts", node, source, hint)
-    item = Text(kind.may_be_empty)
-    values = [_text(item, one, f"an item of {name}", source) for one in node.items]
-    if any(value is INVALID for value in values):
-        return INVALID
-    return tuple(values)  # type: ignore[arg-type]  # no INVALID is left in it
-
-
-def _text_table(
-    _kind: TextTable, node: Node, name: str, source: SuiteSource
-) -> dict[str, str] | _Invalid:
-    if not isinstance(node, MappingNode):
-        return _misfit(name, "a mapping of names to texts", node, source)
-    item = Text(may_be_empty=True)
-    table: dict[str, Any] = {}
-    for key, (_, value) in node.entries.items():
-        if isinstance(value, ScalarNode) and is_nothing(value):
-            table[key] = ""
-        else:
-            table[key] = _text(item, value, f"{name}.{show(key, 60)}", source)
-    return INVALID if any(value is INVALID for value in table.values()) else table
-
-
-def _json_table(
-    _kind: JsonTable, node: Node, name: str, source: SuiteSource
-) -> dict[str, Any] | _Invalid:
-    if not isinstance(node, MappingNode):
-        return _misfit(name, "a mapping", node, source)
-    before = source.errors
-    table = read_json(node, name, source)
-    return table if before == source.errors else INVALID
-
-
-def read_json(node: Node, name: str, source: SuiteSource) -> Any:
-    """Any value. Depth was bounded when the nodes were made."""
-    if isinstance(node, ScalarNode):
-        try:
-            return json_value(node)
-        except ScalarError as error:
-            source.report(f"{name}: {error}", node.line, node.column, width=node.width)
-            return None
-    if isinstance(node, ListNode):
-        return [read_json(one, name, source) for one in node.items]
-    return {key: read_json(value, name, source) for key, (_, value) in node.entries.items()}
-
-
-def _json_schema(_kind: JsonSchema, node: Node, name: str, source: SuiteSource) -> Any:
-    if isinstance(node, MappingNode):
-        return _json_table(JsonTable(), node, name, source)
-    value = _scalar_or_none(node)
-    if type(value) is bool:
-        return value
-    return _misfit(name, "a JSON Schema, which is a mapping", node, source)
-
-
-def _matcher(
-    _kind: MatcherField, node: Node, name: str, source: SuiteSource
-) -> dict[str, Any] | _Invalid:
-    from mcptest.suite.matching import MATCHERS, matcher_problem
-
-    known = tuple(MATCHERS)
-    if not isinstance(node, MappingNode) or not node.entries:
-        expected = "a mapping of one matcher to its argument"
-        return _misfit(name, expected, node, source, f"matchers: {', '.join(known)}")
-    if len(node.entries) > 1:
-        (first, _), (second, _) = list(node.entries.values())[:2]
-        message = f"{show(first.text, 60)} and {show(second.text, 60)} in one row"
-        hint = "write a row for each, with the same target"
-        source.report(message, second.line, second.column, width=second.width, hint=hint)
-        return INVALID
-    chosen, (key, _) = next(iter(node.entries.items()))
-    if chosen not in known:
-        hint = did_you_mean(chosen, known)
-        message = f"unknown matcher {show(chosen, 60)}"
-        source.report(message, key.line, key.column, width=key.width, hint=hint)
-        return INVALID
-    table = _json_table(JsonTable(), node, name, source)
-    if isinstance(table, dict) and (problem := matcher_problem(table)):
-        source.report(problem, key.line, key.column, width=key.width)
-        return INVALID
-    return table
-
-
-def _object(kind: ObjectOf, node: Node, name: str, source: SuiteSource) -> Reading | _Invalid:
-    if not isinstance(node, MappingNode):
-        return _misfit(name, "a mapping", node, source, _keys_of(kind.declaration))
-    return read_object(kind.declaration, node, source)
-
-
-def _keys_of(declaration: Declaration) -> str:
-    return f"its keys: {', '.join(_offered(declaration))}"
-
-
-def _list(
-    kind: ListOf, node: Node, name: str, source: SuiteSource
-) -> tuple[Reading, ...] | _Invalid:
-    if not isinstance(node, ListNode):
-        return _misfit(name, "a list", node, source)
-    if not node.items and not kind.may_be_empty:
-        message = f"{name} must be a list with at least one item, not an empty one"
-        source.report(message, node.line, node.column)
-        return INVALID
-    readings = []
-    for item in node.items:
-        if isinstance(item, MappingNode):
-            readings.append(read_object(kind.declaration, item, source))
-        else:
-            _misfit(f"an item of {name}", "a mapping", item, source, _keys_of(kind.declaration))
-    return tuple(readings) if len(readings) == len(node.items) else INVALID
-
-
-def _expectations(
-    kind: Expectations, node: Node, name: str, source: SuiteSource
-) -> Reading | tuple[Reading, ...] | _Invalid:
-    if isinstance(node, ListNode):
-        return _list(ListOf(kind.row), node, name, source)
-    if not isinstance(node, MappingNode):
-        expected = "a mapping, or a list of checks"
-        return _misfit(name, expected, node, source, _keys_of(kind.declaration))
-    if kind.may_be_empty and not node.entries:
-        return Reading(kind.declaration, node, source)
-    return read_object(kind.declaration, node, source)
-
-
-def _reserved(_kind: Reserved, node: Node, name: str, source: SuiteSource) -> _Invalid:
-    message = f"{name} is not available in this version"
-    source.report(message, node.line, node.column)
-    return INVALID
-
-
-_READERS: dict[type[Kind], Callable[[Any, Node, str, SuiteSource], Any]] = {
-    Text: _text,
-    Flag: _flag,
-    Whole: _whole,
-    Duration: _duration,
-    Choice: _choice,
-    Texts: _texts,
-    TextTable: _text_table,
-    JsonTable: _json_table,
-    JsonSchema: _json_schema,
-    MatcherField: _matcher,
-    ObjectOf: _object,
-    ListOf: _list,
-    Expectations: _expectations,
-    Elsewhere: lambda _kind, node, _name, _source: node,  # whoever asks for it understands it
-    Reserved: _reserved,
-}
-
-
-# -- One YAML file as nodes with places; what is wrong with it becomes a problem, not a ----------
-
-
 def read_yaml(path: Path, shown_as: str = "") -> tuple[Node | None, SuiteSource]:
     """The document of a file, or None for one that is empty or can't be read: see the source."""
     name = shown_as or str(path)
@@ -640,8 +708,7 @@ def read_yaml(path: Path, shown_as: str = "") -> tuple[Node | None, SuiteSource]
 def read_yaml_bytes(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:
     """The document of these bytes, and the source that problems are reported to."""
     root, source = parse_yaml(data, name)
-    is_none = isinstance(root, ScalarNode) and is_nothing(root)
-    return None if is_none else root, source
+    return None if root is None or is_nothing(root) else root, source
 
 
 def parse_yaml(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:

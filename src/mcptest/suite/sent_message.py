@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import msgspec
 
 from mcptest.core.safe_text import show
-from mcptest.suite.fields import DECLARED, Choice, Mark, Text, declared
+from mcptest.suite.fields import DECLARED, Choice, Mark, Reading, Text, declared, value_of
 from mcptest.suite.model import Strings, Table
-from mcptest.suite.reading import Reading, did_you_mean, value_of
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
+from mcptest.suite.reading import ListNode, MappingNode, Node, ScalarNode, did_you_mean, is_nothing
 
 KINDS = ("method", "raw", "http", "probe")
 PARTS = ("_meta", "params", "arguments")

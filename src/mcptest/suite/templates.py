@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from mcptest.core.safe_text import show
 from mcptest.core.secrets import secrets_of_environment, secrets_of_headers
-from mcptest.suite.fields import DECLARED
+from mcptest.suite.fields import DECLARED, Reading
 from mcptest.suite.go_format import double_text, quote
 from mcptest.suite.model import Block, ServerSpec, SetupStep, TrajectoryBlock
-from mcptest.suite.reading import Reading, SuiteSource, did_you_mean
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
+from mcptest.suite.reading import ListNode, MappingNode, Node, ScalarNode, SuiteSource, did_you_mean
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 # Compiled when they are needed: most servers are given no variables.

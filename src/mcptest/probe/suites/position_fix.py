@@ -21,7 +21,7 @@ from mcptest.probe.suites.server_session import ServerSession
 from mcptest.probe.suites.settings import Numbered, Settings
 from mcptest.session.connection import Stopped
 from mcptest.suite.model import Test, ToolBlock
-from mcptest.suite.yaml_nodes import (
+from mcptest.suite.reading import (
     ListNode,
     MappingNode,
     Node,

@@ -21,8 +21,8 @@ from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings, skip_reason
 from mcptest.session.server_spec import ServerWords, target_of
-from mcptest.suite.model import Place, ServerSpec, Test, TrajectoryBlock
-from mcptest.suite.reading import SuiteError, SuiteProblem
+from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
+from mcptest.suite.reading import Place, SuiteError, SuiteProblem
 from mcptest.suite.templates import ResolvedServer, fill, fill_server, resolve, variables_of
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import DEMO, Target

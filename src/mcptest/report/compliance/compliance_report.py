@@ -21,7 +21,7 @@ from mcptest.report.compliance.text import compliance_lines
 from mcptest.report.head import Report, stated_code
 from mcptest.report.problems import NAME, Level, ReportedProblem, ReportedRule, facts_of
 from mcptest.report.terminal import Style
-from mcptest.suite.model import Place
+from mcptest.suite.reading import Place
 
 LEVELS: Mapping[Severity, Level] = {
     Severity.MUST: "error",

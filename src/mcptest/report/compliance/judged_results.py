@@ -9,7 +9,7 @@ from mcptest.core.judgement import GateResult, Judgement, RuleResult
 from mcptest.core.results import FailedCheck, Proof, Status, TestResult
 from mcptest.core.safe_text import in_one_line
 from mcptest.core.verdict import Finding, Outcome, Severity
-from mcptest.suite.model import Place
+from mcptest.suite.reading import Place
 
 COMPLIANCE = "compliance"
 _WHY_SKIPPED = {

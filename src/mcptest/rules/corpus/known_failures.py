@@ -19,18 +19,20 @@ from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Outcome
 from mcptest.rules.corpus.reader import corpus_of
-from mcptest.suite.fields import Declaration, Field, ObjectOf, Text
-from mcptest.suite.model import Place
+from mcptest.suite.fields import Declaration, Field, ObjectOf, Reading, Text, read_object
 from mcptest.suite.reading import (
-    Reading,
+    ListNode,
+    MappingNode,
+    Node,
+    Place,
+    ScalarNode,
     SuiteError,
     SuiteSource,
     describe,
     did_you_mean,
-    read_object,
+    is_nothing,
     read_yaml,
 )
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode, is_nothing
 
 # -- The baseline of a server as values ----------------------------------------------------------
 

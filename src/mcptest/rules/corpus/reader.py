@@ -22,22 +22,31 @@ from mcptest.rules.corpus.registry import (
     Row,
     load_registry,
 )
-from mcptest.suite.fields import Declaration, Field, Flag, ListOf, ObjectOf, Text, Texts
-from mcptest.suite.model import ROW as EXPECT_ROW
-from mcptest.suite.model import Place
-from mcptest.suite.reading import (
+from mcptest.suite.fields import (
+    Declaration,
+    Field,
+    Flag,
+    ListOf,
+    ObjectOf,
     Reading,
+    Text,
+    Texts,
+    read_object,
+)
+from mcptest.suite.model import ROW as EXPECT_ROW
+from mcptest.suite.reading import (
+    ListNode,
+    MappingNode,
+    Place,
     SuiteError,
     SuiteProblem,
     SuiteSource,
     describe,
     did_you_mean,
-    read_object,
     read_yaml,
 )
 from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
 from mcptest.suite.targets import Expectation, exchange_target_problem
-from mcptest.suite.yaml_nodes import ListNode, MappingNode
 
 SHIPPED: Final = Path(__file__).parents[2] / "compliance"
 """The corpora that come with us."""

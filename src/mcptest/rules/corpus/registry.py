@@ -16,22 +16,33 @@ from mcptest.core.verdict import Severity, Side
 from mcptest.rules import catalogue  # noqa: F401 - fills RULES
 from mcptest.rules.declaration import RULES, Rule, Same, specification_url
 from mcptest.rules.migration import migration_items
-from mcptest.suite.fields import Choice, Declaration, Field, ListOf, Text, Texts, TextTable
+from mcptest.suite.fields import (
+    Choice,
+    Declaration,
+    Field,
+    ListOf,
+    Reading,
+    Text,
+    Texts,
+    TextTable,
+    read_object,
+)
 from mcptest.suite.matching import json_equal
-from mcptest.suite.model import Place
 from mcptest.suite.observed import compact_json
 from mcptest.suite.reading import (
-    Reading,
+    ListNode,
+    MappingNode,
+    Node,
+    Place,
+    ScalarNode,
     SuiteError,
     SuiteSource,
     describe,
     did_you_mean,
-    read_object,
     read_yaml,
 )
 from mcptest.suite.sent_message import SentCheck
 from mcptest.suite.targets import Expectation, SeenExchange, judge_exchange
-from mcptest.suite.yaml_nodes import ListNode, MappingNode, Node, ScalarNode
 
 REGISTRY_FILE: Final = "registry.yml"
 UNTESTED_FILE: Final = "not-testable.yml"
