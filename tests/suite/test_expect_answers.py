@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.message import ABSENT
-from mcptest.suite.expectations import CHECKS, check, evaluate
+from mcptest.suite.expectations import CHECKS, evaluate
 from mcptest.suite.model import Expect, TargetCheck
 from mcptest.suite.observed import Observed, observe
+from tests.support.suites import check
 
 
 def said(text: str, **others: Any) -> Observed:
@@ -382,7 +383,7 @@ def test_the_list_form() -> None:
 
 
 def test_every_field_of_expect_is_checked_in_the_fixed_order() -> None:
-    names = [name for name, _ in CHECKS]
+    names = list(CHECKS)
     assert names == [
         *("not_error", "is_error", "not_empty", "equals", "contains", "contains_any"),
         *("not_contains", "matches_regex", "json_path", "min_results", "max_results"),

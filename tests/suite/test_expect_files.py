@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcptest.suite.expectations import check
 from mcptest.suite.model import Expect
 from mcptest.suite.observed import observe
+from tests.support.suites import check
 
 
 class Shelf:

@@ -1,12 +1,13 @@
 """Does an answer meet an `expect` block? Pure: no clock, no disk, no server.
 
-The order is that of mcp-assert, ours come after; its messages are kept where it has them.
+Each function below is the expectation of its name, in the order of evaluation: that of mcp-assert,
+whose messages are kept where it has them, then ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -26,6 +27,7 @@ from mcptest.suite.model import (
     Expect,
     LoggingExpect,
     NotificationExpect,
+    TargetCheck,
     TraceEntry,
     TrajectoryCheck,
 )
@@ -42,224 +44,174 @@ from mcptest.suite.observed import (
 from mcptest.suite.regex import as_bytes, found_in, pattern_problem
 from mcptest.suite.targets import AnswerUnderTest, resolve, split_target
 
-# -- Expectations on the answer as a whole -------------------------------------------------------
-
-
-def not_error(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.not_error:
-        return
-    observed = subject.observed
-    if observed.error is not None:
-        message = f"expected no error but got {error_text(observed.error)}"
-        yield Failure("not_error", message, None, observed.error)
-        return
-    message = "expected no error but tool returned isError=true"
-    yield Failure("not_error", message, False, True) if observed.is_error else None
-
-
-def is_error(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.is_error:
-        return
-    observed = subject.observed
-    if observed.error is not None:
-        message = f"expected isError=true but got {error_text(observed.error)}"
-        yield Failure("is_error", message, True, observed.error)
-        return
-    message = "expected error but tool returned isError=false"
-    yield None if observed.is_error else Failure("is_error", message, True, False)
-
-
-def min_progress(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    least, count = expect.min_progress, subject.observed.progress
-    if least is None:
-        return
-    if count is None:
-        message = "min_progress: progress was not captured, set capture_progress: true"
-        yield Failure("min_progress", message, least, None)
-        return
-    message = f"expected at least {least} progress notification(s), got {count}"
-    yield None if count >= least else Failure("min_progress", message, least, count)
-
-
-def error_code(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    wanted, error = expect.error_code, subject.observed.error
-    if wanted is None:
-        return
-    actual = code_of(error)
-    if error is None:
-        message = f"expected JSON-RPC error {wanted}, but the call was answered with a result"
-    else:
-        message = f"expected JSON-RPC error {wanted}, got {error_text(error)}"
-    yield None if actual == wanted else Failure("error_code", message, wanted, actual)
-
-
-def schema(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if expect.schema is None:
-        return
-    value: Any = subject.observed.structured
-    looked_at = "structuredContent"
-    if value is ABSENT:
-        value, reason = subject.document
-        looked_at = "the text"
-        if value is ABSENT:
-            message = f"schema: there is no structuredContent, and the text is not JSON: {reason}"
-            yield Failure("schema", message, expect.schema, subject.observed.text)
-            return
-    yield _misfit("schema", f"schema: {looked_at}", value, expect.schema)
-
-
-def output_schema(subject: AnswerUnderTest) -> Iterator[Outcome]:
-    """Structured content has to fit the tool's own schema, whether a test asks for it or not.
-
-    A result that reports an error is exempt, as in the SDKs: it has nothing to fit.
-    """
-    observed = subject.observed
-    if observed.structured is ABSENT or observed.output_schema is None or observed.is_error:
-        return
-    of_tool = f" of {observed.subject}" if observed.subject else ""
-    yield _misfit(
-        "output_schema",
-        f"output_schema: structuredContent{of_tool}",
-        observed.structured,
-        observed.output_schema,
-    )
-
-
-def _misfit(check: str, beginning: str, value: Any, wanted: Any) -> Outcome:
-    mismatch = matching.schema(value, wanted)
-    if mismatch is None:
-        return None
-    message = f"{beginning} {mismatch.reason}"
-    return Failure(check, message, mismatch.expected, mismatch.actual, mismatch.pointer)
-
-
-def max_duration(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    most, actual = expect.max_duration, subject.observed.duration
-    if most is None:
-        return
-    message = f"max_duration: expected an answer within {most:g} s, it took {actual:.3f} s"
-    yield None if actual <= most else Failure("max_duration", message, most, actual)
-
-
-def target_checks(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    for row in expect.checks:
-        value, missing = resolve(row.target, subject)
-        mismatch = matching.match(row.matcher, value, missing)
-        if mismatch is None:
-            yield None
-            continue
-        message = f"{row.target}: {mismatch.reason}"
-        pointer = row.target + mismatch.pointer
-        yield Failure("checks", message, mismatch.expected, mismatch.actual, pointer)
-
-
-# -- Expectations on the text under test, with mcp-assert's messages -----------------------------
-
-# Where an object that wraps a list keeps it. The first five are mcp-assert's.
-_WRAPPERS = ("locations", "items", "results", "references", "symbols")
-_LIST_RESULTS = ("prompts", "resources", "resourceTemplates", "tools")
-
 _LONGEST_SIDE = 2000
+_ASKS_NOTHING = Expect()
+_Check: TypeAlias = Callable[[Any, AnswerUnderTest], Outcome]
+CHECKS: dict[str, Callable[[Any, AnswerUnderTest], Iterable[Outcome]]] = {}
+"""Every expectation by name, in the order of evaluation. Each is given what the field asks for."""
+
+
+def _whole(check: _Check) -> _Check:
+    """One check of all that the field asks for."""
+    CHECKS[check.__name__] = lambda wanted, subject: (check(wanted, subject),)
+    return check
+
+
+def _each(check: _Check) -> _Check:
+    """A check of each item, or of each name with its value, that the field asks for."""
+
+    def every(wanted: Any, subject: AnswerUnderTest) -> Iterator[Outcome]:
+        items = wanted.items() if isinstance(wanted, Mapping) else wanted
+        return (check(one, subject) for one in items)
+
+    CHECKS[check.__name__] = every
+    return check
+
+
+def _unless(
+    holds: bool, check: str, message: str, expected: Any = None, actual: Any = None, at: str = ""
+) -> Outcome:
+    return None if holds else Failure(check, message, expected, actual, at)
+
+
+def evaluate(expect: Expect, observed: Observed, *, all_failures: bool = False) -> Evaluation:
+    """The first failure, or all of them, and how many checks were made; none at all is a failure
+    too."""
+    unusable = _unusable(expect, observed)
+    if unusable is not None:
+        return Evaluation((unusable,), 1)
+    outcomes = _outcomes(expect, AnswerUnderTest(observed))
+    found = evaluation_of(outcomes, all_failures=all_failures, unasked=_output_schema(observed))
+    return _with_the_response(found, observed)
+
+
+def _outcomes(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
+    for name, made in CHECKS.items():
+        wanted = getattr(expect, name)
+        if wanted != getattr(_ASKS_NOTHING, name):
+            yield from made(wanted, subject)
+
+
+def _unusable(expect: Expect, observed: Observed) -> Failure | None:
+    """An answer that fails every test: an error nobody asked for, or a result that is none."""
+    if observed.problem:
+        message = f"{observed.failing}: {observed.problem}"
+        return Failure("result", message, None, observed.result)
+    asks_for_an_error = expect.error_code is not None or any(
+        split_target(row.target)[0] == "error" for row in expect.checks
+    )
+    if observed.error is None or asks_for_an_error:
+        return None
+    message = f"{observed.failing}: {error_text(observed.error)}"
+    if expect.is_error:
+        message += "; is_error means a result with isError=true, use error_code for this"
+    return Failure("error", message, None, observed.error)
+
+
+def _with_the_response(found: Evaluation, observed: Observed) -> Evaluation:
+    """What a tool says about its own error usually explains the failure."""
+    if not found.failures or not observed.is_error or not observed.text:
+        return found
+    first, *others = found.failures
+    message = f"{first.message}\n      server response: {_cut(observed.text)}"
+    return Evaluation((msgspec.structs.replace(first, message=message), *others), found.checked)
 
 
 def _cut(text: str) -> str:
     return first_runes(text, _LONGEST_SIDE)
 
 
-def not_empty(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.not_empty:
-        return
+# -- The answer as a whole, and its text ---------------------------------------------------------
+
+
+@_whole
+def not_error(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
+    observed = subject.observed
+    if observed.error is not None:
+        message = f"expected no error but got {error_text(observed.error)}"
+        return Failure("not_error", message, None, observed.error)
+    message = "expected no error but tool returned isError=true"
+    return _unless(not observed.is_error, "not_error", message, False, True)
+
+
+@_whole
+def is_error(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
+    observed = subject.observed
+    if observed.error is not None:
+        message = f"expected isError=true but got {error_text(observed.error)}"
+        return Failure("is_error", message, True, observed.error)
+    message = "expected error but tool returned isError=false"
+    return _unless(observed.is_error, "is_error", message, True, False)
+
+
+@_whole
+def not_empty(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
     text = subject.observed.text
-    trimmed = trim_space(text)
-    yield (
-        Failure("not_empty", f"expected non-empty result, got: {quote(trimmed)}", True, text)
-        if matching.is_empty(text) or subject.observed.lists_nothing
-        else None
-    )
+    if not matching.is_empty(text) and not subject.observed.lists_nothing:
+        return None
+    message = f"expected non-empty result, got: {quote(trim_space(text))}"
+    return Failure("not_empty", message, True, text)
 
 
-def equals(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    wanted, text = expect.equals, subject.observed.text
-    if wanted is None:
-        return
-    sides = f"  want: {_cut(wanted)}\n  got:  {_cut(text)}"
-    message = f"expected exact match:\n{sides}"
-    same = matching.equals_trimmed(text, wanted) is None
-    yield None if same else Failure("equals", message, wanted, text)
-
-
-def contains(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
+@_whole
+def equals(wanted: str, subject: AnswerUnderTest) -> Outcome:
     text = subject.observed.text
-    for wanted in expect.contains:
-        message = f"expected result to contain {quote(wanted)}, got: {first_runes(text)}"
-        found = matching.holds(text, wanted)
-        yield None if found else Failure("contains", message, wanted, text)
+    message = f"expected exact match:\n  want: {_cut(wanted)}\n  got:  {_cut(text)}"
+    return _unless(trim_space(text) == trim_space(wanted), "equals", message, wanted, text)
 
 
-def contains_any(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.contains_any:
-        return
+@_each
+def contains(wanted: str, subject: AnswerUnderTest) -> Outcome:
     text = subject.observed.text
-    listed = quote_all(expect.contains_any)
+    message = f"expected result to contain {quote(wanted)}, got: {first_runes(text)}"
+    return _unless(wanted in text, "contains", message, wanted, text)
+
+
+@_whole
+def contains_any(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
+    text = subject.observed.text
+    listed = quote_all(wanted)
     message = f"expected result to contain at least one of {listed}, got: {first_runes(text)}"
-    found = matching.contains_any(text, expect.contains_any) is None
-    yield None if found else Failure("contains_any", message, list(expect.contains_any), text)
+    found = any(one in text for one in wanted)
+    return _unless(found, "contains_any", message, list(wanted), text)
 
 
-def not_contains(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
+@_each
+def not_contains(unwanted: str, subject: AnswerUnderTest) -> Outcome:
     text = subject.observed.text
-    for unwanted in expect.not_contains:
-        message = f"expected result NOT to contain {quote(unwanted)}"
-        found = matching.holds(text, unwanted)
-        yield Failure("not_contains", message, unwanted, text) if found else None
+    message = f"expected result NOT to contain {quote(unwanted)}"
+    return _unless(unwanted not in text, "not_contains", message, unwanted, text)
 
 
-def matches_regex(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
+@_each
+def matches_regex(pattern: str, subject: AnswerUnderTest) -> Outcome:
     text = subject.observed.text
-    encoded = as_bytes(text) if expect.matches_regex else b""
-    for pattern in expect.matches_regex:
-        problem = pattern_problem(pattern)
-        if problem is not None:
-            message = f"matches_regex: invalid pattern {quote(pattern)}: {problem}"
-            yield Failure("matches_regex", message, pattern, text)
-            continue
-        message = f"expected result to match regex {quote(pattern)}, got: {first_runes(text)}"
-        found = found_in(pattern, encoded)
-        yield None if found else Failure("matches_regex", message, pattern, text)
+    if problem := pattern_problem(pattern):
+        message = f"matches_regex: invalid pattern {quote(pattern)}: {problem}"
+        return Failure("matches_regex", message, pattern, text)
+    message = f"expected result to match regex {quote(pattern)}, got: {first_runes(text)}"
+    found = found_in(pattern, subject.encoded)
+    return _unless(found, "matches_regex", message, pattern, text)
 
 
-def in_order(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.in_order:
-        return
-    text = subject.observed.text
-    lost = matching.first_out_of_order(text, expect.in_order)
-    if lost is None:
-        yield None
-        return
-    missing, position = lost
-    place = len(as_bytes(text[:position]))
-    message = f"in_order: {quote(missing)} not found after position {place} in result"
-    yield Failure("in_order", message, list(expect.in_order), text)
-
-
-def json_path(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    if not expect.json_path:
-        return
+def _json_path(asked: Mapping[str, Any], subject: AnswerUnderTest) -> Iterator[Outcome]:
     document, reason = subject.document
     if document is ABSENT:
         message = f"json_path: result is not valid JSON: {reason}"
-        yield Failure("json_path", message, dict(expect.json_path), subject.observed.text)
+        yield Failure("json_path", message, dict(asked), subject.observed.text)
         return
-    for path in sorted(expect.json_path):
-        yield _at_path(document, path, expect.json_path[path])
+    for path in sorted(asked):
+        yield _at_path(document, path, asked[path])
+
+
+CHECKS["json_path"] = _json_path
 
 
 def _at_path(document: Any, path: str, wanted: Any) -> Outcome:
-    from mcptest.suite.jsonpath import PathError, compile_path, lookup, query
+    from mcptest.suite.jsonpath import PathError, value_at
 
     try:
-        compiled = compile_path(path)
-        actual = (lookup if compiled.singular else query)(document, compiled)
+        actual = value_at(document, path)
     except PathError as error:
         return Failure("json_path", f"json_path {quote(path)}: {error}", wanted, None, path)
     if loosely_equal(wanted, actual):
@@ -268,22 +220,23 @@ def _at_path(document: Any, path: str, wanted: Any) -> Outcome:
     return Failure("json_path", f"json_path {quote(path)}: {difference}", wanted, actual, path)
 
 
-def min_results(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    least = expect.min_results
-    if least is None:
-        return
+@_whole
+def min_results(least: int, subject: AnswerUnderTest) -> Outcome:
     count, failure = _count("min_results", subject)
     message = f"expected at least {least} results, got {count}"
-    yield failure or (None if count >= least else Failure("min_results", message, least, count))
+    return failure or _unless(count >= least, "min_results", message, least, count)
 
 
-def max_results(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    most = expect.max_results
-    if most is None:
-        return
+@_whole
+def max_results(most: int, subject: AnswerUnderTest) -> Outcome:
     count, failure = _count("max_results", subject)
     message = f"expected at most {most} results, got {count}"
-    yield failure or (None if count <= most else Failure("max_results", message, most, count))
+    return failure or _unless(count <= most, "max_results", message, most, count)
+
+
+# Where an object that wraps a list keeps it. The first five are mcp-assert's.
+_WRAPPERS = ("locations", "items", "results", "references", "symbols")
+_LIST_RESULTS = ("prompts", "resources", "resourceTemplates", "tools")
 
 
 def _count(name: str, subject: AnswerUnderTest) -> tuple[int, Failure | None]:
@@ -311,26 +264,29 @@ def _results_of(document: Any) -> list[Any] | None:
     return next((found for found in lists if isinstance(found, list)), None)
 
 
-def net_delta(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    wanted, text = expect.net_delta, subject.observed.text
-    if wanted is None:
-        return
-    document, reason = whole_text(text)
-    if document is not ABSENT and not isinstance(document, dict):
-        reason = f"expected an object, got {json_type(document)}"
+@_whole
+def net_delta(wanted: int, subject: AnswerUnderTest) -> Outcome:
+    document, reason = _object_in(subject.observed.text)
     if reason:
         message = f"net_delta: result is not valid JSON: {reason}"
-        yield Failure("net_delta", message, wanted, text)
-        return
+        return Failure("net_delta", message, wanted, subject.observed.text)
     actual = document.get("net_delta")
     message = "net_delta: field not found or not a number in result"
     if is_number(actual):
         message = f"expected net_delta={wanted}, got {value_text(actual)}"
     same = is_number(actual) and actual == wanted
-    yield None if same else Failure("net_delta", message, wanted, actual)
+    return _unless(same, "net_delta", message, wanted, actual)
 
 
-# -- Expectations on files, seen through the view that the runner gives --------------------------
+def _object_in(text: str) -> tuple[dict[str, Any], str]:
+    """The object that a text is as JSON, or why it is none."""
+    value, reason = whole_text(text)
+    if isinstance(value, dict):
+        return value, ""
+    return {}, reason or f"expected an object, got {json_type(value)}"
+
+
+# -- Files, seen through the view that the runner gives ------------------------------------------
 
 
 class _Unseen:
@@ -347,56 +303,73 @@ def _files(subject: AnswerUnderTest) -> FileView:
     return subject.observed.files or _Unseen()
 
 
-def file_contains(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    for path, wanted in expect.file_contains.items():
-        content = _files(subject).read(path)
-        message = f"file_contains: {path} does not contain {quote(wanted)}"
-        if content is None:
-            yield _unreadable("file_contains", path, _files(subject))
-        elif _bytes(wanted) in content:
-            yield None
-        else:
-            yield Failure("file_contains", message, wanted, _shown(content), path)
-
-
-def file_not_contains(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    for path, unwanted in expect.file_not_contains.items():
-        content = _files(subject).read(path)
-        message = f"file_not_contains: {path} contains {quote(unwanted)}"
-        if content is None:
-            yield _unreadable("file_not_contains", path, _files(subject))
-        elif _bytes(unwanted) in content:
-            yield Failure("file_not_contains", message, unwanted, _shown(content), path)
-        else:
-            yield None
-
-
-def file_not_exists(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    for path in expect.file_not_exists:
-        message = f"file_not_exists: expected {path} not to exist, but it does"
-        there = _files(subject).exists(path)
-        yield Failure("file_not_exists", message, False, True, path) if there else None
-
-
-def file_unchanged(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
-    for path in expect.file_unchanged:
-        before = subject.observed.snapshots.get(path)
-        if before is None:
-            yield Failure("file_unchanged", f"file_unchanged: no snapshot for {path}", pointer=path)
-            continue
-        after = _files(subject).read(path)
-        message = f"file_unchanged: {path} was modified"
-        if after is None:
-            yield _unreadable("file_unchanged", path, _files(subject))
-        elif after == before:
-            yield None
-        else:
-            yield Failure("file_unchanged", message, _shown(before), _shown(after), path)
-
-
-def _unreadable(check: str, path: str, files: FileView) -> Failure:
+def _in_file(
+    check: str, path: str, subject: AnswerUnderTest, judge: Callable[[bytes], Outcome]
+) -> Outcome:
+    """The judgement of a file's content, or that it can't be read."""
+    files = _files(subject)
+    content = files.read(path)
+    if content is not None:
+        return judge(content)
     why = "it can't be read as a file" if files.exists(path) else "no such file or directory"
     return Failure(check, f"{check}: cannot read {path}: open {path}: {why}", pointer=path)
+
+
+@_each
+def file_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outcome:
+    path, wanted = asked
+    message = f"file_contains: {path} does not contain {quote(wanted)}"
+
+    def judge(content: bytes) -> Outcome:
+        there = _bytes(wanted) in content
+        return _unless(there, "file_contains", message, wanted, _shown(content), path)
+
+    return _in_file("file_contains", path, subject, judge)
+
+
+@_each
+def file_not_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outcome:
+    path, unwanted = asked
+    message = f"file_not_contains: {path} contains {quote(unwanted)}"
+
+    def judge(content: bytes) -> Outcome:
+        there = _bytes(unwanted) in content
+        return _unless(not there, "file_not_contains", message, unwanted, _shown(content), path)
+
+    return _in_file("file_not_contains", path, subject, judge)
+
+
+@_each
+def file_not_exists(path: str, subject: AnswerUnderTest) -> Outcome:
+    message = f"file_not_exists: expected {path} not to exist, but it does"
+    there = _files(subject).exists(path)
+    return _unless(not there, "file_not_exists", message, False, True, path)
+
+
+@_whole
+def in_order(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
+    text = subject.observed.text
+    lost = matching.first_out_of_order(text, wanted)
+    if lost is None:
+        return None
+    missing, position = lost
+    place = len(as_bytes(text[:position]))
+    message = f"in_order: {quote(missing)} not found after position {place} in result"
+    return Failure("in_order", message, list(wanted), text)
+
+
+@_each
+def file_unchanged(path: str, subject: AnswerUnderTest) -> Outcome:
+    before = subject.observed.snapshots.get(path)
+    if before is None:
+        return Failure("file_unchanged", f"file_unchanged: no snapshot for {path}", pointer=path)
+    message = f"file_unchanged: {path} was modified"
+
+    def judge(after: bytes) -> Outcome:
+        sides = (_shown(before), _shown(after))
+        return _unless(after == before, "file_unchanged", message, *sides, path)
+
+    return _in_file("file_unchanged", path, subject, judge)
 
 
 def _bytes(text: str) -> bytes:
@@ -404,117 +377,109 @@ def _bytes(text: str) -> bytes:
 
 
 def _shown(content: bytes) -> str:
-    return content[:2000].decode("utf-8", "replace")
+    return content[:_LONGEST_SIDE].decode("utf-8", "replace")
 
 
-# -- Does an answer meet an `expect` block? ------------------------------------------------------
-
-__all__ = ["CHECKS", "Evaluation", "Failure", "check", "evaluate"]
-
-_RESPONSE_SHOWN = 2000
-
-CHECKS: tuple[tuple[str, Callable[[Expect, AnswerUnderTest], Iterator[Outcome]]], ...] = (
-    ("not_error", not_error),
-    ("is_error", is_error),
-    ("not_empty", not_empty),
-    ("equals", equals),
-    ("contains", contains),
-    ("contains_any", contains_any),
-    ("not_contains", not_contains),
-    ("matches_regex", matches_regex),
-    ("json_path", json_path),
-    ("min_results", min_results),
-    ("max_results", max_results),
-    ("net_delta", net_delta),
-    ("file_contains", file_contains),
-    ("file_not_contains", file_not_contains),
-    ("file_not_exists", file_not_exists),
-    ("in_order", in_order),
-    ("file_unchanged", file_unchanged),
-    ("min_progress", min_progress),
-    ("error_code", error_code),
-    ("schema", schema),
-    ("max_duration", max_duration),
-    ("checks", target_checks),
-)
-"""Every expectation by name, in the order of evaluation."""
+# -- What mcp-assert has in other places, or not at all ------------------------------------------
 
 
-def check(expect: Expect, observed: Observed, *, all_failures: bool = False) -> list[Failure]:
-    """The first failure, or all of them; empty when everything that was asked for holds."""
-    return list(evaluate(expect, observed, all_failures=all_failures).failures)
+@_whole
+def min_progress(least: int, subject: AnswerUnderTest) -> Outcome:
+    count = subject.observed.progress
+    if count is None:
+        message = "min_progress: progress was not captured, set capture_progress: true"
+        return Failure("min_progress", message, least, None)
+    message = f"expected at least {least} progress notification(s), got {count}"
+    return _unless(count >= least, "min_progress", message, least, count)
 
 
-def evaluate(expect: Expect, observed: Observed, *, all_failures: bool = False) -> Evaluation:
-    """As `check`, and how many checks were made. Nothing checked is a failure."""
-    unusable = _unusable(expect, observed)
-    if unusable is not None:
-        return Evaluation((unusable,), 1)
-    subject = AnswerUnderTest(observed)
-    outcomes = (outcome for _, made in CHECKS for outcome in made(expect, subject))
-    found = evaluation_of(outcomes, all_failures=all_failures, unasked=output_schema(subject))
-    return _with_the_response(found, observed)
+@_whole
+def error_code(wanted: int, subject: AnswerUnderTest) -> Outcome:
+    error = subject.observed.error
+    message = f"expected JSON-RPC error {wanted}, but the call was answered with a result"
+    if error is not None:
+        message = f"expected JSON-RPC error {wanted}, got {error_text(error)}"
+    return _unless(code_of(error) == wanted, "error_code", message, wanted, code_of(error))
 
 
-def _unusable(expect: Expect, observed: Observed) -> Failure | None:
-    """An answer that fails every test: an error nobody asked for, or a result that is none."""
-    if observed.problem:
-        message = f"{observed.failing}: {observed.problem}"
-        return Failure("result", message, None, observed.result)
-    asks_for_an_error = expect.error_code is not None or any(
-        split_target(row.target)[0] == "error" for row in expect.checks
-    )
-    if observed.error is None or asks_for_an_error:
+@_whole
+def schema(wanted: Any, subject: AnswerUnderTest) -> Outcome:
+    if (value := subject.observed.structured) is not ABSENT:
+        return _misfit("schema", "schema: structuredContent", value, wanted)
+    value, reason = subject.document
+    if value is not ABSENT:
+        return _misfit("schema", "schema: the text", value, wanted)
+    message = f"schema: there is no structuredContent, and the text is not JSON: {reason}"
+    return Failure("schema", message, wanted, subject.observed.text)
+
+
+def _output_schema(observed: Observed) -> Iterator[Outcome]:
+    """Structured content has to fit the tool's own schema, whether a test asks for it or not.
+
+    A result that reports an error is exempt, as in the SDKs: it has nothing to fit.
+    """
+    value, wanted = observed.structured, observed.output_schema
+    if value is not ABSENT and wanted is not None and not observed.is_error:
+        of_tool = f" of {observed.subject}" if observed.subject else ""
+        yield _misfit("output_schema", f"output_schema: structuredContent{of_tool}", value, wanted)
+
+
+def _misfit(check: str, beginning: str, value: Any, wanted: Any) -> Outcome:
+    mismatch = matching.schema(value, wanted)
+    if mismatch is None:
         return None
-    message = f"{observed.failing}: {error_text(observed.error)}"
-    if expect.is_error:
-        message += "; is_error means a result with isError=true, use error_code for this"
-    return Failure("error", message, None, observed.error)
+    message = f"{beginning} {mismatch.reason}"
+    return Failure(check, message, mismatch.expected, mismatch.actual, mismatch.pointer)
 
 
-def _with_the_response(found: Evaluation, observed: Observed) -> Evaluation:
-    """What a tool says about its own error usually explains the failure."""
-    if not found.failures or not observed.is_error or not observed.text:
-        return found
-    first, *others = found.failures
-    response = first_runes(observed.text, _RESPONSE_SHOWN)
-    message = f"{first.message}\n      server response: {response}"
-    return Evaluation((msgspec.structs.replace(first, message=message), *others), found.checked)
+@_whole
+def max_duration(most: float, subject: AnswerUnderTest) -> Outcome:
+    actual = subject.observed.duration
+    message = f"max_duration: expected an answer within {most:g} s, it took {actual:.3f} s"
+    return _unless(actual <= most, "max_duration", message, most, actual)
 
 
-# -- Expectations of `assert_logging`, on the log messages that a server sent --------------------
+@_each
+def checks(row: TargetCheck, subject: AnswerUnderTest) -> Outcome:
+    value, missing = resolve(row.target, subject)
+    mismatch = matching.match(row.matcher, value, missing)
+    if mismatch is None:
+        return None
+    message = f"{row.target}: {mismatch.reason}"
+    pointer = row.target + mismatch.pointer
+    return Failure("checks", message, mismatch.expected, mismatch.actual, pointer)
+
+
+# -- `assert_logging` and `assert_notifications`: what came beside the answer --------------------
 
 LOG_METHOD = "notifications/message"
+_Sent: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 def check_logging(
-    expect: LoggingExpect,
-    notifications: Sequence[Mapping[str, Any]],
-    *,
-    all_failures: bool = False,
+    expect: LoggingExpect, notifications: _Sent, *, all_failures: bool = False
 ) -> Evaluation:
     """Judge the log messages among all notifications of a call."""
     params = (sent.get("params") for sent in notifications if sent.get("method") == LOG_METHOD)
     messages = [one if isinstance(one, dict) else {} for one in params]
-    return evaluation_of(_outcomes(expect, messages), all_failures=all_failures)
+    return evaluation_of(_log_outcomes(expect, messages), all_failures=all_failures)
 
 
-def _outcomes(expect: LoggingExpect, messages: Sequence[Mapping[str, Any]]) -> Iterator[Outcome]:
+def _log_outcomes(expect: LoggingExpect, messages: _Sent) -> Iterator[Outcome]:
     count, least = len(messages), expect.min_messages
     if least is not None:
         message = f"expected at least {least} log message(s), got {count}"
-        yield None if count >= least else Failure("min_messages", message, least, count)
+        yield _unless(count >= least, "min_messages", message, least, count)
     levels = {level for sent in messages if isinstance(level := sent.get("level"), str)}
     for level in expect.contains_level:
         message = f"expected log message at level {quote(level)}, not found"
-        found = level in levels
-        yield None if found else Failure("contains_level", message, level, sorted(levels))
-    if expect.contains_data:
-        texts = [data_texts(sent["data"]) for sent in messages if "data" in sent]
-        for wanted in expect.contains_data:
-            message = f"expected log data containing {quote(wanted)}, not found"
-            found = any(wanted in text for spellings in texts for text in spellings)
-            yield None if found else Failure("contains_data", message, wanted, None)
+        yield _unless(level in levels, "contains_level", message, level, sorted(levels))
+    with_data = [sent for sent in messages if "data" in sent] if expect.contains_data else []
+    texts = [data_texts(sent["data"]) for sent in with_data]
+    for wanted in expect.contains_data:
+        message = f"expected log data containing {quote(wanted)}, not found"
+        found = any(wanted in text for spellings in texts for text in spellings)
+        yield _unless(found, "contains_data", message, wanted)
 
 
 def data_texts(data: Any) -> tuple[str, ...]:
@@ -524,46 +489,37 @@ def data_texts(data: Any) -> tuple[str, ...]:
     return value_text(data), value_text(data, numbers_as_doubles=True), compact_json(data)
 
 
-# -- Expectations of `assert_notifications`, and the params of a notification as text ------------
-
-
 def check_notifications(
-    expect: NotificationExpect,
-    notifications: Sequence[Mapping[str, Any]],
-    *,
-    all_failures: bool = False,
+    expect: NotificationExpect, notifications: _Sent, *, all_failures: bool = False
 ) -> Evaluation:
     """Judge every notification that came during a call."""
     return evaluation_of(_notification_outcomes(expect, notifications), all_failures=all_failures)
 
 
-def _notification_outcomes(
-    expect: NotificationExpect, notifications: Sequence[Mapping[str, Any]]
-) -> Iterator[Outcome]:
+def _notification_outcomes(expect: NotificationExpect, notifications: _Sent) -> Iterator[Outcome]:
     count, least, most = len(notifications), expect.min_count, expect.max_count
     if least is not None:
         message = f"expected at least {least} notification(s), got {count}"
-        yield None if count >= least else Failure("min_count", message, least, count)
+        yield _unless(count >= least, "min_count", message, least, count)
     if most is not None:
         message = f"expected at most {most} notification(s), got {count}"
-        yield None if count <= most else Failure("max_count", message, most, count)
+        yield _unless(count <= most, "max_count", message, most, count)
     came = {sent["method"] for sent in notifications if isinstance(sent.get("method"), str)}
     for method in expect.methods:
         message = f"expected notification method {quote(method)} but it was not received"
-        yield None if method in came else Failure("methods", message, method, sorted(came))
+        yield _unless(method in came, "methods", message, method, sorted(came))
     for method in expect.not_methods:
         message = f"notification method {quote(method)} was received but should not have been"
-        yield Failure("not_methods", message, method, sorted(came)) if method in came else None
+        yield _unless(method not in came, "not_methods", message, method, sorted(came))
     asks_for_data = expect.contains_data or expect.not_contains_data
     texts = [params_text(sent) for sent in notifications] if asks_for_data else []
     for wanted in expect.contains_data:
         message = f"no notification params contain {quote(wanted)}"
-        found = any(wanted in text for text in texts)
-        yield None if found else Failure("contains_data", message, wanted, None)
+        yield _unless(any(wanted in text for text in texts), "contains_data", message, wanted)
     for unwanted in expect.not_contains_data:
         message = f"notification params contain {quote(unwanted)} but should not"
         bad = next((text for text in texts if unwanted in text), None)
-        yield None if bad is None else Failure("not_contains_data", message, unwanted, bad)
+        yield _unless(bad is None, "not_contains_data", message, unwanted, bad)
 
 
 def params_text(notification: Mapping[str, Any]) -> str:
@@ -574,7 +530,10 @@ def params_text(notification: Mapping[str, Any]) -> str:
     return compact_json(params, sort_keys=True)
 
 
+# -- `trajectory`: the calls of a trace ----------------------------------------------------------
+
 _SHOWN_CALLS = 200
+_Trace: TypeAlias = Sequence[TraceEntry]
 
 
 class AuditLogError(ValueError):
@@ -593,9 +552,10 @@ def read_audit_log(lines: Iterable[str | bytes]) -> tuple[TraceEntry, ...]:
         text = line if isinstance(line, str) else line.decode("utf-8", "replace")
         if not text.strip():
             continue
-        event = _event(text, number)
-        tool = event.get("tool")
-        if isinstance(tool, str):
+        event, reason = _object_in(text)
+        if reason:
+            raise AuditLogError(f"audit log line {number}: invalid JSON: {reason}")
+        if isinstance(tool := event.get("tool"), str):
             given = (event.get("args"), event.get("arguments"))
             calls.append(TraceEntry(tool, next((a for a in given if isinstance(a, dict)), {})))
         else:
@@ -606,25 +566,15 @@ def read_audit_log(lines: Iterable[str | bytes]) -> tuple[TraceEntry, ...]:
     return tuple(calls)
 
 
-def _event(text: str, number: int) -> dict[str, Any]:
-    value, reason = whole_text(text)
-    if value is not ABSENT and not isinstance(value, dict):
-        reason = f"expected an object, got {json_type(value)}"
-    if reason:
-        raise AuditLogError(f"audit log line {number}: invalid JSON: {reason}")
-    assert isinstance(value, dict)
-    return value
-
-
 def check_trajectory(
-    checks: Sequence[TrajectoryCheck], trace: Sequence[TraceEntry], *, all_failures: bool = False
+    checks: Sequence[TrajectoryCheck], trace: _Trace, *, all_failures: bool = False
 ) -> Evaluation:
     """The first check that the trace does not meet, or all of them."""
     outcomes = (outcome for check in checks for outcome in _trajectory_outcomes(check, trace))
     return evaluation_of(outcomes, all_failures=all_failures)
 
 
-def _trajectory_outcomes(check: TrajectoryCheck, trace: Sequence[TraceEntry]) -> Iterator[Outcome]:
+def _trajectory_outcomes(check: TrajectoryCheck, trace: _Trace) -> Iterator[Outcome]:
     called = {call.tool for call in trace}
     match check.type:
         case "order":
@@ -636,13 +586,12 @@ def _trajectory_outcomes(check: TrajectoryCheck, trace: Sequence[TraceEntry]) ->
         case "absence":
             for tool in check.tools:
                 message = f"absence: {quote(tool)} appeared in trace but should not have"
-                there = tool in called
-                yield Failure("absence", message, tool, _tools(trace)) if there else None
+                yield _unless(tool not in called, "absence", message, tool, _tools(trace))
         case "args_contain":
             yield _args_contain(check, trace)
 
 
-def _order(tools: Sequence[str], trace: Sequence[TraceEntry]) -> Outcome:
+def _order(tools: Sequence[str], trace: _Trace) -> Outcome:
     calls = iter(trace)
     before: str | None = None
     for tool in tools:
@@ -657,7 +606,7 @@ def _order(tools: Sequence[str], trace: Sequence[TraceEntry]) -> Outcome:
     return None
 
 
-def _args_contain(check: TrajectoryCheck, trace: Sequence[TraceEntry]) -> Outcome:
+def _args_contain(check: TrajectoryCheck, trace: _Trace) -> Outcome:
     """One call of the tool has to have all the arguments; which one does not matter."""
     calls = [call for call in trace if call.tool == check.tool]
     if not calls:
@@ -681,12 +630,12 @@ def _difference(check: TrajectoryCheck, call: TraceEntry) -> str | None:
     return None
 
 
-def _not_found(check: str, tool: str, trace: Sequence[TraceEntry]) -> Failure:
+def _not_found(check: str, tool: str, trace: _Trace) -> Failure:
     message = f"{check}: {quote(tool)} not found in trace (got: {_tools(trace)})"
     return Failure(check, message, tool, _tools(trace))
 
 
-def _tools(trace: Sequence[TraceEntry]) -> str:
+def _tools(trace: _Trace) -> str:
     names = [call.tool for call in trace[:_SHOWN_CALLS]]
     if len(trace) > _SHOWN_CALLS:
         names.append(f"and {len(trace) - _SHOWN_CALLS} more")

@@ -1,8 +1,14 @@
-"""JSONPath over decoded JSON: RFC 9535, with the plain paths and the messages of mcp-assert."""
+"""JSONPath over decoded JSON: RFC 9535, with the plain paths and the messages of mcp-assert.
+
+A path is read into what it selects: a name is a `str`, an index an `int`, a slice a `slice`, and
+everything else a function. The parts of a filter become functions of the walk and of the node that
+is looked at. A walk counts its steps: paths may come from anyone, and documents from anywhere.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
@@ -15,7 +21,22 @@ from mcptest.suite.go_format import quote
 from mcptest.suite.matching import is_number, json_equal
 from mcptest.suite.regex import RegexError, found_in, matches_whole
 
-# -- What a JSONPath says ------------------------------------------------------------------------
+__all__ = [
+    "MOST_STEPS",
+    "Path",
+    "PathError",
+    "PathSyntaxError",
+    "compile_path",
+    "lookup",
+    "path_problem",
+    "query",
+    "value_at",
+]
+
+MOST_STEPS = 1_000_000
+"""How many nodes one evaluation may visit: about a second of work."""
+_CHARACTERS_PER_STEP = 64
+_T = TypeVar("_T")
 
 
 class PathError(ValueError):
@@ -30,89 +51,7 @@ class PathSyntaxError(PathError):
         self.position = position
 
 
-class Name(msgspec.Struct, frozen=True):
-    name: str
-
-
-class Index(msgspec.Struct, frozen=True):
-    index: int
-
-
-class Slice(msgspec.Struct, frozen=True):
-    start: int | None
-    stop: int | None
-    step: int
-
-
-class Wildcard(msgspec.Struct, frozen=True):
-    pass
-
-
-class Filter(msgspec.Struct, frozen=True):
-    test: Test
-
-
-Selector: TypeAlias = Name | Index | Slice | Wildcard | Filter
-
-
-class Segment(msgspec.Struct, frozen=True):
-    selectors: tuple[Selector, ...]
-    descendant: bool = False
-
-
-class Constant(msgspec.Struct, frozen=True):
-    value: Any
-
-
-class Query(msgspec.Struct, frozen=True):
-    """`@…` or `$…` inside a filter."""
-
-    segments: tuple[Segment, ...]
-    relative: bool
-
-
-class FunctionCall(msgspec.Struct, frozen=True):
-    function: str
-    arguments: tuple[Operand, ...]
-
-
-Operand: TypeAlias = Constant | Query | FunctionCall
-
-
-class PathComparison(msgspec.Struct, frozen=True):
-    operator: str
-    left: Operand
-    right: Operand
-
-
-class Not(msgspec.Struct, frozen=True):
-    test: Test
-
-
-class AllOf(msgspec.Struct, frozen=True):
-    tests: tuple[Test, ...]
-
-
-class AnyOf(msgspec.Struct, frozen=True):
-    tests: tuple[Test, ...]
-
-
-Test: TypeAlias = PathComparison | Not | AllOf | AnyOf | Query | FunctionCall
-
-
-def is_singular(segments: tuple[Segment, ...]) -> bool:
-    """Whether the path can lead to one value at most, by its form alone."""
-    return all(
-        not segment.descendant
-        and len(segment.selectors) == 1
-        and isinstance(segment.selectors[0], Name | Index)
-        for segment in segments
-    )
-
-
-# -- Selecting nodes of a document with the segments of a JSONPath, filters included -------------
-
-_CHARACTERS_PER_STEP = 64
+# -- Selecting nodes of a document ---------------------------------------------------------------
 
 
 class Walk:
@@ -152,133 +91,121 @@ class Walk:
             current = waiting.pop()
             found.append(current)
             self.spend(1)
-            if isinstance(current, list):
-                waiting.extend(reversed(current))
-            elif isinstance(current, dict):
-                waiting.extend(reversed(current.values()))
+            waiting.extend(reversed(children_of(self, current)))
         return found
 
     def choose(self, node: Any, selector: Selector) -> list[Any]:
-        match selector:
-            case Name(name):
-                return [node[name]] if isinstance(node, dict) and name in node else []
-            case Index(index):
-                return at_index(node, index)
-            case Slice(start, stop, step):
-                if not isinstance(node, list) or step == 0:
-                    return []
-                return node[start:stop:step]
-            case Wildcard():
-                return children_of(node)
-            case Filter(test):
-                self.spend(1)
-                return [child for child in children_of(node) if self.holds(test, child)]
-
-    def holds(self, test: Test, current: Any) -> bool:
-        self.spend(1)
-        match test:
-            case PathComparison(operator, left, right):
-                return self.compare(operator, self.value(left, current), self.value(right, current))
-            case Not(inner):
-                return not self.holds(inner, current)
-            case AllOf(tests):
-                return all(self.holds(part, current) for part in tests)
-            case AnyOf(tests):
-                return any(self.holds(part, current) for part in tests)
-            case Query():
-                return bool(self.nodes(test, current))
-            case FunctionCall(function, (subject, pattern)):
-                return self.text_matches(
-                    function, self.value(subject, current), self.value(pattern, current)
-                )
-            case _:
-                raise PathError("a test that the reader lets through has no meaning")
-
-    def nodes(self, query: Query, current: Any) -> list[Any]:
-        return self.select(current if query.relative else self.root, query.segments)
-
-    def value(self, operand: Operand, current: Any) -> Any:
-        """The value of an operand; ABSENT is the RFC's Nothing."""
-        match operand:
-            case Constant(value):
-                return value
-            case Query():
-                nodes = self.nodes(operand, current)
-                return nodes[0] if nodes else ABSENT
-            case FunctionCall("length", (argument,)):
-                value = self.value(argument, current)
-                return len(value) if isinstance(value, str | list | dict) else ABSENT
-            case FunctionCall(function, (Query() as query,)):
-                nodes = self.nodes(query, current)
-                if function == "count":
-                    return len(nodes)
-                return nodes[0] if len(nodes) == 1 else ABSENT
-            case _:
-                raise PathError("an operand that the reader lets through has no value")
-
-    def compare(self, operator: str, left: Any, right: Any) -> bool:
-        if operator == "!=":
-            return not self.equal(left, right)
-        if "=" in operator and self.equal(left, right):
-            return True
-        lesser, greater = (left, right) if operator[0] == "<" else (right, left)
-        return operator != "==" and is_less(lesser, greater)
-
-    def equal(self, left: Any, right: Any) -> bool:
-        if left is ABSENT or right is ABSENT:
-            return left is right
-        return json_equal(left, right, self.spend)
-
-    def text_matches(self, function: str, subject: Any, pattern: Any) -> bool:
-        if not isinstance(subject, str) or not isinstance(pattern, str):
-            return False
-        self.spend(len(subject) // _CHARACTERS_PER_STEP + 1)
-        try:
-            return (matches_whole if function == "match" else found_in)(pattern, subject)
-        except RegexError:
-            return False  # RFC 9535, 2.4.6: a pattern that is none does not match
+        if isinstance(selector, str):
+            return [node[selector]] if isinstance(node, dict) and selector in node else []
+        if isinstance(selector, int):
+            inside = isinstance(node, list) and -len(node) <= selector < len(node)
+            return [node[selector]] if inside else []
+        if isinstance(selector, slice):
+            return node[selector] if isinstance(node, list) and selector.step != 0 else []
+        return selector(self, node)
 
 
-def children_of(node: Any) -> list[Any]:
+Part: TypeAlias = Callable[[Walk, Any], Any]
+"""A part of a filter: its value for a node, or whether it holds. ABSENT is the RFC's Nothing."""
+Selector: TypeAlias = str | int | slice | Callable[[Walk, Any], list[Any]]
+
+
+class Segment(msgspec.Struct, frozen=True):
+    selectors: tuple[Selector, ...]
+    descendant: bool = False
+
+    @property
+    def singular(self) -> bool:
+        """Whether it can lead to one value at most, by its form alone."""
+        alone = len(self.selectors) == 1 and not self.descendant
+        return alone and isinstance(self.selectors[0], str | int)
+
+
+def children_of(_walk: Walk, node: Any) -> list[Any]:
+    """What `*` selects."""
     if isinstance(node, list):
         return node
     return list(node.values()) if isinstance(node, dict) else []
 
 
-def at_index(node: Any, index: int) -> list[Any]:
-    if not isinstance(node, list) or not -len(node) <= index < len(node):
-        return []
-    return [node[index]]
+def filtered(test: Part) -> Selector:
+    """What `?` selects."""
+
+    def choose(walk: Walk, node: Any) -> list[Any]:
+        walk.spend(1)
+        return [child for child in children_of(walk, node) if test(walk, child)]
+
+    return choose
 
 
-def is_less(left: Any, right: Any) -> bool:
+def comparison(sign: str, left: Part, right: Part) -> Part:
+    def holds(walk: Walk, node: Any) -> bool:
+        walk.spend(1)
+        one, other = left(walk, node), right(walk, node)
+        if sign == "!=":
+            return not _equal(walk, one, other)
+        if "=" in sign and _equal(walk, one, other):
+            return True
+        lesser, greater = (one, other) if sign[0] == "<" else (other, one)
+        return sign != "==" and _is_less(lesser, greater)
+
+    return holds
+
+
+def _equal(walk: Walk, left: Any, right: Any) -> bool:
+    if left is ABSENT or right is ABSENT:
+        return left is right
+    return json_equal(left, right, walk.spend)
+
+
+def _is_less(left: Any, right: Any) -> bool:
     """Only two numbers or two strings have an order."""
-    comparable = (is_number(left) and is_number(right)) or (
-        isinstance(left, str) and isinstance(right, str)
-    )
-    return comparable and bool(left < right)
+    texts = isinstance(left, str) and isinstance(right, str)
+    return (texts or (is_number(left) and is_number(right))) and bool(left < right)
+
+
+def _length(_walk: Walk, value: Any) -> Any:
+    return len(value) if isinstance(value, str | list | dict) else ABSENT
+
+
+def _text_matches(matches: Callable[[str, str], bool], walk: Walk, text: Any, pattern: Any) -> bool:
+    if not isinstance(text, str) or not isinstance(pattern, str):
+        return False
+    walk.spend(len(text) // _CHARACTERS_PER_STEP + 1)
+    try:
+        return matches(pattern, text)
+    except RegexError:
+        return False  # RFC 9535, 2.4.6: a pattern that is none does not match
+
+
+_Kind: TypeAlias = Literal["constant", "value", "nodes", "logical"]
+# Each function: what it takes, what it gives (RFC 9535, 2.4) and how.
+_FUNCTIONS: dict[str, tuple[tuple[_Kind, ...], _Kind, Callable[..., Any]]] = {
+    "length": (("value",), "value", _length),
+    "count": (("nodes",), "value", lambda _, nodes: len(nodes)),
+    "value": (("nodes",), "value", lambda _, nodes: nodes[0] if len(nodes) == 1 else ABSENT),
+    "match": (("value", "value"), "logical", functools.partial(_text_matches, matches_whole)),
+    "search": (("value", "value"), "logical", functools.partial(_text_matches, found_in)),
+}
+
+
+class Operand(msgspec.Struct, frozen=True):
+    """One side of a comparison, a test or an argument, before it is known which."""
+
+    kind: _Kind
+    part: Part
+    function: str = ""
+    singular: bool = False
+    """Of a path, which gives nodes."""
 
 
 # -- JSONPath as text, read into segments --------------------------------------------------------
 
-_T = TypeVar("_T")
-
 LONGEST_PATH = 10_000
 _DEEPEST = 32
 _BIGGEST_INTEGER = 2**53 - 1
-
-
-_Kind: TypeAlias = Literal["value", "nodes", "logical"]
-# Each function: what it takes and what it gives (RFC 9535, 2.4).
-_FUNCTIONS: dict[str, tuple[tuple[_Kind, ...], _Kind]] = {
-    "length": (("value",), "value"),
-    "count": (("nodes",), "value"),
-    "value": (("nodes",), "value"),
-    "match": (("value", "value"), "logical"),
-    "search": (("value", "value"), "logical"),
-}
-
-_BLANK = re.compile(r"[ \t\n\r]*")
+_BLANKS = " \t\n\r"
+_BLANK = re.compile(f"[{_BLANKS}]*")
 _LOOSE_NAME = re.compile(r"[^.\[\]]+")
 _STRICT_NAME = re.compile(r"[A-Za-z_\x80-\U0010ffff][0-9A-Za-z_\x80-\U0010ffff]*")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -286,10 +213,12 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
 _FUNCTION = re.compile(r"([a-z][a-z0-9_]*)\(")
 _WORD = re.compile(r"(?:true|false|null)(?![0-9A-Za-z_])")
-_WORDS = {"true": True, "false": False, "null": None}
-_HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _STRING_PART = {quote: re.compile(rf"[^{quote}\\\x00-\x1f]+") for quote in "'\""}
-_STRING_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\"}
+_HEX = "[0-9A-Fa-f]"
+_CODE = re.compile(rf"\\u{_HEX}{{4}}")
+_PAIR = rf"u[Dd][89ABab]{_HEX}{{2}}\\u[Dd][C-Fc-f]{_HEX}{{2}}"
+"""Two surrogates that are one character."""
+_ESCAPE = re.compile(rf"\\(?:[bfnrt/\\]|u(?![Dd][89A-Fa-f]){_HEX}{{4}}|{_PAIR})")
 
 
 def parse(text: str) -> tuple[Segment, ...]:
@@ -301,7 +230,7 @@ def parse(text: str) -> tuple[Segment, ...]:
     if text[0] in ".[" or (text[0] == "$" and not _STRICT_NAME.match(text, 1)):
         return _Reader(text, int(text[0] == "$")).segments_to_the_end()
     reader = _Reader(text, 0)  # `x.y[0]`, but also `$schema`
-    return (reader.loose_name(descendant=False), *reader.segments_to_the_end())
+    return (Segment((reader.loose_name(),)), *reader.segments_to_the_end())
 
 
 class _Reader:
@@ -318,20 +247,23 @@ class _Reader:
         raise PathSyntaxError(f"{reason} at position {self.at + 1}, {where}", self.at)
 
     def skip_blanks(self) -> None:
-        found = _BLANK.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+        self.take_match(_BLANK)
 
-    def sees(self, word: str) -> bool:
-        return self.text.startswith(word, self.at)
+    def sees(self, *words: str) -> bool:
+        return self.text.startswith(words, self.at)
 
-    def take(self, word: str) -> bool:
-        if not self.sees(word):
-            return False
-        self.at += len(word)
-        return True
+    def take(self, word: str, *, after_blanks: bool = False) -> bool:
+        before = self.at
+        if after_blanks:
+            self.skip_blanks()
+        if self.sees(word):
+            self.at += len(word)
+            return True
+        self.at = before
+        return False
 
     def need(self, word: str) -> None:
+        self.skip_blanks()
         if not self.take(word):
             self.refuse(f"expected {word!r}")
 
@@ -351,50 +283,42 @@ class _Reader:
         return result
 
     def segments_to_the_end(self) -> tuple[Segment, ...]:
-        segments: list[Segment] = []
-        while self.at < len(self.text):
-            segment = self.segment(self.loose_name)
-            if segment is None:
-                self.refuse("expected '.' or '['")
-            segments.append(segment)
-        return tuple(segments)
+        segments = self.segments(self.loose_name)
+        if self.at < len(self.text):
+            self.refuse("expected '.' or '['")
+        return segments
 
-    def segments_in_a_filter(self) -> tuple[Segment, ...]:
+    def segments(self, name: Callable[[], Selector]) -> tuple[Segment, ...]:
+        """As many as there are. Between them, blanks may stand."""
         segments: list[Segment] = []
-        while (segment := self.segment(self.strict_name)) is not None:
-            segments.append(segment)
-        return tuple(segments)
-
-    def segment(self, name: Callable[..., Segment]) -> Segment | None:
-        before = self.at
-        self.skip_blanks()
-        if self.take(".."):
+        while True:
+            before = self.at
+            self.skip_blanks()
+            descendant = self.take("..")
             if self.sees("["):
-                return Segment(self.one_level_down(self.bracketed), descendant=True)
-            return name(descendant=True)
-        if self.take("."):
-            return name(descendant=False)
-        if self.sees("["):
-            return Segment(self.one_level_down(self.bracketed))
-        self.at = before
-        return None
+                segments.append(Segment(self.one_level_down(self.bracketed), descendant))
+            elif descendant or self.take("."):
+                segments.append(Segment((name(),), descendant))
+            else:
+                self.at = before
+                return tuple(segments)
 
-    def loose_name(self, *, descendant: bool) -> Segment:
+    def loose_name(self) -> Selector:
         start = self.at
         found = self.take_match(_LOOSE_NAME)
-        name = found.group().rstrip(" \t\n\r") if found else ""
-        if not name or name[0] in " \t\n\r'\"":
+        name = found.group().rstrip(_BLANKS) if found else ""
+        if not name or name[0] in _BLANKS + "'\"":
             self.at = start
             self.refuse("expected a name")
-        return Segment((Wildcard() if name == "*" else Name(name),), descendant)
+        return children_of if name == "*" else name
 
-    def strict_name(self, *, descendant: bool) -> Segment:
+    def strict_name(self) -> Selector:
         if self.take("*"):
-            return Segment((Wildcard(),), descendant)
+            return children_of
         found = self.take_match(_STRICT_NAME)
         if not found:
             self.refuse("expected a name")
-        return Segment((Name(found.group()),), descendant)
+        return found.group()
 
     def bracketed(self) -> tuple[Selector, ...]:
         self.need("[")
@@ -410,28 +334,23 @@ class _Reader:
 
     def selector(self) -> Selector:
         if self.take("*"):
-            return Wildcard()
-        if self.sees("'") or self.sees('"'):
-            return Name(self.string())
+            return children_of
+        if self.sees("'", '"'):
+            return self.string()
         if self.take("?"):
-            return Filter(self.one_level_down(self.any_of))
+            return filtered(self.one_level_down(self.any_of))
         return self.index_or_slice()
 
     def index_or_slice(self) -> Selector:
-        start = self.integer()
-        self.skip_blanks()
-        if not self.take(":"):
-            if start is None:
-                self.refuse("expected an index, a slice, a quoted name, '*' or '?'")
-            return Index(start)
-        self.skip_blanks()
-        stop = self.integer()
-        self.skip_blanks()
-        step = None
-        if self.take(":"):
+        numbers = [self.integer()]
+        while len(numbers) < 3 and self.take(":", after_blanks=True):
             self.skip_blanks()
-            step = self.integer()
-        return Slice(start, stop, 1 if step is None else step)
+            numbers.append(self.integer())
+        if len(numbers) > 1:
+            return slice(*numbers)
+        if numbers[0] is None:
+            self.refuse("expected an index, a slice, a quoted name, '*' or '?'")
+        return numbers[0]
 
     def integer(self) -> int | None:
         found = self.take_match(_INTEGER)
@@ -445,163 +364,136 @@ class _Reader:
         quote = self.text[self.at]
         self.at += 1
         parts: list[str] = []
-        while True:
-            plain = self.take_match(_STRING_PART[quote])
-            if plain:
+        while not self.take(quote):
+            if plain := self.take_match(_STRING_PART[quote]):
                 parts.append(plain.group())
-            if self.take(quote):
-                return "".join(parts)
-            if not self.take("\\"):
-                self.refuse(f"expected the closing {quote}")
-            parts.append(self.escaped(quote))
+            elif self.take("\\" + quote):
+                parts.append(quote)
+            elif escape := self.take_match(_ESCAPE):
+                parts.append(json.loads(f'"{escape.group()}"'))
+            else:
+                self.refuse_string(quote)
+        return "".join(parts)
 
-    def escaped(self, quote: str) -> str:
-        character = self.text[self.at : self.at + 1]
+    def refuse_string(self, quote: str) -> NoReturn:
+        if not self.sees("\\"):
+            self.refuse(f"expected the closing {quote}")
+        if self.take_match(_CODE):
+            self.refuse("a surrogate without its partner")
         self.at += 1
-        if character == quote:
-            return quote
-        if character == "u":
-            return self.escaped_code()
-        if character not in _STRING_ESCAPES:
-            self.at -= 1
-            self.refuse("unknown escape")
-        return _STRING_ESCAPES[character]
+        self.refuse("expected four hexadecimal digits" if self.take("u") else "unknown escape")
 
-    def escaped_code(self) -> str:
-        code = self.four_hex_digits()
-        if 0xDC00 <= code < 0xE000:
-            self.refuse("a surrogate without its partner")
-        if not 0xD800 <= code < 0xDC00:
-            return chr(code)
-        if not self.take("\\u"):
-            self.refuse("a surrogate without its partner")
-        low = self.four_hex_digits()
-        if not 0xDC00 <= low < 0xE000:
-            self.refuse("a surrogate without its partner")
-        return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
+    def any_of(self) -> Part:
+        return self.joined("||", any, lambda: self.joined("&&", all, self.basic))
 
-    def four_hex_digits(self) -> int:
-        found = self.take_match(_HEX)
-        if not found:
-            self.refuse("expected four hexadecimal digits")
-        return int(found.group(), 16)
+    def joined(
+        self, sign: str, holds: Callable[[Iterable[bool]], bool], read: Callable[[], Part]
+    ) -> Part:
+        tests = [read()]
+        while self.take(sign, after_blanks=True):
+            tests.append(read())
+        if len(tests) == 1:
+            return tests[0]
+        return lambda walk, node: holds(test(walk, node) for test in tests)
 
-    def any_of(self) -> Test:
-        tests = [self.all_of()]
-        while self.take_after_blanks("||"):
-            tests.append(self.all_of())
-        return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
-
-    def all_of(self) -> Test:
-        tests = [self.basic()]
-        while self.take_after_blanks("&&"):
-            tests.append(self.basic())
-        return tests[0] if len(tests) == 1 else AllOf(tuple(tests))
-
-    def take_after_blanks(self, word: str) -> bool:
-        before = self.at
-        self.skip_blanks()
-        if self.take(word):
-            return True
-        self.at = before
-        return False
-
-    def basic(self) -> Test:
+    def basic(self) -> Part:
         self.skip_blanks()
         if self.take("!"):
             self.skip_blanks()
-            return Not(self.parenthesised() if self.sees("(") else self.test_of(self.operand()))
+            test = self.parenthesised() if self.sees("(") else self.test_of(self.operand())
+            return lambda walk, node: not test(walk, node)
         if self.sees("("):
             return self.parenthesised()
         left = self.operand()
         before = self.at
         self.skip_blanks()
-        operator = self.take_match(_COMPARISON)
-        if operator is None:
+        sign = self.take_match(_COMPARISON)
+        if sign is None:
             self.at = before
             return self.test_of(left)
         self.skip_blanks()
         right = self.operand()
-        return PathComparison(operator.group(), self.comparable(left), self.comparable(right))
+        return comparison(sign.group(), self.comparable(left), self.comparable(right))
 
-    def parenthesised(self) -> Test:
+    def parenthesised(self) -> Part:
         self.need("(")
         test = self.one_level_down(self.any_of)
-        self.skip_blanks()
         self.need(")")
         return test
 
     def operand(self) -> Operand:
-        if self.take("@"):
-            return Query(self.segments_in_a_filter(), relative=True)
-        if self.take("$"):
-            return Query(self.segments_in_a_filter(), relative=False)
-        if self.sees("'") or self.sees('"'):
-            return Constant(self.string())
-        word = self.take_match(_WORD)
-        if word:
-            return Constant(_WORDS[word.group()])
-        function = self.take_match(_FUNCTION)
-        if function:
+        if self.sees("@", "$"):
+            return self.path()
+        if self.sees("'", '"'):
+            return _constant(self.string())
+        if word := self.take_match(_WORD):
+            return _constant(json.loads(word.group()))
+        if function := self.take_match(_FUNCTION):
             return self.one_level_down(lambda: self.call(function.group(1)))
         number = self.take_match(_NUMBER)
         if not number:
             self.refuse("expected '@', '$', a value or a function")
-        return Constant(self.number(number))
-
-    def number(self, found: re.Match[str]) -> int | float:
-        if len(found.group()) > 400:
+        if len(number.group()) > 400:
             self.refuse("a number of more than 400 characters")
-        return float(found.group()) if found.group(1) or found.group(2) else int(found.group())
+        whole = not number.group(1) and not number.group(2)
+        return _constant((int if whole else float)(number.group()))
 
-    def call(self, name: str) -> FunctionCall:
+    def path(self) -> Operand:
+        relative = self.take("@") or not self.take("$")
+        segments = self.segments(self.strict_name)
+
+        def nodes(walk: Walk, node: Any) -> list[Any]:
+            return walk.select(node if relative else walk.root, segments)
+
+        return Operand("nodes", nodes, singular=all(one.singular for one in segments))
+
+    def call(self, name: str) -> Operand:
         if name not in _FUNCTIONS:
             self.refuse(f"unknown function {name}(); there are {', '.join(_FUNCTIONS)}")
-        takes, _ = _FUNCTIONS[name]
-        arguments: list[Operand] = []
+        takes, gives, work = _FUNCTIONS[name]
+        arguments: list[Part] = []
         for place, kind in enumerate(takes):
             if place:
-                self.skip_blanks()
                 self.need(",")
             self.skip_blanks()
             argument = self.operand()
-            arguments.append(self.comparable(argument) if kind == "value" else argument)
-            if kind == "nodes" and not isinstance(argument, Query):
+            if kind == "nodes" and argument.kind != "nodes":
                 self.refuse(f"{name}() takes a path")
-        self.skip_blanks()
+            arguments.append(self.comparable(argument) if kind == "value" else argument.part)
         self.need(")")
-        return FunctionCall(name, tuple(arguments))
 
-    def comparable(self, operand: Operand) -> Operand:
-        if isinstance(operand, Query) and not is_singular(operand.segments):
-            self.refuse("a path that may lead to several values can't be compared")
-        if isinstance(operand, FunctionCall) and _FUNCTIONS[operand.function][1] != "value":
+        def result(walk: Walk, node: Any) -> Any:
+            return work(walk, *(one(walk, node) for one in arguments))
+
+        return Operand(gives, result, name)
+
+    def comparable(self, operand: Operand) -> Part:
+        if operand.kind == "logical":
             self.refuse(f"{operand.function}() says yes or no; it can't be compared")
-        return operand
+        if operand.kind != "nodes":
+            return operand.part
+        if not operand.singular:
+            self.refuse("a path that may lead to several values can't be compared")
+        return lambda walk, node: next(iter(operand.part(walk, node)), ABSENT)
 
-    def test_of(self, operand: Operand) -> Test:
-        if isinstance(operand, Constant):
+    def test_of(self, operand: Operand) -> Part:
+        if operand.kind == "constant":
             self.refuse("a value alone is no test")
-        if isinstance(operand, FunctionCall) and _FUNCTIONS[operand.function][1] != "logical":
+        if operand.kind == "value":
             self.refuse(f"{operand.function}() gives a value; compare it with something")
-        return operand
+
+        def holds(walk: Walk, node: Any) -> bool:
+            walk.spend(1)
+            return bool(operand.part(walk, node))
+
+        return holds
+
+
+def _constant(value: Any) -> Operand:
+    return Operand("constant", lambda _walk, _node: value)
 
 
 # -- JSONPath over decoded JSON ------------------------------------------------------------------
-
-__all__ = [
-    "MOST_STEPS",
-    "Path",
-    "PathError",
-    "PathSyntaxError",
-    "compile_path",
-    "lookup",
-    "path_problem",
-    "query",
-]
-
-MOST_STEPS = 1_000_000
-"""How many nodes one evaluation may visit: about a second of work."""
 
 
 class Path(msgspec.Struct, frozen=True):
@@ -616,7 +508,7 @@ class Path(msgspec.Struct, frozen=True):
 def compile_path(text: str) -> Path:
     """Read a path. Raises PathSyntaxError, which knows the position."""
     segments = parse(text)
-    return Path(text, segments, is_singular(segments))
+    return Path(text, segments, all(one.singular for one in segments))
 
 
 def path_problem(text: str) -> str | None:
@@ -628,48 +520,41 @@ def path_problem(text: str) -> str | None:
     return None
 
 
-def query(document: Any, path: str | Path, *, most_steps: int = MOST_STEPS) -> list[Any]:
+def query(document: Any, path: str, *, most_steps: int = MOST_STEPS) -> list[Any]:
     """Every value that the path leads to, in document order. Raises PathError."""
-    compiled = compile_path(path) if isinstance(path, str) else path
-    return Walk(document, most_steps).select(document, compiled.segments)
+    return Walk(document, most_steps).select(document, compile_path(path).segments)
 
 
-def lookup(document: Any, path: str | Path, *, most_steps: int = MOST_STEPS) -> Any:
+def lookup(document: Any, path: str) -> Any:
     """The one value that the path leads to. Raises PathError that says where the way ended."""
-    compiled = compile_path(path) if isinstance(path, str) else path
+    compiled = compile_path(path)
     if compiled.singular:
         return _follow(document, compiled.segments)
-    found = query(document, compiled, most_steps=most_steps)
+    found = query(document, path)
     if len(found) != 1:
         many = f"{len(found)} values match" if found else "no value matches"
         raise PathError(f"{many} where one is wanted")
     return found[0]
 
 
-def _follow(document: Any, segments: tuple[Segment, ...]) -> Any:
-    value, name = document, "$"
+def value_at(document: Any, path: str) -> Any:
+    """The value of a path that leads to one at most, else the list of all. Raises PathError."""
+    return (lookup if compile_path(path).singular else query)(document, path)
+
+
+def _follow(value: Any, segments: tuple[Segment, ...]) -> Any:
+    name = "$"
     for segment in segments:
-        match segment.selectors[0]:
-            case Name(name):
-                value = _field(value, name)
-            case Index(index):
-                value = _item(value, index, name)
-            case _:
-                raise PathError("the path may lead to several values")
+        step = segment.selectors[0]
+        if isinstance(step, str):
+            name = step
+            if not isinstance(value, dict):
+                raise PathError(f"expected object at {quote(name)}, got {json_type(value)}")
+            if name not in value:
+                raise PathError(f"field {quote(name)} not found")
+        elif not isinstance(value, list):
+            raise PathError(f"expected array at {quote(name)}, got {json_type(value)}")
+        elif isinstance(step, int) and not -len(value) <= step < len(value):
+            raise PathError(f"index {step} out of range (len={len(value)})")
+        value = value[step]
     return value
-
-
-def _field(value: Any, name: str) -> Any:
-    if not isinstance(value, dict):
-        raise PathError(f"expected object at {quote(name)}, got {json_type(value)}")
-    if name not in value:
-        raise PathError(f"field {quote(name)} not found")
-    return value[name]
-
-
-def _item(value: Any, index: int, name: str) -> Any:
-    if not isinstance(value, list):
-        raise PathError(f"expected array at {quote(name)}, got {json_type(value)}")
-    if not -len(value) <= index < len(value):
-        raise PathError(f"index {index} out of range (len={len(value)})")
-    return value[index]

@@ -14,6 +14,7 @@ from mcptest.core.spelling import close_matches
 from mcptest.suite.go_format import quote
 from mcptest.suite.matching import match
 from mcptest.suite.observed import Evaluation, Failure, Observed, evaluation_of, text_or_first_line
+from mcptest.suite.regex import as_bytes
 
 _ROOT = r"\$|[a-z_]+"
 
@@ -28,6 +29,10 @@ class AnswerUnderTest:
     def document(self) -> tuple[Any, str]:
         """The text as JSON, or ABSENT and why it is not."""
         return text_or_first_line(self.observed.text)
+
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        return as_bytes(self.observed.text)
 
 
 class TargetRoot(msgspec.Struct, frozen=True):
@@ -289,11 +294,10 @@ def _http_value(part: str, http: Mapping[str, Any] | None) -> tuple[Any, str]:
 def _follow(value: Any, path: str, missing: str) -> tuple[Any, str]:
     if value is ABSENT or not path:
         return value, missing
-    from mcptest.suite.jsonpath import PathError, compile_path, lookup, query
+    from mcptest.suite.jsonpath import PathError, value_at
 
     try:
-        compiled = compile_path("$" + path)
-        return (lookup if compiled.singular else query)(value, compiled), ""
+        return value_at(value, "$" + path), ""
     except PathError as error:
         return ABSENT, str(error)
 
