@@ -4,58 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcptest.suite import compliance_block, lane_blocks, sent_message
-from mcptest.suite import model as m
+from mcptest.suite import compliance_block, lane_blocks, model, sent_message
 from mcptest.suite.fields import DECLARED, Definitions, Schema
-from mcptest.suite.model import BLOCKS, LANES, SINGLE, SUITE, each_required
+from mcptest.suite.model import BLOCKS, DEFAULTS, LANES, SINGLE, SUITE, TEST
 
-ALL: Final = (
-    m.SINGLE,
-    m.SUITE,
-    m.DEFAULTS,
-    m.TEST,
-    *map(
-        DECLARED.__getitem__,
-        (
-            m.ServerSpec,
-            m.ClientCapabilities,
-            m.SamplingMock,
-            m.SetupStep,
-            m.ToolBlock,
-            m.ResourcesBlock,
-            m.PromptsBlock,
-            m.CompletionBlock,
-            m.SamplingBlock,
-            m.LoggingBlock,
-            m.NotificationsBlock,
-            m.TrajectoryCheck,
-            m.TraceEntry,
-            m.ListRequest,
-            m.PromptRequest,
-            m.CompletionReference,
-            m.CompletionArgument,
-            m.Expect,
-            m.TargetCheck,
-            m.LoggingExpect,
-            m.NotificationExpect,
-        ),
-    ),
-    compliance_block.BLOCK,
-    compliance_block.SPEC_VERSION_CHECK,
-    compliance_block.GRADE_DELTA,
-    compliance_block.TEST,
-    sent_message.CHECK,
-    sent_message.HTTP,
-    lane_blocks.INVARIANTS,
-    lane_blocks.PROPERTIES,
+_ORDER = (
+    *("a test file", "a suite", "defaults", "a test", "server", "client_capabilities", "sampling"),
+    *("setup", "assert", "assert_resources", "assert_prompts", "assert_completion"),
+    *("assert_sampling", "assert_logging", "assert_notifications", "trajectory", "trace", "list"),
+    *("get", "ref", "argument", "expect", "check", "assert_logging.expect"),
+    *("assert_notifications.expect", "compliance", "spec_version_check", "grade_delta"),
+    *("a compliance test", "a check", "http", "invariants", "properties"),
 )
+_MODULES = (model, compliance_block, sent_message, lane_blocks)
+_BY_NAME = {one.name: one for one in (SINGLE, SUITE, DEFAULTS, TEST)} | {
+    one.name: one
+    for of, one in DECLARED.items()
+    if of.__module__ in {module.__name__ for module in _MODULES}
+}
+ALL: Final = tuple(_BY_NAME[name] for name in _ORDER)
 """In the order in which the reference page shows them."""
-
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ONLY_LANES: Schema = {
-    "anyOf": each_required(*LANES),
-    "not": {"anyOf": each_required(*BLOCKS)},
+    "anyOf": [{"required": [name]} for name in LANES],
+    "not": {"anyOf": [{"required": [name]} for name in BLOCKS]},
 }
 """A file that judges a server and tests nothing else."""
 
@@ -64,7 +36,7 @@ def suite_json_schema() -> Schema:
     """One schema for both forms of a suite file."""
     definitions: Definitions = {}
     forms = {
-        "if": {"anyOf": [*each_required("tests", "defaults"), _ONLY_LANES]},
+        "if": {"anyOf": [{"required": ["tests"]}, {"required": ["defaults"]}, _ONLY_LANES]},
         "then": SUITE.reference(definitions),
         "else": SINGLE.reference(definitions),
     }

@@ -8,9 +8,11 @@ three can't disagree. A class of the model is its own declaration (`declared`).
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import types
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -477,7 +479,7 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
     has_extensions: bool = False
     """Keys that begin with `x-` are left alone: they hold anchors, or are for other tools."""
     rules: Mapping[str, Any] = {}
-    """JSON Schema keywords for what single fields can't say."""
+    """JSON Schema keywords for what single fields can't say; most are in `editor_schema.yml`."""
     by_name: Mapping[str, Field] = {}
     """The fields again; and below, the names of those that must be there."""
     required: tuple[str, ...] = ()
@@ -519,13 +521,19 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
             schema["required"] = list(self.required)
         if self.has_extensions:
             schema["patternProperties"] = {f"^{EXTENSION}": True}
-        schema.update(self.rules)
+        schema.update(self.rules or _rules().get(self.name, {}))
         if self.must_ask:
             schema["anyOf"] = [
                 {"required": [one.name], "properties": {one.name: one.kind.asking}}
                 for one in self.fields
             ]
         return schema
+
+
+@functools.cache
+def _rules() -> dict[str, Schema]:
+    raw = Path(__file__).with_name("editor_schema.yml").read_bytes()
+    return msgspec.yaml.decode(raw, type=dict[str, Schema])
 
 
 _KIND_OF_TYPE: dict[Any, Kind] = {

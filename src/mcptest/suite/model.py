@@ -45,10 +45,6 @@ _ANY_NUMBER = Whole(minimum=None)
 _ANY_TEXT = Text(may_be_empty=True)
 
 
-def each_required(*names: str) -> list[dict[str, Any]]:
-    return [{"required": [name]} for name in names]
-
-
 # -- `server` ------------------------------------------------------------------------------------
 
 
@@ -281,33 +277,7 @@ class ToolBlock(msgspec.Struct, frozen=True):
     expect: Expected = Expect()
 
 
-@declared(
-    "assert_resources",
-    rules={
-        "allOf": [
-            {"not": {"required": ["list", "read"]}},
-            {"not": {"required": ["list", "templates"]}},
-            {"not": {"required": ["read", "templates"]}},
-            {"anyOf": each_required("list", "templates", "read", "subscribe", "unsubscribe")},
-            {
-                "anyOf": [
-                    {"required": ["expect"], "properties": {"expect": {"minProperties": 1}}},
-                    {
-                        "properties": {"expect_notification": {"const": True}},
-                        "required": ["expect_notification"],
-                    },
-                ]
-            },
-            {
-                "if": {
-                    "properties": {"expect_notification": {"const": True}},
-                    "required": ["expect_notification"],
-                },
-                "then": {"required": ["subscribe"]},
-            },
-        ]
-    },
-)
+@declared("assert_resources")
 class ResourcesBlock(msgspec.Struct, frozen=True):
     """Lists or reads resources or their templates, or subscribes to one."""
 
@@ -333,7 +303,7 @@ class ResourcesBlock(msgspec.Struct, frozen=True):
     ] = Expect()
 
 
-@declared("assert_prompts", rules={"oneOf": each_required("list", "get")})
+@declared("assert_prompts")
 class PromptsBlock(msgspec.Struct, frozen=True):
     """Lists prompts or gets one."""
 
@@ -397,28 +367,7 @@ class TraceEntry(msgspec.Struct, frozen=True):
     args: Annotated[Table, "Arguments."] = {}
 
 
-@declared(
-    "trajectory",
-    rules={
-        "if": {"properties": {"type": {"const": "args_contain"}}},
-        "then": {
-            "required": ["tool", "args"],
-            "properties": {
-                "tool": {"not": {"enum": [None, ""]}},
-                "args": {"type": "object", "minProperties": 1},
-                "tools": {"enum": [None, []]},
-            },
-        },
-        "else": {
-            "required": ["tools"],
-            "properties": {
-                "tools": {"type": "array", "minItems": 1},
-                "tool": {"enum": [None, ""]},
-                "args": {"enum": [None, {}]},
-            },
-        },
-    },
-)
+@declared("trajectory")
 class TrajectoryCheck(msgspec.Struct, frozen=True):
     """What must hold of a sequence of tool calls. No server is started."""
 
@@ -537,16 +486,6 @@ _TEST_FIELDS = (
         templates="values",
     ),
 )
-_ONE_BLOCK: dict[str, Any] = {
-    "oneOf": each_required(*BLOCKS),
-    "dependentRequired": {"trace": ["trajectory"], "audit_log": ["trajectory"]},
-    "not": {"required": ["trace", "audit_log"]},
-    "if": {"required": ["trajectory"]},
-    "then": {
-        "anyOf": each_required("trace", "audit_log"),
-        "properties": {"setup": {"anyOf": [{"type": "null"}, {"const": []}]}},
-    },
-}
 _BESIDE_TESTS: tuple[tuple[str, Kind, str], ...] = (
     (
         "compliance",
@@ -577,14 +516,12 @@ SINGLE = Declaration(
         *_TEST_FIELDS,
         *_FILE_FIELDS,
     ),
-    rules=_ONE_BLOCK,
     has_extensions=True,
 )
 TEST = Declaration(
     "a test",
     "One of the `tests` of a suite.",
     (Field("name", Text(), "The test's name.", required=True), *_TEST_FIELDS),
-    rules=_ONE_BLOCK,
 )
 DEFAULTS = Declaration(
     "defaults",
@@ -616,18 +553,4 @@ SUITE = Declaration(
         *_FILE_FIELDS,
     ),
     has_extensions=True,
-    rules={
-        "anyOf": each_required("tests", "compliance", "properties"),
-        "not": {
-            "required": ["isolation", "defaults"],
-            "properties": {
-                "isolation": {"type": "string"},
-                "defaults": {
-                    "type": "object",
-                    "required": ["isolation"],
-                    "properties": {"isolation": {"type": "string"}},
-                },
-            },
-        },
-    },
 )
