@@ -48,20 +48,20 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m mcptest.report.pages.rule_docs docs/rules
-	$(BIN)/python -m mcptest.report.pages.compliance_docs docs/compliance
-	$(BIN)/python -m mcptest.report.pages.lint_docs docs/commands/lint.md
-	$(BIN)/python -m mcptest.commands.conformance.scenario_docs docs/conformance
+	$(BIN)/python -m tests.docs.rule_docs docs/rules
+	$(BIN)/python -m tests.docs.compliance_docs docs/compliance
+	$(BIN)/python -m tests.docs.lint_docs docs/commands/lint.md
+	$(BIN)/python -m tests.docs.scenario_docs docs/conformance
 	$(BIN)/python -m tests.docs.comparison_page
 	$(BIN)/python -m tests.peers.clients.page
 	$(BIN)/python -m tests.mutants.precision --new
 	$(BIN)/python -m tests.mutants.exchanges --new
 
 docs-check: $(VENV)/.installed-dev
-	$(BIN)/python -m mcptest.report.pages.rule_docs docs/rules --check
-	$(BIN)/python -m mcptest.report.pages.compliance_docs docs/compliance --check
-	$(BIN)/python -m mcptest.report.pages.lint_docs docs/commands/lint.md --check
-	$(BIN)/python -m mcptest.commands.conformance.scenario_docs docs/conformance --check
+	$(BIN)/python -m tests.docs.rule_docs docs/rules --check
+	$(BIN)/python -m tests.docs.compliance_docs docs/compliance --check
+	$(BIN)/python -m tests.docs.lint_docs docs/commands/lint.md --check
+	$(BIN)/python -m tests.docs.scenario_docs docs/conformance --check
 	$(BIN)/python -m tests.docs.comparison_page --check
 	$(BIN)/python -m tests.peers.clients.page --check
 

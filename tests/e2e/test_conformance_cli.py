@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.commands.conformance.scenario_docs import stale_pages
+from tests.docs.scenario_docs import stale_pages
 from tests.e2e.driving import BOUND, Done, free_port, is_alive, mcptest
 
 ROOT = Path(__file__).parent.parent

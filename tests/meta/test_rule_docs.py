@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mcptest.report.pages.rule_docs import main, stale_pages, write_pages
+from tests.docs.rule_docs import main, stale_pages, write_pages
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules"
 
 
 def test_the_pages_of_the_rules_are_fresh() -> None:
-    assert stale_pages(DOCS) == [], "run: python -m mcptest.report.pages.rule_docs docs/rules"
+    assert stale_pages(DOCS) == [], "run: python -m tests.docs.rule_docs docs/rules"
 
 
 def test_the_check_notices_missing_changed_and_leftover_pages(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.report.pages.compliance_docs import PARTS, main, refreshed, stale_pages
+from tests.docs.compliance_docs import PARTS, main, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs" / "compliance"
 
 
 def test_the_pages_are_fresh() -> None:
-    hint = "run: python -m mcptest.report.pages.compliance_docs docs/compliance"
+    hint = "run: python -m tests.docs.compliance_docs docs/compliance"
     assert stale_pages(DOCS) == [], hint
 
 

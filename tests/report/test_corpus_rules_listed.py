@@ -11,8 +11,6 @@ import pytest
 from mcptest.commands.app import run
 from mcptest.core.errors import UsageError
 from mcptest.core.revision import TIMELINE, Revision
-from mcptest.report.pages.compliance_docs import FOLDER, corpus_pages, main, stale_corpus_pages
-from mcptest.report.pages.writing import write_files
 from mcptest.report.rules import (
     all_listed_rules,
     corpus_rules,
@@ -25,6 +23,8 @@ from mcptest.report.rules import (
 from mcptest.report.terminal import Style
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.declaration import RULES
+from tests.docs.compliance_docs import FOLDER, corpus_pages, main, stale_corpus_pages
+from tests.docs.page_files import write_files
 
 DOCS = Path(__file__).parents[2] / "docs" / "compliance"
 
@@ -149,7 +149,7 @@ def test_revisions_of_a_rule_follow_each_other() -> None:
 
 
 def test_the_pages_of_the_sections_are_fresh() -> None:
-    hint = "run: python -m mcptest.report.pages.compliance_docs docs/compliance"
+    hint = "run: python -m tests.docs.compliance_docs docs/compliance"
     assert stale_corpus_pages(DOCS) == [], hint
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mcptest.commands.app import run
-from mcptest.report.pages.lint_docs import BEGIN, END, main, with_fresh_table
 from mcptest.rules.lint.linter import all_lint_rules
+from tests.docs.lint_docs import BEGIN, END, main, with_fresh_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands" / "lint.md"
 SAMPLE = Path(__file__).parents[1] / "data" / "lint_sample.json"
@@ -18,7 +18,7 @@ SAMPLE = Path(__file__).parents[1] / "data" / "lint_sample.json"
 def test_the_table_of_codes_is_fresh() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert with_fresh_table(text) == text, (
-        "run: python -m mcptest.report.pages.lint_docs docs/commands/lint.md"
+        "run: python -m tests.docs.lint_docs docs/commands/lint.md"
     )
     assert all(f"| {rule.code} |" in text for rule in all_lint_rules())
 

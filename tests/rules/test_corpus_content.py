@@ -9,7 +9,6 @@ import pytest
 
 from mcptest.core.revision import TIMELINE, Revision
 from mcptest.core.verdict import Side
-from mcptest.report.pages.compliance_docs import covered_statements
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.probes import (
     all_probes,
@@ -24,6 +23,7 @@ from mcptest.rules.corpus.registry import UNTESTED_FILE, CorpusRule, Row, load_u
 from mcptest.rules.corpus.version_diff import diff_versions
 from mcptest.rules.declaration import RULES
 from mcptest.suite.targets import SeenExchange, exchange_target_problem, judge_exchange
+from tests.docs.compliance_docs import covered_statements
 
 # Every statement of our list about servers or about both sides.
 STATEMENTS = """

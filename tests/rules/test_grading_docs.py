@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.report.pages import compliance_docs
-from mcptest.report.pages.compliance_docs import GRADING_PARTS, refreshed
 from mcptest.rules.corpus.known_failures import load_known_failures
 from mcptest.rules.grading import CUT_OFFS, DIGITS, basic_rules
 from mcptest.suite.compliance_block import GRADE_TARGETS, load_compliance_block
+from tests.docs import compliance_docs
+from tests.docs.compliance_docs import GRADING_PARTS, refreshed
 
 DOCS = Path(__file__).parents[2] / "docs" / "compliance"
 
@@ -29,7 +29,7 @@ def example(page: str) -> str:
 @pytest.mark.parametrize("page", GRADING_PARTS)
 def test_the_tables_are_fresh(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(compliance_docs.PARTS, page, GRADING_PARTS[page])
-    hint = "run: python -m mcptest.report.pages.compliance_docs docs/compliance"
+    hint = "run: python -m tests.docs.compliance_docs docs/compliance"
     assert refreshed(page, text_of(page)) == text_of(page), hint
 
 

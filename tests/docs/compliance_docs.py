@@ -13,7 +13,6 @@ from pathlib import Path
 
 from mcptest.core.revision import TIMELINE
 from mcptest.report.compliance.facts import commonness_in_words
-from mcptest.report.pages.writing import stale_files, write_files, write_or_check
 from mcptest.report.rules import ListedRule, asked_in_words, corpus_rules, window_in_words
 from mcptest.report.scorecards import RUNS_KEPT
 from mcptest.report.upgrade_guide import plain, severity_in_words, summary_in_words
@@ -31,6 +30,7 @@ from mcptest.rules.corpus.version_diff import Bucket, DiffEntry, VersionDiff, di
 from mcptest.rules.declaration import RULES
 from mcptest.rules.known_sdks import known_sdks
 from mcptest.suite.targets import EXCHANGE_TARGETS, SPECIAL_TARGETS
+from tests.docs.page_files import stale_files, write_files, write_or_check
 
 # -- The tables of docs/compliance/grading.md and baseline.md, from the figures that are used ----
 
@@ -111,7 +111,7 @@ GRADING_PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
 
 # -- Writes the generated parts of docs/compliance from the corpora and the registry -------------
 
-_BEGIN = "<!-- begin {name}: python -m mcptest.report.pages.compliance_docs docs/compliance -->"
+_BEGIN = "<!-- begin {name}: python -m tests.docs.compliance_docs docs/compliance -->"
 _END = "<!-- end {name} -->"
 
 
@@ -403,9 +403,7 @@ def write_pages(folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    return write_or_check(
-        arguments, "mcptest.report.pages.compliance_docs", write_pages, stale_pages
-    )
+    return write_or_check(arguments, "tests.docs.compliance_docs", write_pages, stale_pages)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def with_fresh_table(text: str) -> str:
 def main(arguments: list[str]) -> int:
     paths = [Path(one) for one in arguments if one != "--check"]
     if len(paths) != 1:
-        sys.stderr.write("usage: python -m mcptest.report.pages.lint_docs FILE [--check]\n")
+        sys.stderr.write("usage: python -m tests.docs.lint_docs FILE [--check]\n")
         return 2
     text = paths[0].read_text(encoding="utf-8")
     fresh = with_fresh_table(text)

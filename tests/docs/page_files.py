@@ -1,4 +1,4 @@
-"""What every `python -m …_pages FOLDER [--check]` does with its words."""
+"""What every `python -m tests.docs.…_docs FOLDER [--check]` does with its words."""
 
 from __future__ import annotations
 

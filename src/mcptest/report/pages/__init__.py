@@ -1,1 +1,0 @@
-"""Programs that write the generated pages of `docs/`; `--check` compares instead of writing."""
