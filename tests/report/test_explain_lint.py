@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.commands.app import run
 from mcptest.report.audit import AUDIT_CODES, AuditCode, Health
-from mcptest.report.lint_explained import EXAMPLES, findings_in, lint_rule_page
+from mcptest.report.lint_explained import examples, findings_in, lint_rule_page
 from mcptest.report.rules import conditions_in_words, corpus_rules, needs_in_words
 from mcptest.report.terminal import Style
 from mcptest.rules.corpus.registry import Needs
@@ -19,12 +19,12 @@ RULES = all_lint_rules()
 
 
 def test_every_code_has_its_example_and_no_other_has() -> None:
-    assert EXAMPLES.keys() == {rule.code for rule in RULES}
+    assert examples().keys() == {rule.code for rule in RULES}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_an_example_breaks_its_code_and_is_mended(rule: LintRule) -> None:
-    example = EXAMPLES[rule.code]
+    example = examples()[rule.code]
     assert findings_in(rule, example.broken, example.limits)
     assert findings_in(rule, example.mended, example.limits) == []
 
@@ -36,7 +36,7 @@ def test_a_page_says_what_why_and_what_to_do_in_lines_that_fit(rule: LintRule) -
     assert lines[0] == f"{rule.code}  {rule.title}"
     assert rule.why in text
     assert rule.fix in text
-    example = EXAMPLES[rule.code]
+    example = examples()[rule.code]
     said = findings_in(rule, example.broken, example.limits)[0].message
     assert said[:200] in text
     assert max(map(len, lines)) <= 100
