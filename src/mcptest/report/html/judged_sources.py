@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-import msgspec
-
 from mcptest.core.judgement import (
     Evidence,
     GateResult,
@@ -15,8 +13,8 @@ from mcptest.core.judgement import (
     RuleResult,
 )
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
-from mcptest.core.verdict import Finding, Severity
 from mcptest.core.verdict import Outcome as JudgedOutcome
+from mcptest.core.verdict import Severity
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import (
     Group,
@@ -44,7 +42,8 @@ from mcptest.report.html.page_facts import (
     Source,
     Unjudged,
     brief,
-    interrupted,
+    difference,
+    in_json,
     paragraphs,
     told,
 )
@@ -111,11 +110,7 @@ def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
         entries += [_cause(one, judgement, column) for one in judgement.causes]
         entries += [_rule(one, judgement, column, places) for one in judgement.results]
     return Source(
-        kind="compliance",
         subject=report.server,
-        started=report.started,
-        tool=report.tool,
-        ms=report.duration_ms,
         grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
         summary=", ".join(_summary(report)),
         notes=(*report.notes, *(note for one in report.judgements for note in one.notes)),
@@ -195,9 +190,9 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from told("Requirement", paragraphs(result.requirement))
     yield from told("Specification", result.url, "link")
     yield from told("Why", result.reason)
-    yield from map(finding_fact, result.findings[:1])
+    yield from map(difference, result.findings[:1])
     yield from _on_the_wire(result, judgement, places)
-    yield from map(finding_fact, result.findings[1:])
+    yield from map(difference, result.findings[1:])
     yield from _evidence(result.evidence)
     yield from _evidence(result.again, " when it was asked again")
     yield from told("Unlocked by", result.unlocked_by)
@@ -208,13 +203,6 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     if result.observed:
         yield Fact("Observed", "prose", f"{result.observed} times")
     yield from told("Judge it again", result.repeat, "command")
-
-
-def finding_fact(finding: Finding) -> Fact:
-    at = f"\nat {finding.pointer}" if finding.pointer else ""
-    return Fact(
-        "Finding", "diff", finding.message + at, expected=finding.expected, actual=finding.actual
-    )
 
 
 def _evidence(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
@@ -253,11 +241,8 @@ def source_of_conformance(report: ConformanceReport, places: Places) -> Source:
     return Source(
         kind=f"conformance of a {report.side.value}",
         subject=report.subject,
-        started=report.started,
-        tool=report.tool,
-        ms=report.duration_ms,
         summary=f"{len(report.results)} scenarios",
-        notes=(*interrupted(report.interrupted), *report.notes),
+        notes=report.notes,
         changes=tuple(_conformance_changes(report)),
         columns=tuple(
             Column(name, report.subject, f"{one.revision.value} {one.transport}")
@@ -328,9 +313,7 @@ def _check(check: CheckResult, result: ScenarioResult, places: Places) -> Iterat
         said += f"\n{check.message}"
     yield Fact(f"{_SIGNS[check.status]} {check.id}", "code", said)
     yield from told("Shown by", check.excerpt, "message")
-    if check.details:
-        details = msgspec.json.encode(check.details).decode("utf-8", "backslashreplace")
-        yield Fact("Details", "message", details)
+    yield from told("Details", in_json(check.details) if check.details else "", "message")
     if check.status.is_bad:
         yield from (Fact("Specification", "link", one.url) for one in check.references)
         if check.record is not None and places.sessions_in(result.capture):
@@ -367,7 +350,6 @@ def source_of_sessions(report: SessionsReport, places: Places) -> Source:
     return Source(
         kind=SESSION_RULES,
         subject=", ".join(dict.fromkeys(one.label for one in report.sessions)),
-        tool=report.tool,
         summary=f"{report.summary.passed} passed, {report.summary.fail} failed",
         notes=tuple(
             f"{one.label}: the capture was cut short" for one in report.sessions if not one.complete
@@ -403,7 +385,7 @@ def _session_facts(verdict: RuleVerdict, session: SessionReport, places: Places)
     yield from told("Specification", verdict.specification, "link")
     yield from told("Why", verdict.reason)
     for finding in verdict.findings:
-        yield finding_fact(finding)
+        yield difference(finding)
         yield from told("Message", finding.excerpt, "message")
         if finding.record is not None:
             yield from places.of_capture(session.file, finding.record)

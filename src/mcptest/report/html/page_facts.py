@@ -6,6 +6,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from mcptest.core.results import FailedCheck
+from mcptest.core.verdict import Finding
+
 Outcome: TypeAlias = Literal[
     "fail", "warn", "pass", "inconclusive", "not_observed", "not_applicable", "skip"
 ]
@@ -167,6 +170,11 @@ def told(label: str, text: str | None, form: Form = "prose") -> tuple[Fact, ...]
     return (Fact(label, form, text),) if text else ()
 
 
-def interrupted(yes: bool) -> tuple[str, ...]:
-    """The note of a report that was cut short."""
-    return ("interrupted before its end",) if yes else ()
+def difference(found: FailedCheck | Finding, label: str = "Finding") -> Fact:
+    """What was expected beside what came."""
+    at = f"\nat {found.pointer}" if found.pointer else ""
+    return Fact(label, "diff", found.message + at, found.expected, found.actual)
+
+
+def in_json(value: object) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "backslashreplace")

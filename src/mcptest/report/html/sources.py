@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import comb
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult
+from mcptest.core.results import Proof, RunReport, Status, TestResult
 from mcptest.report import reliability as counting
 from mcptest.report.audit import WORDS, AuditItem, AuditReport, Health
 from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -33,7 +32,8 @@ from mcptest.report.html.page_facts import (
     Source,
     Trials,
     brief,
-    interrupted,
+    difference,
+    in_json,
     told,
 )
 from mcptest.report.html.wire_rows import Places
@@ -66,16 +66,20 @@ def _source(
         for method, why in unread.items()
     ]
     return Source(
-        kind=report.kind,
         subject=server,
-        started=report.started,
-        tool=report.tool,
-        ms=report.duration_ms,
         **{"summary": report.in_words(), **more},
-        notes=(*interrupted(report.interrupted), *seed, *report.notes),
+        notes=(*seed, *report.notes),
         columns=(column,),
         entries=(*lists, *(replace(one, column=column.name) for one in entries)),
     )
+
+
+def _exchange(places: Places, sent: str, received: str, stderr: Iterable[str]) -> Iterator[Fact]:
+    """What went over the wire, with a link into the capture that shows it."""
+    yield from places.of_exchange(sent, received)
+    yield from told("Sent", sent, "message")
+    yield from told("Received", received, "message")
+    yield from told("Server's stderr", "\n".join(stderr), "code")
 
 
 def source_of_fuzz(report: FuzzReport, places: Places) -> Source:
@@ -125,24 +129,17 @@ def _tool(tool: FuzzedTool, places: Places) -> Iterator[PageEntry]:
 def _of_failure(failure: FuzzFailure, places: Places) -> Iterator[Fact]:
     yield Fact("Why", "code", f"{failure.verdict.value}: {failure.detail}")
     if failure.minimal is not UNSET:
-        yield Fact("Smallest input that fails so", "message", _json(failure.minimal))
+        yield Fact("Smallest input that fails so", "message", in_json(failure.minimal))
     if failure.arguments is not UNSET and failure.arguments != failure.minimal:
-        yield Fact("First input that failed so", "message", _json(failure.arguments))
+        yield Fact("First input that failed so", "message", in_json(failure.arguments))
     if failure.valid is not None:
         says = "accepts it" if failure.valid else f"refuses it: {failure.misfit}"
         yield Fact("The tool's own schema", "prose", says)
     if not failure.again:
         yield Fact("Again", "prose", "it did not fail when it was sent alone")
-    yield from places.of_exchange(failure.sent, failure.received)
-    yield from told("Sent", failure.sent, "message")
-    yield from told("Received", failure.received, "message")
-    yield from told("Server's stderr", "\n".join(failure.stderr), "code")
+    yield from _exchange(places, failure.sent, failure.received, failure.stderr)
     yield from told("Other inputs that fail so", "\n".join(failure.others), "code")
     yield from told("Run it again", failure.repeat, "command")
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "backslashreplace")
 
 
 def source_of_property(report: PropertyReport, places: Places) -> Source:
@@ -179,13 +176,8 @@ def _property(one: PropertyResult, places: Places) -> Iterator[PageEntry]:
 
 
 def _of_counterexample(found: Counterexample, places: Places) -> Iterator[Fact]:
-    yield Fact(
-        "Finding",
-        "diff",
-        found.message,
-        expected=found.expected or None,
-        actual=found.actual or None,
-    )
+    expected, actual = found.expected or None, found.actual or None
+    yield Fact("Finding", "diff", found.message, expected, actual)
     yield from told("What a client does", "\n".join(found.words), "code")
     fault = next((line.text for line in found.lines if line.at_fault), "")
     if places.sessions_in(f"{found.example}.jsonl"):
@@ -246,13 +238,8 @@ def _facts(item: AuditItem, places: Places) -> Iterator[Fact]:
         held = {True: "holds", False: "is not true", None: "nothing was visible"}[claim.holds]
         more = f": {claim.detail}" if claim.detail else ""
         yield Fact(f"Claims {claim.hint}", "prose", held + more)
-    if item.input:
-        given = msgspec.json.encode(item.input).decode("utf-8", "backslashreplace")
-        yield Fact("Input", "message", given)
-    yield from places.of_exchange(item.sent, item.received)
-    yield from told("Sent", item.sent, "message")
-    yield from told("Received", item.received, "message")
-    yield from told("Server's stderr", "\n".join(item.stderr), "code")
+    yield from told("Input", in_json(item.input) if item.input else "", "message")
+    yield from _exchange(places, item.sent, item.received, item.stderr)
     yield from (Fact("Note", "prose", one) for one in item.notes)
     yield from told("Audit it again", item.repeat, "command")
 
@@ -289,7 +276,7 @@ def _facts_of_finding(finding: LintFinding) -> Iterator[Fact]:
     yield from told("Where", finding.field, "code")
     yield from told("What to do", finding.fix)
     if finding.suggestion is not None:
-        value = msgspec.json.encode(finding.suggestion.value).decode("utf-8", "backslashreplace")
+        value = in_json(finding.suggestion.value)
         yield Fact(f"Suggested at {finding.suggestion.pointer}", "message", value)
 
 
@@ -306,10 +293,7 @@ def source_of_doctor(report: DoctorReport, places: Places) -> Source:
     move = f"{report.older.value} → {report.newer.value}"
     column = f"{server} {move}"
     return Source(
-        kind=report.kind,
         subject=server,
-        tool=report.tool,
-        ms=report.duration_ms,
         summary=f"{move}: {report.in_words()}",
         notes=report.notes,
         columns=(Column(column, server, move),),
@@ -406,15 +390,12 @@ def every_one(trials: int, passed: int, k: int) -> float:
 
 
 def source_of_run(report: RunReport, places: Places) -> Source:
-    servers = _Servers(report.results)
+    columns = _columns(report.results)
     return Source(
         kind="run",
         subject=", ".join(dict.fromkeys(one.server for one in report.results if one.server)),
-        started=report.started,
-        tool=report.tool,
-        ms=report.duration_ms,
         summary=_summary(report),
-        notes=(*interrupted(report.interrupted), *report.notes),
+        notes=report.notes,
         changes=tuple(
             Change(f"{name}: was {one.was}, now {one.now}", "fail", name)
             for one in report.regressions
@@ -422,8 +403,8 @@ def source_of_run(report: RunReport, places: Places) -> Source:
         ),
         trials=trials_of(report),
         reliability=reliability_of(report),
-        columns=tuple(servers.columns()),
-        entries=tuple(_run_entry(one, report, places, servers) for one in report.results),
+        columns=tuple(one for each in columns.values() for one in each),
+        entries=tuple(_run_entry(one, report, places, columns) for one in report.results),
     )
 
 
@@ -440,33 +421,27 @@ def _titled(name: str, language: str) -> str:
     return f"{name} [{language}]" if language else name
 
 
-class _Servers:
-    """On which servers, and in which revisions, the tests ran: where there are several, a matrix.
+def _columns(results: Iterable[TestResult]) -> dict[str, list[Column]]:
+    """By server, one for each revision in which its tests ran: where there are several, a matrix.
 
     A server that could not be started has named no revision; it is the same server all the same.
     """
-
-    def __init__(self, results: Sequence[TestResult]) -> None:
-        self._spoken: dict[str, dict[str, None]] = {}
-        for one in results:
-            spoken = self._spoken.setdefault(one.language or one.server, {})
-            if one.revision:
-                spoken[one.revision] = None
-
-    def columns(self) -> Iterator[Column]:
-        for server, spoken in self._spoken.items():
-            for revision in spoken or ("",):
-                yield Column(f"{server} {revision}".strip(), server, revision)
-
-    def column(self, result: TestResult) -> str:
-        server = result.language or result.server
-        revision = result.revision or next(iter(self._spoken[server]), "")
-        return f"{server} {revision}".strip()
+    spoken: dict[str, dict[str, None]] = {}
+    for one in results:
+        revisions = spoken.setdefault(one.language or one.server, {})
+        if one.revision:
+            revisions[one.revision] = None
+    return {
+        server: [Column(f"{server} {each}".strip(), server, each) for each in revisions or ("",)]
+        for server, revisions in spoken.items()
+    }
 
 
 def _run_entry(
-    result: TestResult, report: RunReport, places: Places, servers: _Servers
+    result: TestResult, report: RunReport, places: Places, columns: Mapping[str, Sequence[Column]]
 ) -> PageEntry:
+    mine = columns[result.language or result.server]
+    column = next((one for one in mine if one.revision == result.revision), mine[0])
     name = _titled(result.name, result.language)
     if report.trials > 1:
         name += f" (trial {result.trial})"
@@ -476,7 +451,7 @@ def _run_entry(
         group=result.file,
         brief=brief(result.detail),
         ms=result.duration_ms,
-        column=servers.column(result),
+        column=column.name,
         row=result.name if name != result.name else "",
         facts=tuple(_run_facts(result, places)),
     )
@@ -488,25 +463,14 @@ def _run_facts(result: TestResult, places: Places) -> Iterator[Fact]:
     if not result.failures and result.detail:
         yield Fact("Why", "code", result.detail)
     for check in result.failures:
-        yield from _check(check)
+        compared = check.expected is not None or check.actual is not None
+        yield difference(check, f"Expected {check.check}" if compared else "Why")
     if result.proof is not None:
         yield from _proof(result.proof, places)
     yield from told("Note", result.note)
     yield from told("Kind of failure", result.kind)
     yield from told("Server", " · ".join(filter(None, (result.server, result.revision))))
     yield from told("Tags", ", ".join(result.tags))
-
-
-def _check(check: FailedCheck) -> Iterator[Fact]:
-    at = f"\nat {check.pointer}" if check.pointer else ""
-    compared = check.expected is not None or check.actual is not None
-    yield Fact(
-        f"Expected {check.check}" if compared else "Why",
-        "diff",
-        check.message + at,
-        expected=check.expected,
-        actual=check.actual,
-    )
 
 
 def _proof(proof: Proof, places: Places) -> Iterator[Fact]:
@@ -536,6 +500,16 @@ _MAKERS: Mapping[type, Callable[[Any, Places], Source]] = {
 
 
 def source_of(stored: Stored, places: Places) -> Source:
-    make = _MAKERS.get(type(stored.report))
-    found = make(stored.report, places) if make else source_of_run(stored.report.as_run(), places)
-    return replace(found, file=stored.file, exit_code=int(stored.exit_code))
+    report: Any = stored.report if type(stored.report) in _MAKERS else stored.report.as_run()
+    found = _MAKERS[type(report)](report, places)
+    cut_short = ("interrupted before its end",) if getattr(report, "interrupted", False) else ()
+    return replace(
+        found,
+        file=stored.file,
+        exit_code=int(stored.exit_code),
+        kind=found.kind or report.kind,
+        started=getattr(report, "started", ""),
+        tool=report.tool,
+        ms=getattr(report, "duration_ms", 0),
+        notes=(*cut_short, *found.notes),
+    )
