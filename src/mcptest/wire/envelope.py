@@ -196,16 +196,7 @@ def envelope_problems(value: Any) -> tuple[Problem, ...]:
     """
     if not isinstance(value, dict):
         return (Problem(Flaw.NOT_AN_OBJECT, f"a message is an object, not {_a(value)}"),)
-    problems: list[Problem] = []
-    _check_version(value, problems)
-    _check_members(value, problems)
-    _check_id(value, problems)
-    params = value.get("params", ABSENT)
-    if "method" in value and params is not ABSENT and not isinstance(params, dict | list):
-        problems.append(
-            Problem(Flaw.PARAMS_TYPE, f"params is {_a(params)}, not an object", "/params")
-        )
-    return tuple(problems)
+    return (*_version_problems(value), *_member_problems(value), *_id_and_params_problems(value))
 
 
 def batch_problems(value: Any) -> tuple[Problem, ...]:
@@ -221,52 +212,43 @@ def batch_problems(value: Any) -> tuple[Problem, ...]:
     )
 
 
-def _check_version(value: dict[str, Any], problems: list[Problem]) -> None:
+def _version_problems(value: dict[str, Any]) -> Iterator[Problem]:
     version = value.get("jsonrpc", ABSENT)
     if version is ABSENT:
-        problems.append(Problem(Flaw.JSONRPC_MISSING, 'jsonrpc: "2.0" is missing'))
+        yield Problem(Flaw.JSONRPC_MISSING, 'jsonrpc: "2.0" is missing')
     elif version != "2.0":
-        problems.append(
-            Problem(
-                Flaw.JSONRPC_WRONG, f'jsonrpc is {show(repr(version), 40)}, not "2.0"', "/jsonrpc"
-            )
-        )
+        reason = f'jsonrpc is {show(repr(version), 40)}, not "2.0"'
+        yield Problem(Flaw.JSONRPC_WRONG, reason, "/jsonrpc")
 
 
-def _check_members(value: dict[str, Any], problems: list[Problem]) -> None:
+def _member_problems(value: dict[str, Any]) -> Iterator[Problem]:
     has_method, has_result, has_error = ("method" in value, "result" in value, "error" in value)
     if not (has_method or has_result or has_error):
-        problems.append(Problem(Flaw.NO_MEMBER, "none of method, result and error is present"))
+        yield Problem(Flaw.NO_MEMBER, "none of method, result and error is present")
     if has_result and has_error:
-        problems.append(Problem(Flaw.RESULT_AND_ERROR, _why_not_both(value)))
+        yield Problem(Flaw.RESULT_AND_ERROR, _why_not_both(value))
     if has_method and (has_result or has_error):
         answer = "result" if has_result else "error"
-        problems.append(Problem(Flaw.METHOD_AND_ANSWER, f"both method and {answer} are present"))
+        yield Problem(Flaw.METHOD_AND_ANSWER, f"both method and {answer} are present")
     if has_method and not isinstance(value["method"], str):
-        problems.append(
-            Problem(
-                Flaw.METHOD_NOT_STRING, f"method is {_a(value['method'])}, not a string", "/method"
-            )
-        )
+        reason = f"method is {_a(value['method'])}, not a string"
+        yield Problem(Flaw.METHOD_NOT_STRING, reason, "/method")
     if has_error and not isinstance(value["error"], dict) and not has_result:
-        problems.append(
-            Problem(Flaw.ERROR_TYPE, f"error is {_a(value['error'])}, not an object", "/error")
-        )
+        yield Problem(Flaw.ERROR_TYPE, f"error is {_a(value['error'])}, not an object", "/error")
 
 
-def _check_id(value: dict[str, Any], problems: list[Problem]) -> None:
-    identifier = value.get("id", ABSENT)
+def _id_and_params_problems(value: dict[str, Any]) -> Iterator[Problem]:
+    identifier, params = value.get("id", ABSENT), value.get("params", ABSENT)
     if identifier is ABSENT:
         if "method" not in value and "result" in value:
-            problems.append(Problem(Flaw.ID_MISSING, "a result without the id of its request"))
+            yield Problem(Flaw.ID_MISSING, "a result without the id of its request")
     elif identifier is None:
-        problems.append(Problem(Flaw.ID_NULL, "id is null", "/id"))
+        yield Problem(Flaw.ID_NULL, "id is null", "/id")
     elif not is_request_id(identifier):
-        problems.append(
-            Problem(
-                Flaw.ID_TYPE, f"id is {show(repr(identifier), 40)}, not a string or integer", "/id"
-            )
-        )
+        reason = f"id is {show(repr(identifier), 40)}, not a string or integer"
+        yield Problem(Flaw.ID_TYPE, reason, "/id")
+    if "method" in value and params is not ABSENT and not isinstance(params, dict | list):
+        yield Problem(Flaw.PARAMS_TYPE, f"params is {_a(params)}, not an object", "/params")
 
 
 def _why_not_both(value: dict[str, Any]) -> str:
