@@ -9,7 +9,7 @@ file is written beside it where one is wanted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mcptest.core.capture import (
@@ -313,3 +313,17 @@ class Tape:
             channel=self.channel,
             spec_version=spec_version,
         )
+
+
+def answered_requests(records: Iterable[AnyRecord]) -> Iterator[tuple[Message, Message]]:
+    """Every request of ours with its answer, in the order of the answers."""
+    asked: dict[object, Message] = {}
+    for record in records:
+        if isinstance(record, Frame):
+            message = decode(record.raw)
+            if record.sender == "client" and message.kind is Kind.REQUEST:
+                asked[id_key(message.id)] = message
+            elif record.sender == "server" and message.is_answer:
+                request = asked.pop(id_key(message.id), None)
+                if request is not None:
+                    yield request, message

@@ -42,6 +42,7 @@ from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
+from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import is_safe
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.suite.targets import SeenExchange
@@ -317,15 +318,10 @@ class Examination:
     def introduction(self) -> Evidence:
         """How the session began: the answer that says what the server declares."""
         mask = self.site.masker.message
-        frames = [one for one in self._first_tape.records if isinstance(one, Frame)]
-        for place, frame in enumerate(frames):
-            asked = decode(frame.raw)
-            if frame.sender == "client" and asked.method in _INTRODUCING:
-                answers = (decode(one.raw) for one in frames[place:] if one.sender == "server")
-                found = next((one for one in answers if one.id == asked.id and one.is_answer), None)
-                if found is not None and found.kind is Kind.RESULT:
-                    sent, received = mask(frame.raw), mask(found.raw)
-                    return Evidence(show(sent, LONGEST_PROOF), show(received, LONGEST_PROOF))
+        for asked, found in answered_requests(self._first_tape.records):
+            if asked.method in _INTRODUCING and found.kind is Kind.RESULT:
+                sent, received = mask(asked.raw), mask(found.raw)
+                return Evidence(show(sent, LONGEST_PROOF), show(received, LONGEST_PROOF))
         return Evidence()
 
     # -- asking ----------------------------------------------------------------------------

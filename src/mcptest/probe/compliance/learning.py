@@ -24,6 +24,7 @@ from mcptest.schema.plausible import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
 from mcptest.session.pages import LIST_MEMBERS, Listed, distinct, list_items
+from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import may_call
 from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
@@ -84,30 +85,17 @@ def _answered(
     records: Sequence[AnyRecord],
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Method, params and result of every list request that was answered with an object."""
-    asked: dict[Any, tuple[str, Mapping[str, Any]]] = {}
-    for record in records:
-        if not isinstance(record, Frame):
-            continue
-        message = decode(record.raw)
-        if record.sender == "client" and message.method in LIST_MEMBERS:
-            asked[id_key(message.id)] = (message.method, message.params)
-        elif record.sender == "server" and message.kind is Kind.RESULT:
-            request = asked.pop(id_key(message.id), None)
-            if request is not None and isinstance(message.result, dict):
-                yield (*request, message.result)
+    for request, answer in answered_requests(records):
+        if request.method in LIST_MEMBERS and isinstance(answer.result, dict):
+            yield request.method, request.params, answer.result
 
 
 def refuses_ping(records: Sequence[AnyRecord]) -> bool:
     """Whether a ping was answered with an error: then it can't show that a server is well."""
-    pings = set()
-    for record in records:
-        if isinstance(record, Frame):
-            message = decode(record.raw)
-            if record.sender == "client" and message.method == "ping":
-                pings.add(id_key(message.id))
-            elif message.kind is Kind.ERROR and id_key(message.id) in pings:
-                return True
-    return False
+    return any(
+        request.method == "ping" and answer.kind is Kind.ERROR
+        for request, answer in answered_requests(records)
+    )
 
 
 def unanswered_calls(records: Sequence[AnyRecord]) -> dict[str, str]:

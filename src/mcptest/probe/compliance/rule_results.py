@@ -24,7 +24,7 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.registry import CorpusRule, answer_in_words, unmet
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import decisiveness, judge
-from mcptest.session.tape import Tape
+from mcptest.session.tape import Tape, answered_requests
 from mcptest.suite.observed import Failure, compact_json
 from mcptest.suite.targets import SeenExchange, judge_exchange
 from mcptest.wire.envelope import decode
@@ -381,17 +381,8 @@ def _evidence(finding: Finding, tape: Tape, site: Site, *, brief: bool) -> Evide
 def answers_of(site: Site) -> Iterator[tuple[str, bytes]]:
     """Every answer that came in any conversation, with the method that it answers."""
     for conversation in site.conversations:
-        asked: dict[object, str] = {}
-        for record in conversation.tape.records:
-            if not isinstance(record, Frame):
-                continue
-            message = decode(record.raw)
-            if record.sender == "client" and message.kind is Kind.REQUEST:
-                asked[id_key(message.id)] = str(message.method)
-            elif record.sender == "server" and message.id not in (ABSENT, None):
-                method = asked.pop(id_key(message.id), None)
-                if method is not None:
-                    yield method, record.raw
+        for request, answer in answered_requests(conversation.tape.records):
+            yield str(request.method), answer.raw
 
 
 def _request_of(answer: Frame, before: Sequence[AnyRecord]) -> bytes:
