@@ -97,7 +97,7 @@ class Answer:
         if rest:
             why = f"{len(rest)} bytes follow the end of the response"
             self.trouble(ErrorKind.BAD_HTTP, why, show(rest, EXCERPT))
-        self._end_stream(complete=True)
+        self.end_stream(complete=True)
 
     def cut(self, why: str) -> None:
         """We hang up ourselves."""
@@ -105,7 +105,7 @@ class Answer:
         rest = self._body.unfinished() if self._body is not None else b""
         if rest:
             self._say(leftover(rest, self._clock(), stream=self._stream))
-        self._end_stream(complete=False)
+        self.end_stream(complete=False)
 
     def begin_again(self) -> None:
         """Forget a redirect: the answer proper is still to come."""
@@ -117,9 +117,9 @@ class Answer:
         if rest:
             detail += f"; {len(rest)} bytes of an unfinished event: {show(rest, 80)!r}"
         self.trouble(kind, detail, excerpt)
-        self._end_stream(complete=False)
+        self.end_stream(complete=False)
 
-    def _end_stream(self, *, complete: bool) -> None:
+    def end_stream(self, *, complete: bool) -> None:
         self._body = self._unpacker = None  # what it holds may be large, and it holds us
         self._say(StreamEnd(t=self._clock(), stream=self._stream, complete=complete))
 

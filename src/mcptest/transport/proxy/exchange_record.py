@@ -18,8 +18,6 @@ from mcptest.core.capture import (
     HttpRequest,
     Note,
     SseEvent,
-    StreamEnd,
-    Trouble,
 )
 from mcptest.core.errors import ErrorKind, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Limits
@@ -282,23 +280,16 @@ class ExchangeRecord:
                 t=t, stream=self._stream, method=head.method, url=self._url, headers=head.headers
             )
         )
+        answer = Answer(self._stream, head.method, say, copies.clock, copies.limits)
+        answer.only_acknowledges = self._session.legacy and head.method == "POST"
         if body:
             say(Frame(t=copies.clock(), sender="client", raw=body, stream=self._stream))
         elif self._pieces is None:
             detail = "the body of the request is too large to be kept; it was passed on"
-            say(
-                Trouble(
-                    t=copies.clock(),
-                    error=ErrorKind.BODY_TOO_LARGE.value,
-                    detail=detail,
-                    stream=self._stream,
-                )
-            )
-        self._pieces = None
+            answer.trouble(ErrorKind.BODY_TOO_LARGE, detail)
+        self._answer, self._pieces = answer, None
         self._hold(0)
-        self._answer = Answer(self._stream, head.method, say, copies.clock, copies.limits)
-        self._answer.only_acknowledges = self._session.legacy and head.method == "POST"
-        return self._answer
+        return answer
 
     # -- the answer ------------------------------------------------------------------------
 
@@ -329,7 +320,7 @@ class ExchangeRecord:
         answer = self.sent()
         self._hold(0)
         if self._over:
-            self._end_stream(complete=True)
+            answer.end_stream(complete=True)
             return
         try:
             answer.end(rest)
@@ -348,11 +339,6 @@ class ExchangeRecord:
         answer.trouble(fault.kind, f"{fault.detail}; it was passed on", fault.excerpt)
         self._over = True
         self._hold(0)
-
-    def _end_stream(self, *, complete: bool) -> None:
-        assert self._session is not None
-        t = self._copies.clock()
-        self._session.sink(StreamEnd(t=t, stream=self._stream, complete=complete))
 
     def _hold(self, size: int) -> bool:
         """Hold this much from now on; False when it is too much for one, or for all together."""
