@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
 from mcptest import __version__
-from mcptest.core.capture import TransportName
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
 from mcptest.core.message import Kind, Message
@@ -24,7 +23,7 @@ from mcptest.core.revision import Era, Revision
 from mcptest.session.answers import Answers
 from mcptest.session.connection import Connection, Pending
 from mcptest.session.lifecycle import HandshakeLifecycle, Lifecycle, ServerFacts, StatelessLifecycle
-from mcptest.session.meeting import ASKED_FOR, Began, Meeting, Met, Reach
+from mcptest.session.meeting import Manner, Meeting, Met
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, distinct, walk_pages
 from mcptest.transport.base import Sink, Transport, is_clogged
 from mcptest.wire.envelope import Faults, faults_of_answer
@@ -111,30 +110,15 @@ class Client:
         self,
         transport: Transport | None = None,
         *,
-        reach: Reach | None = None,
-        way: TransportName | None = None,
-        falls_back: bool = True,
-        starts_ahead: bool = True,
-        patience: float = 2.0,
-        revision: Revision | None = None,
-        because: str = ASKED_FOR,
         answers: Answers | None = None,
         client_info: Mapping[str, Any] | None = None,
         limits: Limits = DEFAULT_LIMITS,
         timeout: float = 30.0,
         before_waiting: Callable[[], None] | None = None,
         should_stop: Callable[[], bool] | None = None,
-        sink: Sink | None = None,
-        began: Began | None = None,
+        **manner: Unpack[Manner],
     ) -> None:
-        """`reach` makes connections to the server; `transport` is one, for who has just that.
-
-        `revision` None finds out which one it is; `because` says why it is the one given. `way` is
-        the transport to use, and without `falls_back` the only one. With `starts_ahead` a second
-        process may be started before it is known whether it will be needed; one that is not the
-        session has `patience` seconds to end by itself. `began` is told of the session before
-        `sink` gets the first record of it.
-        """
+        """`transport` is one connection to the server, for who has just that instead of `reach`."""
         self._before_waiting = before_waiting
         self._should_stop = should_stop
         self.timeout = timeout
@@ -145,19 +129,7 @@ class Client:
         self._header_schemas = HeaderSchemas()
         self.on_reply: Callable[[Reply], None] | None = None
         """Is told of every answer before whoever waits for it."""
-        self._meeting = Meeting(
-            transport,
-            reach=reach,
-            way=way,
-            falls_back=falls_back,
-            starts_ahead=starts_ahead,
-            patience=patience,
-            sink=sink,
-            began=began,
-            connect=self._connection,
-            lifecycle=self._lifecycle_of,
-        )
-        self._meeting.wanted, self._meeting.because = revision, because
+        self._meeting = Meeting(transport, self._connection, self._lifecycle_of, **manner)
         self.connection = self._meeting.first.connection
 
     def _connection(self, transport: Transport, sink: Sink) -> Connection:

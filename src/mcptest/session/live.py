@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Unpack
 
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import was_interrupted
@@ -23,7 +24,7 @@ from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers
 from mcptest.session.client import Client
 from mcptest.session.connection import Stopped
-from mcptest.session.meeting import ASKED_FOR, Met, Reach
+from mcptest.session.meeting import PATIENCE, Manner, Met
 from mcptest.session.tape import Tape
 from mcptest.transport.target import Target, reach_of
 
@@ -59,26 +60,20 @@ class LiveSession:
         self,
         target: Target,
         *,
-        revision: Revision | None = None,
-        because: str = ASKED_FOR,
         answers: Answers | None = None,
-        reach: Reach | None = None,
-        way: TransportName | None = None,
-        falls_back: bool = True,
-        starts_ahead: bool = True,
-        patience: float = 2.0,
         timeout: float = 30.0,
         startup: float = 30.0,
         closing: float = _CLOSING,
         capture: Path | None = None,
         new_tape: Callable[[], Tape] | None = None,
         should_stop: Callable[[], bool] | None = None,
+        **manner: Unpack[Manner],
     ) -> None:
         """`timeout` is for an answer, `startup` for a beginning and `closing` for an end.
 
         `answers` None: a client that is equipped for everything. `capture` is the file in which
         the session is kept, or `new_tape` makes the tape of the next one. For the rest see
-        `Client`.
+        `Manner`; without `reach` the target is reached.
         """
         self.target = target
         self.timeout = timeout
@@ -89,14 +84,9 @@ class LiveSession:
         """Sessions that were begun, or tried to."""
         self.restarts = 0
         """Sessions that were begun after another one."""
-        self._revision = revision
-        self._because = because
+        self._manner = manner
+        self._manner["reach"] = manner.get("reach") or reach_of(target)
         self._answers = answers if answers is not None else Answers()
-        self._reach = reach or reach_of(target)
-        self._way = way
-        self._falls_back = falls_back
-        self._starts_ahead = starts_ahead
-        self._patience = patience
         self._closing = closing
         self._new_tape = new_tape or (lambda: _tape(target.label, capture))
         self._should_stop = should_stop
@@ -111,28 +101,25 @@ class LiveSession:
         """The client of the next session, to whom nothing was said yet."""
         if self._client is None or not self._is_prepared:
             tape = self._tape = self._new_tape()
-            met = self.met
+            manner: Manner = {**self._manner, "revision": self._wanted, "sink": tape}
+            manner["began"] = self.tell_beginning
+            if self.met is not None:
+                manner["way"], manner["falls_back"] = self.met.transport, False
+                manner["because"] = self.met.reason
             self._client = Client(
-                reach=self._reach,
-                way=met.transport if met is not None else self._way,
-                falls_back=self._falls_back and met is None,
-                starts_ahead=self._starts_ahead,
-                patience=self._patience,
-                revision=self._wanted,
-                because=met.reason if met is not None else self._because,
                 answers=self._answers,
                 timeout=self.timeout,
                 before_waiting=tape.flush if tape.recorder is not None else None,
                 should_stop=self._should_stop,
-                sink=tape,
-                began=self.tell_beginning,
+                **manner,
             )
             self._is_prepared = True
         return self._client
 
     @property
     def _wanted(self) -> Revision | None:
-        return self._revision or (self.met.revision if self.met is not None else None)
+        met = self.met.revision if self.met is not None else None
+        return self._manner.get("revision") or met
 
     def tell_beginning(self, way: TransportName, reason: str) -> None:
         """A session begins; what was said on another connection before is none of it."""
@@ -176,7 +163,7 @@ class LiveSession:
         try:
             return self.prepare().find_revision(deadline)
         finally:
-            self.drop(self._patience)
+            self.drop(self._manner.get("patience", PATIENCE))
 
     # -- being there -----------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 import msgspec
 
@@ -53,6 +53,7 @@ Began: TypeAlias = Callable[[TransportName, str], None]
 """Told which way a session goes and why in its revision, before the first record of it."""
 
 ASKED_FOR = "asked for by --spec-version"
+PATIENCE = 2.0
 _TWIN_STARTS_AFTER = 0.25
 """Seconds of silence after which a second process is worth starting: an old server needs it."""
 _TWIN_ASKED_AFTER = 1.5
@@ -82,6 +83,28 @@ _UNREACHABLE = frozenset(
     }
 )
 _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
+
+
+class Manner(TypedDict, total=False):
+    """How a server is met, and who is told of it."""
+
+    reach: Reach | None
+    """Makes connections to the server."""
+    revision: Revision | None
+    """None, as is usual: find out which one it is."""
+    because: str
+    """Why it is the revision that is given: `ASKED_FOR` unless something else is said."""
+    way: TransportName | None
+    """The transport to use, where it is not the one that the server is named by."""
+    falls_back: bool
+    """Whether another transport may be tried than the one that was named, as is usual."""
+    starts_ahead: bool
+    """Whether a second process may be started before it is known if it is needed, as is usual."""
+    patience: float
+    """How long a process that is not the session is given to end by itself."""
+    sink: Sink | None
+    began: Began | None
+    """Told of the session before `sink` gets the first record of it."""
 
 
 class Met(msgspec.Struct, frozen=True):
@@ -249,33 +272,21 @@ class Meeting:
     def __init__(
         self,
         first: Transport | None,
-        *,
-        reach: Reach | None,
-        way: TransportName | None,
-        falls_back: bool,
-        starts_ahead: bool,
-        patience: float,
-        sink: Sink | None,
-        began: Began | None,
         connect: Callable[[Transport, Sink], Connection],
         lifecycle: Callable[[Connection, Revision], Lifecycle],
+        **manner: Unpack[Manner],
     ) -> None:
-        """`first` is the first connection where there is one; `reach` makes it otherwise.
-
-        Without `falls_back` no other transport is tried than the one that was named. Without
-        `starts_ahead` no process is started before it is needed: `reach` has one at hand.
-        `patience` is how long a process that is not the session is given to end by itself.
-        """
-        self._patience = patience
-        self._reach = reach
-        self._starts_ahead = starts_ahead
-        self._falls_back = falls_back
-        self._sink = sink or discard
-        self._began = began
+        """`first` is the first connection where there is one; `reach` makes it otherwise."""
+        self._patience = manner.get("patience", PATIENCE)
+        self._reach = manner.get("reach")
+        self._starts_ahead = manner.get("starts_ahead", True)
+        self._falls_back = manner.get("falls_back", True)
+        self._sink = manner.get("sink") or discard
+        self._began = manner.get("began")
         self._connect = connect
         self._lifecycle = lifecycle
-        self.wanted: Revision | None = None
-        self.because = ASKED_FOR
+        self.wanted = manner.get("revision")
+        self.because = manner.get("because", ASKED_FOR)
         """Why the wanted revision is."""
         self.reason = ""
         self._open: list[Approach] = []
@@ -286,7 +297,7 @@ class Meeting:
         self._untold: list[Callable[[], None]] = []
         """Tells what was said on connections that did not become the session."""
         self._leaving: list[threading.Thread] = []
-        self.first = self._approach(way, first)
+        self.first = self._approach(manner.get("way"), first)
 
     # -- connections -----------------------------------------------------------------------
 
