@@ -64,12 +64,18 @@ def stopping_on_signals() -> Iterator[Stop]:
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
 
+    with handling_signals(handle), cancellation.heeding(stop.is_over):
+        yield stop
+
+
+@contextlib.contextmanager
+def handling_signals(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Ctrl-C and its relatives are handled so within the block."""
     # What is ignored, as SIGHUP under nohup, stays ignored.
     heeded = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in heeded}
     try:
-        with cancellation.heeding(stop.is_over):
-            yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -336,45 +336,37 @@ class _Scan:
             f"{self.source}: offset {position}: expected {expected}, found {found!r}", hint=EXPECTED
         )
 
-    def elements(self, position: int, what: str) -> Iterator[int]:
-        """The begin of each element of the array at `position`; the caller moves `end` on."""
+    def items(self, position: int, closing: bytes, what: str) -> Iterator[int]:
+        """The begin of each item of the array or object; the caller moves `end` on."""
         position = self.after_space(position + 1)
-        if self.at(position) == b"]":
-            self.end = position + 1
-            return
-        while True:
-            if self.at(position) != b"{":
-                self.wrong(position, what)
+        is_empty = self.at(position) == closing
+        while not is_empty:
             yield position
             position = self.after_space(self.end)
-            if self.at(position) == b"]":
-                self.end = position + 1
-                return
+            if self.at(position) == closing:
+                break
             if self.at(position) != b",":
-                self.wrong(position, "a comma or the end of the array")
+                self.wrong(position, f"a comma or the end of the {what}")
             position = self.after_space(position + 1)
+        self.end = position + 1
+
+    def elements(self, position: int, what: str) -> Iterator[int]:
+        """The begin of each element of the array at `position`, which are objects."""
+        for begin in self.items(position, b"]", "array"):
+            if self.at(begin) != b"{":
+                self.wrong(begin, what)
+            yield begin
 
     def members(self, position: int) -> Iterator[tuple[str, int]]:
         """Key and begin of value of each member of the object at `position`."""
-        position = self.after_space(position + 1)
-        if self.at(position) == b"}":
-            self.end = position + 1
-            return
-        while True:
-            match = _TEXT.match(self.buffer, position)
+        for begin in self.items(position, b"}", "object"):
+            match = _TEXT.match(self.buffer, begin)
             if match is None:
-                self.wrong(position, "a key in quotes")
+                self.wrong(begin, "a key in quotes")
             colon = self.after_space(match.end())
             if self.at(colon) != b":":
                 self.wrong(colon, "a colon")
             yield self.value(match.start(), match.end()), self.after_space(colon + 1)
-            position = self.after_space(self.end)
-            if self.at(position) == b"}":
-                self.end = position + 1
-                return
-            if self.at(position) != b",":
-                self.wrong(position, "a comma or the end of the object")
-            position = self.after_space(position + 1)
 
     def session(self, position: int) -> StoredSession:
         if self.at(position) != b"{":

@@ -14,12 +14,17 @@ from typing import Any, Final
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Frame, HttpResponse, StreamEnd
 from mcptest.core.errors import PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.message import ABSENT, id_key
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.conversation import Asked, Conversation, Started, answers_for
+from mcptest.probe.compliance.conversation import (
+    Asked,
+    Conversation,
+    Started,
+    answers_for,
+    http_facts,
+)
 from mcptest.probe.compliance.course import (
     Course,
     ProbeSeen,
@@ -46,6 +51,7 @@ from mcptest.probe.compliance.observed_facts import (
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
+from mcptest.session.tape import Room, Tape
 from mcptest.suite.sent_message import SentCheck
 from mcptest.suite.targets import Expectation, SeenExchange
 from mcptest.transport.egress import parse_url
@@ -417,36 +423,24 @@ def _places(endpoint: str, named: str) -> Iterator[str]:
 
 def _fetch(course: Course, url: str) -> tuple[Asked, bytes]:
     """GET a document. No header of the user's goes along: it is there for everybody."""
-    records: list[AnyRecord] = []
-    transport = StreamableHttp(url, sink=records.append)
+    tape, sent = Tape(room=Room()), f"GET {url}".encode()
+    transport = StreamableHttp(url, sink=tape)
     deadline = Deadline.after(course.site.order.timeout)
-    headers = {"Accept": "application/json"}
     try:
         transport.open(deadline)
-        stream = transport.open_stream(deadline, headers)
-        while not (
-            any(isinstance(record, StreamEnd) and record.stream == stream for record in records)
-        ) and transport.receive(deadline):
+        stream = transport.open_stream(deadline, {"Accept": "application/json"})
+        while stream not in tape.ended and transport.receive(deadline):
             pass
     except PeerError as error:
-        return Asked(SeenExchange(), f"GET {url}".encode(), error.message.encode()), b""
+        return Asked(SeenExchange(), sent, error.message.encode()), b""
     finally:
         transport.close(deadline)
-    return _as_asked(url, records)
-
-
-def _as_asked(url: str, records: list[AnyRecord]) -> tuple[Asked, bytes]:
-    response = next((one for one in records if isinstance(one, HttpResponse)), None)
-    body = next(
-        (one.raw for one in records if isinstance(one, Frame) and one.sender == "server"), b""
-    )
-    http: dict[str, Any] | None = None
-    if response is not None:
-        headers = {name.lower(): value for name, value in response.headers}
-        http = {"status": response.status, "headers": headers, "body": show(body, 4_000)}
-    exchange = msgspec.structs.replace(SeenExchange(), http=http)
-    status = f"HTTP {response.status} ".encode() if response is not None else b""
-    return Asked(exchange, f"GET {url}".encode(), (status + body).rstrip(), ABSENT), body
+    body = next((frame.raw for frame in tape.bodies.get(stream, ())), b"")
+    if stream not in tape.responses:
+        return Asked(SeenExchange(), sent, body.rstrip()), body
+    http = {**http_facts(tape, stream), "body": show(body, 4_000)}
+    received = f"HTTP {http['status']} ".encode() + body
+    return Asked(SeenExchange(http=http), sent, received.rstrip()), body
 
 
 _MEMBERS: Final = {**LIST_MEMBERS, "tasks/list": "tasks"}

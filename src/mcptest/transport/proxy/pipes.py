@@ -29,6 +29,7 @@ from mcptest.core.errors import ErrorKind
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
 from mcptest.core.safe_text import show
 from mcptest.transport.base import LARGE_BYTES, Clock, Sink, return_large_blocks
+from mcptest.transport.interrupt import handling_signals
 from mcptest.transport.process import ExitStatus, ServerProcess, signal_name
 from mcptest.transport.recorder import LateOutput, last_line
 from mcptest.transport.stdio import StderrLog
@@ -243,7 +244,6 @@ AFTER_SIGNAL_AND_EOF = 1.5
 AFTER_LIMIT = 2.0
 SILENCE = 30.0
 """How long a server may say nothing after the end of its input before it is asked to end."""
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SIGNALLED = 128
 _STEPS: tuple[Step, ...] = ("", "stdin-closed", "terminate", "kill")
 _TAKING_TURNS = 0.0005
@@ -317,7 +317,7 @@ class StdioProxy:
         upstream = self._thread(self._client_to_server)
         downstream = self._thread(self._server_to_client)
         errors = self._thread(self._server_errors)
-        with _taking_turns(), self._hearing_signals():
+        with _taking_turns(), handling_signals(self._hear):
             self._onlooker.start()
             for thread in (upstream, downstream, errors):
                 thread.start()
@@ -393,20 +393,9 @@ class StdioProxy:
 
     # -- ending ----------------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def _hearing_signals(self) -> Iterator[None]:
-        def hear(number: int, frame: FrameType | None) -> None:
-            self._signals.append(number)
-            self._wake_up()
-
-        # What is ignored, as SIGHUP under nohup, stays ignored.
-        heeded = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, hear) for number in heeded}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._signals.append(number)
+        self._wake_up()
 
     def _signals_heard(self) -> Iterator[int]:
         while self._signals:
