@@ -578,7 +578,8 @@ class Conversation:
         else:
             self.polite = self.polite and not is_odd(check)
             self.may_be_of_other_era |= may_change_era(check, self.revision)
-            message = outgoing(check, self.lifecycle, self.revision, self._input_schema(check))
+            schema = self.site.header_schemas.of(check.method, check.params)
+            message = outgoing(check, self.lifecycle, self.revision, schema)
             pending = Pending(identifier, message.method, message.params)
             started.waiting = (pending,)  # known also where sending fails
             pending = connection.request(
@@ -587,12 +588,6 @@ class Conversation:
             started.waiting = (pending,)
             started.stream = pending.stream
             started.body = encode(request_of(pending))
-
-    def _input_schema(self, check: SentCheck) -> Mapping[str, Any] | None:
-        """Of the tool that is called, where arguments travel as headers too."""
-        if check.method != "tools/call" or not check.params:
-            return None
-        return self.site.header_schemas.get(str(check.params.get("name")))
 
     def _expect_answers_to_raw(self, started: Started) -> None:
         """By any id in it; by no id, since a server may not have been able to read one."""

@@ -381,12 +381,7 @@ def learn(site: Site, conversation: Conversation | None) -> PeerError | None:
         site.hung_values = frozenset(all_values.keys() - site.known.keys())
     site.page_of_tool = lists.page_of_tool
     # Tools whose arguments travel as HTTP headers too must be known when they are called.
-    schemas = ((str(one.get("name")), one.get("inputSchema")) for one in lists.tools)
-    site.header_schemas.update(
-        (name, schema)
-        for name, schema in schemas
-        if isinstance(schema, dict) and "x-mcp-header" in str(schema)
-    )
+    site.header_schemas.learn("tools/list", {"tools": lists.tools})
     return error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, SseEvent, StreamEnd
@@ -248,17 +249,8 @@ def _page_names(result: Mapping[str, Any]) -> list[str] | None:
     return _names(items) if isinstance(items, list) else None
 
 
-@fact("change_of_tools", "announced")
-def tools_change_announced(seen: ProbeSeen) -> bool:
-    return _announced(seen, _TOOLS, "notifications/tools/list_changed")
-
-
-@fact("change_of_prompts", "announced")
-def prompts_change_announced(seen: ProbeSeen) -> bool:
-    return _announced(seen, "prompts/list", "notifications/prompts/list_changed")
-
-
-def _announced(seen: ProbeSeen, method: str, notification: str) -> bool:
+def _announced(kind: str, seen: ProbeSeen) -> bool:
+    method, notification = f"{kind}/list", f"notifications/{kind}/list_changed"
     came = messages_of_server(seen["change"].since)
     if any(message.method == notification for message, _ in came):
         return True
@@ -266,6 +258,10 @@ def _announced(seen: ProbeSeen, method: str, notification: str) -> bool:
     if before == sorted(_names(seen["later"].lists.get(method, ()), method)):
         raise Unobserved("the call did not change the list", "a fixture that changes the list")
     return False
+
+
+FACTS["change_of_tools", "announced"] = partial(_announced, "tools")
+FACTS["change_of_prompts", "announced"] = partial(_announced, "prompts")
 
 
 @fact("header_annotations", "problems")

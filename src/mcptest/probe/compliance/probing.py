@@ -170,7 +170,8 @@ def with_integer_header(course: Course) -> None:
     tool = course.site.known.get("header_tool")
     if tool is None:
         raise Unobserved("no tool has an argument that travels as a header", unlocked_by)
-    for path, header, kind in header_annotations(course.site.header_schemas.get(str(tool))):
+    schema = course.site.header_schemas.of("tools/call", {"name": tool})
+    for path, header, kind in header_annotations(schema):
         if path and isinstance(header, str) and kind == "integer":
             arguments = course.site.known.get("header_arguments")
             course.learned["header_name"] = PARAM_PREFIX + header

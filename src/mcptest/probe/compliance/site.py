@@ -19,7 +19,7 @@ from mcptest.core.limits import Deadline, now
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
 from mcptest.probe.compliance.conversation import EVERYTHING, Asked, Conversation, answers_for
-from mcptest.session.client import Client
+from mcptest.session.client import Client, HeaderSchemas
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR
 from mcptest.session.tape import Room, Tape
@@ -170,8 +170,7 @@ class Site:
         self.server_info: Mapping[str, Any] = {}
         self.versions: tuple[str, ...] = ()
         """What `server/discover` named."""
-        self.header_schemas: dict[str, Mapping[str, Any]] = {}
-        """Input schemas of tools whose arguments travel as headers, by the tool's name."""
+        self.header_schemas = HeaderSchemas()
         self.page_of_tool: Mapping[str, str] = {}
         """The cursor of a tool's page, for tools that are not on the first."""
         self.session_id: str = ""

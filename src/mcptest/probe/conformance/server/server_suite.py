@@ -380,11 +380,8 @@ def learn(site: Site, conversation: Conversation) -> ServerOffer:
             listed = list_through(conversation.ask, method, site.order.timeout)
             found[method] = listed.items
             endless += [listed.endless] if listed.endless else []
-    for tool in found["tools/list"]:
-        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-        if isinstance(schema, dict) and "x-mcp-header" in str(schema):
-            # Whoever calls it has to repeat its arguments as headers.
-            site.header_schemas[str(tool.get("name"))] = schema
+    # Whoever calls a tool may have to repeat its arguments as headers.
+    site.header_schemas.learn("tools/list", {"tools": found["tools/list"]})
     return ServerOffer(
         capabilities=site.capabilities,
         tools=tuple(found["tools/list"]),
