@@ -159,9 +159,8 @@ class Closed(Record, tag="end", frozen=True, kw_only=True):
     """Records that were not kept because the capture had reached its size limit."""
 
 
-AnyRecord: TypeAlias = (
+FactRecord: TypeAlias = (
     Opened
-    | Frame
     | HttpRequest
     | HttpResponse
     | SseEvent
@@ -173,6 +172,8 @@ AnyRecord: TypeAlias = (
     | Note
     | Closed
 )
+"""All that is no message."""
+AnyRecord: TypeAlias = FactRecord | Frame
 
 
 class Exchange(msgspec.Struct, frozen=True):

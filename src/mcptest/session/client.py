@@ -10,7 +10,6 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import TracebackType
 from typing import Any, Unpack
 
 import msgspec
@@ -193,12 +192,7 @@ class Client:
             self.close()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # -- facts -----------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Unpack
 
 from mcptest.core.capture import TransportName
@@ -232,12 +231,7 @@ class LiveSession:
     def __enter__(self) -> LiveSession:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.drop(interrupted=was_interrupted(kind))
 
     # -- what to say of it -----------------------------------------------------------------

@@ -19,22 +19,13 @@ import msgspec
 from mcptest.core.capture import (
     CAPTURE_FORMAT,
     AnyRecord,
-    Closed,
-    Exited,
+    FactRecord,
     Frame,
-    HttpRequest,
-    HttpResponse,
-    Leftover,
-    Note,
     Opened,
     Record,
     Sender,
     Sse,
-    SseEvent,
-    Stderr,
-    StreamEnd,
     TransportName,
-    Trouble,
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import DEFAULT_LIMITS
@@ -60,20 +51,7 @@ class _FrameLine(Record, tag="message", frozen=True, kw_only=True):
     base64: str | None = None
 
 
-Line: TypeAlias = (
-    Opened
-    | _FrameLine
-    | HttpRequest
-    | HttpResponse
-    | SseEvent
-    | StreamEnd
-    | Leftover
-    | Stderr
-    | Exited
-    | Trouble
-    | Note
-    | Closed
-)
+Line: TypeAlias = Opened | _FrameLine | FactRecord
 _decode_line = msgspec.json.Decoder(Line).decode
 
 
