@@ -20,7 +20,7 @@ from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
 from mcptest.core.message import Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.session.answers import Answers
-from mcptest.session.connection import Connection, Pending
+from mcptest.session.connection import Connection, Params, Pending
 from mcptest.session.lifecycle import HandshakeLifecycle, Lifecycle, ServerFacts, StatelessLifecycle
 from mcptest.session.meeting import Manner, Meeting, Met
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, distinct, walk_pages
@@ -48,12 +48,12 @@ class HeaderSchemas:
             if isinstance(schema, dict) and ANNOTATION in str(schema):
                 self._schemas[str(tool.get("name"))] = schema
 
-    def of(self, method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    def of(self, method: str, params: Params) -> Mapping[str, Any] | None:
         if method != "tools/call" or not self._schemas or params is None:
             return None
         return self._schemas.get(str(params.get("name")))
 
-    def are_wanting(self, method: str, code: int | None, params: Mapping[str, Any] | None) -> bool:
+    def are_wanting(self, method: str, code: int | None, params: Params) -> bool:
         """The server misses a header, and the tool was never listed: that may be why."""
         return method == "tools/call" and code == HEADER_MISMATCH and not self.of(method, params)
 
@@ -233,7 +233,7 @@ class Client:
     # -- requests --------------------------------------------------------------------------
 
     def start(
-        self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
+        self, method: str, params: Params = None, deadline: Deadline | None = None
     ) -> Pending:
         """Send a request and return at once; `wait` collects the answer."""
         lifecycle = self.lifecycle
@@ -262,16 +262,14 @@ class Client:
         return reply
 
     def request(
-        self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
+        self, method: str, params: Params = None, deadline: Deadline | None = None
     ) -> Reply:
         """Ask and wait. Where the server asks for input first, it is given and the call retried."""
         deadline = deadline or Deadline.after(self.timeout)
         pending = self.start(method, params, deadline)
         return self.complete_call(self.wait(pending, deadline), params, deadline)
 
-    def complete_call(
-        self, reply: Reply, params: Mapping[str, Any] | None, deadline: Deadline
-    ) -> Reply:
+    def complete_call(self, reply: Reply, params: Params, deadline: Deadline) -> Reply:
         """Give the input that an answer asks for and call again, until there is a final one.
 
         So with headers that repeat arguments: which ones there are, only the list of tools says.
@@ -296,7 +294,7 @@ class Client:
 
     def many(
         self,
-        calls: Iterable[tuple[str, Mapping[str, Any] | None]],
+        calls: Iterable[tuple[str, Params]],
         in_flight: int = 64,
         deadline: Deadline | None = None,
     ) -> Iterator[Reply]:
@@ -315,8 +313,8 @@ class Client:
                 yield self.wait(waiting.popleft(), deadline)
 
     def _next_burst(
-        self, source: Iterator[tuple[str, Mapping[str, Any] | None]], room: int
-    ) -> list[tuple[str, Mapping[str, Any] | None, Mapping[str, str]]]:
+        self, source: Iterator[tuple[str, Params]], room: int
+    ) -> list[tuple[str, Params, Mapping[str, str]]]:
         burst = []
         for method, params in islice(source, room):
             sent = self.lifecycle.prepare(params)
@@ -324,9 +322,7 @@ class Client:
         return burst
 
     def batch(
-        self,
-        calls: Sequence[tuple[str, Mapping[str, Any] | None]],
-        deadline: Deadline | None = None,
+        self, calls: Sequence[tuple[str, Params]], deadline: Deadline | None = None
     ) -> list[Reply]:
         """Many requests in one array, where the revision knows batches."""
         if self.revision is not Revision.V2025_03_26:
@@ -336,9 +332,7 @@ class Client:
         started = self.connection.batch(calls, deadline, headers)
         return [self.wait(pending, deadline) for pending in started]
 
-    def notify(
-        self, method: str, params: Mapping[str, Any] | None = None, deadline: Deadline | None = None
-    ) -> None:
+    def notify(self, method: str, params: Params = None, deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(self.timeout)
         headers = self.lifecycle.headers(method, params)
         self.connection.notify(method, params, deadline, headers)
@@ -363,7 +357,7 @@ class Client:
     ) -> Iterator[Reply]:
         """Every page of a list from `cursor` on, until there is no next or the server refuses."""
 
-        def ask(params: Mapping[str, Any] | None) -> Reply:
+        def ask(params: Params) -> Reply:
             reply = self.request(method, params, deadline)
             self._header_schemas.learn(method, reply.result)
             return reply

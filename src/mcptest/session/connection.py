@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,8 @@ from mcptest.wire.mcp_headers import is_event_stream
 
 encode = write_json
 """JSON as we send it."""
+Params: TypeAlias = Mapping[str, Any] | None
+"""Of a request or notification; None where it has none."""
 
 
 class Pending(msgspec.Struct, eq=False):
@@ -34,7 +36,7 @@ class Pending(msgspec.Struct, eq=False):
 
     id: Any
     method: str
-    params: Mapping[str, Any] | None
+    params: Params
     answer: Message | None = None
     failure: PeerError | None = None
     stream: int | None = None
@@ -147,7 +149,7 @@ class Connection:
     def request(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Params,
         deadline: Deadline,
         headers: Mapping[str, str] = NO_HEADERS,
         identifier: Any = ABSENT,
@@ -160,7 +162,7 @@ class Connection:
         self.follow(pending, self.transport.send(encode(request_of(pending)), deadline, headers))
         return pending
 
-    def _numbered(self, method: str, params: Mapping[str, Any] | None) -> Pending:
+    def _numbered(self, method: str, params: Params) -> Pending:
         self._next_id += 1
         return self._await(Pending(self._next_id, method, params))
 
@@ -173,9 +175,7 @@ class Connection:
         return pending
 
     def burst(
-        self,
-        calls: Sequence[tuple[str, Mapping[str, Any] | None, Mapping[str, str]]],
-        deadline: Deadline,
+        self, calls: Sequence[tuple[str, Params, Mapping[str, str]]], deadline: Deadline
     ) -> list[Pending]:
         """Send many requests (method, params, headers) at once, each as its own message."""
         send_many = getattr(self.transport, "send_many", None)
@@ -187,7 +187,7 @@ class Connection:
 
     def batch(
         self,
-        calls: Sequence[tuple[str, Mapping[str, Any] | None]],
+        calls: Sequence[tuple[str, Params]],
         deadline: Deadline,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> list[Pending]:
@@ -202,7 +202,7 @@ class Connection:
     def notify(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: Params,
         deadline: Deadline,
         headers: Mapping[str, str] = NO_HEADERS,
     ) -> int | None:
@@ -212,10 +212,7 @@ class Connection:
         return self.transport.send(encode(message), deadline, headers)
 
     def answer(
-        self,
-        identifier: Any,
-        outcome: Mapping[str, Any],
-        headers: Mapping[str, str] = NO_HEADERS,
+        self, identifier: Any, outcome: Mapping[str, Any], headers: Mapping[str, str] = NO_HEADERS
     ) -> None:
         """Answer a request of the server's; `outcome` holds `result` or `error`.
 

@@ -23,7 +23,7 @@ from mcptest.core.revision import (
 )
 from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers, why_invalid
-from mcptest.session.connection import Connection, Pending
+from mcptest.session.connection import Connection, Params, Pending
 from mcptest.transport.base import http_streams, is_clogged
 from mcptest.wire.envelope import faults_of_answer
 from mcptest.wire.mcp_headers import handshake_headers, stateless_headers
@@ -64,14 +64,11 @@ class Lifecycle(Protocol):
     def finish(self, pending: Pending, deadline: Deadline) -> None:
         """Take that answer; then requests may be sent. Raises PeerError."""
 
-    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    def prepare(self, params: Params) -> Params:
         """The params as this era sends them."""
 
     def headers(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        input_schema: Mapping[str, Any] | None = None,
+        self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, str]:
         """The HTTP headers that go with a message."""
 
@@ -171,14 +168,11 @@ class HandshakeLifecycle:
 
     # -- during ----------------------------------------------------------------------------
 
-    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    def prepare(self, params: Params) -> Params:
         return params
 
     def headers(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        input_schema: Mapping[str, Any] | None = None,
+        self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, str]:
         return self._headers
 
@@ -204,9 +198,7 @@ class HandshakeLifecycle:
         pending = self._request("logging/setLevel", {"level": level}, deadline)
         return self._connection.settle(pending, deadline)
 
-    def _request(
-        self, method: str, params: Mapping[str, Any] | None, deadline: Deadline
-    ) -> Pending:
+    def _request(self, method: str, params: Params, deadline: Deadline) -> Pending:
         return self._connection.request(method, params, deadline, self._headers)
 
     def _serve(self, message: Message) -> None:
@@ -315,17 +307,14 @@ class StatelessLifecycle:
 
     # -- during ----------------------------------------------------------------------------
 
-    def prepare(self, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    def prepare(self, params: Params) -> Mapping[str, Any]:
         given = dict(params) if params else {}
         own = given.get("_meta")
         given["_meta"] = {**self._meta, **own} if isinstance(own, Mapping) else self._meta
         return given
 
     def headers(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        input_schema: Mapping[str, Any] | None = None,
+        self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, str]:
         if http_streams(self._connection.transport) is None:
             return {}
@@ -399,9 +388,7 @@ class StatelessLifecycle:
             raise pending.failure
         return pending
 
-    def _request(
-        self, method: str, params: Mapping[str, Any] | None, deadline: Deadline
-    ) -> Pending:
+    def _request(self, method: str, params: Params, deadline: Deadline) -> Pending:
         sent = self.prepare(params)
         return self._connection.request(method, sent, deadline, self.headers(method, sent))
 
