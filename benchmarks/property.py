@@ -29,8 +29,7 @@ from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
 from mcptest.probe.properties.property_examples import examples_of
 from mcptest.probe.properties.property_order import PropertyOrder
-from mcptest.probe.properties.search import keep_nothing_here, search
-from mcptest.probe.properties.trial import Trial
+from mcptest.probe.properties.search import Trial, keep_nothing_here, search
 from mcptest.transport.target import DEMO, Target
 
 STRATEGIES = ("messages-valid", "messages-invalid", "arguments", "arguments-almost-valid")

@@ -17,10 +17,9 @@ from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.probe.properties.raw_steps import Relate
-from mcptest.probe.properties.search import Broken
+from mcptest.probe.properties.search import Broken, CarriedOver, Trial
 from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
 from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Notify, Offer, PageStep
-from mcptest.probe.properties.trial import CarriedOver, Trial
 from mcptest.report.property import Way
 from mcptest.transport.target import DEMO
 

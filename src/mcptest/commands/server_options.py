@@ -17,6 +17,7 @@ from mcptest.commands.options import duration, server_words, startup_of, wanted_
 from mcptest.core.errors import ErrorKind, ExitCode, PeerError, UsageError
 from mcptest.core.spelling import close_matches
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import named_items
 from mcptest.session.server_spec import target_of
 from mcptest.transport.target import Target
 
@@ -159,8 +160,7 @@ def check_tool_names(wanted: Sequence[str], offered: Sequence[str]) -> None:
 
 def named_tools(tools: Iterable[Any]) -> list[str]:
     """The names of those that have one."""
-    names = (one.get("name") for one in tools if isinstance(one, dict))
-    return [name for name in names if isinstance(name, str)]
+    return [one["name"] for one in named_items(tools)]
 
 
 def close_and_say_notes(explored: Explored) -> int:

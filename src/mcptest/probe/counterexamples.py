@@ -28,6 +28,7 @@ from mcptest.probe.properties.example_player import AnyStep, Steps
 from mcptest.probe.starter_suites import Placed, make_folder, place_schema, put
 from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
 from mcptest.report.property import Counterexample, PropertyReport
+from mcptest.suite.sent_message import texts_in
 from mcptest.suite.starters import SCHEMA_FILE, FileNames, UnwritableError, WrittenServer, scalar
 from mcptest.transport.files import read_input, replace_file
 from mcptest.transport.target import Target
@@ -210,7 +211,8 @@ def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
     params: dict[str, Any] = {"name": failure.tool}
     if failure.minimal is not UNSET:
         params["arguments"] = failure.minimal
-    _refuse_placeholders(params)
+    if any(map(_PLACEHOLDER.search, texts_in(params))):
+        raise UnwritableError("a value holds braces that a suite reads as a variable")
     lines = _suite_head(server, _about_failure(failure))
     if server.block:
         lines.append(f"server: {_flow(server.block)}")
@@ -273,18 +275,6 @@ def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
             "error": {"properties": {"code": code}, "required": ["code"]},
         }
     }
-
-
-def _refuse_placeholders(value: Any) -> None:
-    if isinstance(value, str) and _PLACEHOLDER.search(value):
-        raise UnwritableError("a value holds braces that a suite reads as a variable")
-    if isinstance(value, Mapping):
-        for key, one in value.items():
-            _refuse_placeholders(key)
-            _refuse_placeholders(one)
-    elif isinstance(value, list):
-        for one in value:
-            _refuse_placeholders(one)
 
 
 def _flow(value: Any) -> str:

@@ -19,6 +19,7 @@ import msgspec
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.audit import Claim
+from mcptest.session.pages import named_items
 
 _READS = 20
 """Resources that are looked at, at the most."""
@@ -71,12 +72,11 @@ def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> S
     }
     for name, items in lists.items():
         seen[f"the list of {name}"] = _digest(items)
-    uris = (one.get("uri") for one in offer.resources if isinstance(one, dict))
-    for uri in [one for one in uris if isinstance(one, str)][:_READS]:
-        outcome = subject.ask("resources/read", {"uri": uri})
+    for resource in named_items(offer.resources, "uri")[:_READS]:
+        outcome = subject.ask("resources/read", {"uri": resource["uri"]})
         if outcome.reply is not None and outcome.reply.ok:
             contents = outcome.reply.result.get("contents")
-            seen[f"{_RESOURCE}{show(uri, 100)}"] = _digest(contents)
+            seen[f"{_RESOURCE}{show(resource['uri'], 100)}"] = _digest(contents)
     if fixture is not None:
         seen.update(_files_of(fixture))
     return Sight(seen, subject.restarts)

@@ -186,10 +186,10 @@ class SessionFiles:
         for other in self._others:
             other.flush()
 
-    def settle(self, *, interrupted: bool = False) -> None:
+    def settle(self) -> None:
         """Move the others in, and remove their files. What can't be moved stays where it is."""
         for other in self._others:
-            other.close(interrupted=interrupted)
+            other.close()
             if not other.kept:
                 continue
             place = other.written_to

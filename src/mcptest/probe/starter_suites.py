@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ from mcptest.schema.plausible import (
     prompt_arguments,
     template_variables,
 )
+from mcptest.session.pages import named_items
 from mcptest.session.tool_safety import runs_only_as_task, why_not
 from mcptest.suite.starters import (
     SCHEMA_FILE,
@@ -52,18 +53,12 @@ def starters_of_offer(
     offer: OfferedItems, *, include_writes: bool, ground: FixturePaths | None = None
 ) -> Iterator[Starter]:
     """A test for each item, none of which was called. What may write is marked to be skipped."""
-    for tool in offer.tools:
-        if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-            yield _of_tool(tool, include_writes=include_writes, ground=ground)
-    for prompt in offer.prompts:
-        if isinstance(prompt, dict) and isinstance(prompt.get("name"), str):
-            yield _of_prompt(prompt)
-    for resource in offer.resources:
-        if isinstance(resource, dict) and isinstance(resource.get("uri"), str):
-            yield Starter("resource", resource["uri"], comments=_about(resource))
-    for template in offer.templates:
-        if isinstance(template, dict) and isinstance(template.get("uriTemplate"), str):
-            yield _of_template(template)
+    for tool in named_items(offer.tools):
+        yield _of_tool(tool, include_writes=include_writes, ground=ground)
+    yield from map(_of_prompt, named_items(offer.prompts))
+    for resource in named_items(offer.resources, "uri"):
+        yield Starter("resource", resource["uri"], comments=_about(resource))
+    yield from map(_of_template, named_items(offer.templates, "uriTemplate"))
 
 
 def _of_tool(
@@ -185,16 +180,14 @@ def place_starters(
     server: WrittenServer,
     *,
     overwrite: bool = False,
-    tell: Callable[[Placed], None] = lambda _: None,
 ) -> list[Placed]:
     """Write each starter to a file of its own. A file that exists is kept unless `overwrite`."""
     make_folder(folder)
     names, titles, placed = FileNames(), _Titles(), []
     for starter in starters:
         file = names.name_for(redaction.text(starter.subject), _PREFIXES[starter.kind])
-        one = _place(folder, file, starter, server, titles.title_of(starter), overwrite)
-        placed.append(one)
-        tell(one)
+        title = titles.title_of(starter)
+        placed.append(_place(folder, file, starter, server, title, overwrite))
     if any(one.how in ("created", "replaced") for one in placed):
         place_schema(folder)
     return placed

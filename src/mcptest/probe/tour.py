@@ -27,7 +27,7 @@ from mcptest.schema.plausible import plausible_arguments, prompt_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.client import Client, Reply
 from mcptest.session.live import LiveSession
-from mcptest.session.pages import LIST_MEMBERS, EndlessPages
+from mcptest.session.pages import LIST_MEMBERS, EndlessPages, named_items
 from mcptest.session.tape import Tape
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.capture_file import open_capture
@@ -209,8 +209,8 @@ def _resources(client: Client, wishes: Wishes) -> Iterator[Event]:
     resources: list[Any] = []
     yield _walk(client, "resources/list", resources)
     yield _walk(client, "resources/templates/list", [])
-    listed = (each.get("uri") for each in resources if isinstance(each, dict))
-    uris = wishes.reads or [uri for uri in listed if isinstance(uri, str)][:_READS]
+    listed = [one["uri"] for one in named_items(resources, "uri")]
+    uris = wishes.reads or listed[:_READS]
     for uri in uris:
         yield _ask(f"resources/read {show(uri, 80)}", partial(client.read_resource, uri))
     declared = client.server.capabilities.get("resources")

@@ -37,6 +37,11 @@ LONGEST_CURSOR = 1024 * 1024
 Answer = TypeVar("Answer")
 
 
+def named_items(items: Iterable[Any], member: str = "name") -> list[dict[str, Any]]:
+    """Those of a list that can be asked for: objects with a text in the member that names them."""
+    return [one for one in items if isinstance(one, dict) and isinstance(one.get(member), str)]
+
+
 class EndlessPages(PeerError):  # noqa: N818 - a fact about a list
     """The walk through a list was given up. The server is well otherwise."""
 

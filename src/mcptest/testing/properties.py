@@ -223,7 +223,7 @@ class Player:
         return self._bench
 
     def _violation_lines(self, steps: Steps, found: Violation) -> Iterator[str]:
-        from mcptest.probe.properties.counterexample_text import lines_of
+        from mcptest.probe.properties.property_run import lines_of
 
         mask = self._masker.text
         rule = f"{found.rule} " if found.rule else ""

@@ -21,6 +21,7 @@ from mcptest.probe.live_server import Subject, head_of
 from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport, SkippedTool
 from mcptest.session.connection import Stopped
+from mcptest.session.pages import named_items
 from mcptest.session.tool_safety import runs_only_as_task, why_not
 
 _LONGEST_COMMAND = 1_500
@@ -84,11 +85,8 @@ class Fuzz:
         others = (pair for pair in offer.problems.items() if pair[0] != "tools/list")
         mask = subject.masker.text
         self._notes += (f"{method}: {mask(problem)}" for method, problem in others)
-        named = [
-            one for one in offer.tools if isinstance(one, dict) and isinstance(one.get("name"), str)
-        ]
-        self._nameless = len(offer.tools) - len(named)
-        self.tools = tuple(named)
+        self.tools = tuple(named_items(offer.tools))
+        self._nameless = len(offer.tools) - len(self.tools)
         return self._count_wanted()
 
     def run(self, tell: Callable[[FuzzedTool], None] = lambda _: None) -> None:

@@ -25,7 +25,6 @@ from mcptest.probe.properties.property_run import PropertyRun
 from mcptest.report.property import Counterexample, PropertyReport, PropertyResult
 from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.connection import Stopped
-from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.transport.target import Target
 
 # -- Properties on one server, one after the other, and the time that each of them may take ------
@@ -203,37 +202,10 @@ def _slow_tools(slow: Mapping[str, str]) -> Iterator[str]:
 _ANY = ("*",)
 
 
-def assert_holds(
-    example: Mapping[str, Any],
-    *,
-    server: str | Sequence[str],
-    env: Mapping[str, str] | None = None,
-    cwd: str | None = None,
-    headers: Mapping[str, str] | None = None,
-    timeout: float = 5.0,
-) -> None:
-    """Play the example on a fresh server. Raises AssertionError when the server still breaks it.
-
-    `server` is what `--server` takes, or the words of a command.
-    """
-    __tracebackhide__ = True
-    command = [] if isinstance(server, str) else list(server)
-    words = ServerWords(
-        server=server if isinstance(server, str) else None,
-        command=command,
-        way=None,
-        headers=dict(headers or {}),
-        env=dict(env or {}),
-        cwd=cwd,
-        config=None,
-    )
-    assert_example_holds(example, target_of(words), timeout=timeout)
-
-
 def assert_example_holds(
     example: Mapping[str, Any], target: Target, *, timeout: float = 5.0, startup: float = 30.0
 ) -> None:
-    """The same for a server that is named already."""
+    """Play the example on a fresh server. Raises AssertionError when it still breaks it."""
     __tracebackhide__ = True
     order = PropertyOrder(
         target=target, allow_tools=_ANY, timeout=timeout, startup=startup, strict=True

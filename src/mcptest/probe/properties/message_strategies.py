@@ -53,7 +53,7 @@ from mcptest.schema.near_valid import (
 )
 from mcptest.schema.shapes.basic import KEY, LOGGING_LEVEL
 from mcptest.schema.shapes.methods import ANY_ERROR, EXCHANGES, NOTICES, MethodShapes, Notice
-from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
+from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items
 
 # -- Arguments of tools --------------------------------------------------------------------------
 
@@ -203,10 +203,8 @@ def _params(
 def _calls(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
     return [
         {"name": st.just(tool["name"]), "arguments": tool_arguments(tool["inputSchema"])}
-        for tool in offer.tools
-        if isinstance(tool, Mapping)
-        and isinstance(tool.get("name"), str)
-        and isinstance(tool.get("inputSchema"), Mapping)
+        for tool in named_items(offer.tools)
+        if isinstance(tool.get("inputSchema"), Mapping)
         and not tool_arguments(tool["inputSchema"]).is_empty
     ]
 
@@ -222,9 +220,7 @@ def _subscriptions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
 
 def _prompts(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
     found: list[dict[str, SearchStrategy[Any]]] = []
-    for prompt in offer.prompts:
-        if not isinstance(prompt, Mapping) or not isinstance(prompt.get("name"), str):
-            continue
+    for prompt in named_items(offer.prompts):
         required, optional = _prompt_arguments(prompt)
         arguments = objects_of(dict.fromkeys(required, TEXTS), dict.fromkeys(optional, TEXTS))
         found.append({"name": st.just(prompt["name"]), "arguments": arguments})
@@ -235,23 +231,18 @@ def _completions(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
     if not offer.declares("completions"):
         return []
     found: list[dict[str, SearchStrategy[Any]]] = []
-    for prompt in offer.prompts:
-        if isinstance(prompt, Mapping) and isinstance(prompt.get("name"), str):
-            required, optional = _prompt_arguments(prompt)
-            for name in (*required, *optional):
-                ref = {"type": "ref/prompt", "name": prompt["name"]}
-                argument = st.fixed_dictionaries({"name": st.just(name), "value": TEXTS})
-                found.append({"ref": st.just(ref), "argument": argument})
+    for prompt in named_items(offer.prompts):
+        required, optional = _prompt_arguments(prompt)
+        for name in (*required, *optional):
+            ref = {"type": "ref/prompt", "name": prompt["name"]}
+            argument = st.fixed_dictionaries({"name": st.just(name), "value": TEXTS})
+            found.append({"ref": st.just(ref), "argument": argument})
     return found
 
 
 def _prompt_arguments(prompt: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     listed = prompt.get("arguments")
-    known = [
-        one
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str)
-    ]
+    known = named_items(listed if isinstance(listed, list) else ())
     required = [one["name"] for one in known if one.get("required") is True]
     return required, [one["name"] for one in known if one.get("required") is not True]
 

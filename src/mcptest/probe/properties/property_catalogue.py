@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mcptest.core.revision import Revision
 from mcptest.probe.properties.steps import Offer
+from mcptest.session.pages import named_items
 from mcptest.session.tool_safety import runs_only_as_task, why_not
 
 
@@ -26,16 +27,13 @@ def ground_of(
     revision: Revision, transport: str, offer: Offer, allowed: tuple[str, ...]
 ) -> KnownServer:
     """With the tools that may be called: those that only read, and those that are allowed."""
-    tools = tuple(one for one in offer.tools if may_be_called(one, allowed))
+    tools = tuple(one for one in named_items(offer.tools) if may_be_called(one, allowed))
     return KnownServer(revision, transport, replace(offer, tools=tools))
 
 
-def may_be_called(tool: Any, allowed: tuple[str, ...]) -> bool:
-    if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
-        return False
-    if runs_only_as_task(tool):
-        return False
-    return tool["name"] in allowed or "*" in allowed or not why_not(tool)
+def may_be_called(tool: Mapping[str, Any], allowed: tuple[str, ...]) -> bool:
+    named = tool["name"] in allowed or "*" in allowed
+    return not runs_only_as_task(tool) and (named or not why_not(tool))
 
 
 class Property(msgspec.Struct, frozen=True):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
+from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, Trouble
+from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.counterexamples import Examples, SavedExample
 from mcptest.probe.live_server import Subject
-from mcptest.probe.properties.counterexample_text import lines_of, steps_as_data
 from mcptest.probe.properties.example_judge import Judge, PlayBench, Violation
 from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.example_server import ExampleServer
@@ -21,13 +24,13 @@ from mcptest.probe.properties.property_examples import NothingToTry, Strand, exa
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.raw_steps import Relate
 from mcptest.probe.properties.relations import RelationBench
-from mcptest.probe.properties.search import Enough, search
+from mcptest.probe.properties.search import Bench, CarriedOver, Enough, Trial, search
 from mcptest.probe.properties.shrinking import plain_ask, plainest, what_it_takes
 from mcptest.probe.properties.steps import AskStep
-from mcptest.probe.properties.trial import Bench, CarriedOver, Trial
-from mcptest.report.property import Counterexample, PropertyResult
+from mcptest.report.property import Counterexample, Line, PropertyResult, Way
 from mcptest.session.connection import Stopped
 from mcptest.transport.recorder import Recorder
+from mcptest.wire.envelope import decode
 
 _MOST_FOUND = 12
 _TRIES = 300
@@ -369,7 +372,7 @@ class PropertyRun:
                 message=show(mask(found.message), 400),
                 expected=show(mask(found.expected), 300),
                 actual=show(mask(found.actual), 300),
-                steps=steps_as_data(steps),
+                steps=tuple(msgspec.to_builtins(list(steps))),
                 words=tuple(show(mask(step.words), 400) for step in steps),
                 lines=lines_of(self.stage, found, self._masker),
                 first=len(trial.first) or len(steps),
@@ -401,3 +404,69 @@ class PropertyRun:
 
     def _repeat(self, name: str) -> str:
         return f"{self.order.repeat} --replay {shlex.quote(name)}" if self.order.repeat else ""
+
+
+# -- A counterexample as people read it: what was said, and where the fault is -------------------
+
+_SHOWN = 400
+_MOST_LINES = 60
+_REFUSED = 400
+
+
+def lines_of(stage: ExampleServer, found: Violation, masker: Masker) -> tuple[Line, ...]:
+    """The session that shows it. Its beginning is left out where the fault is not in it."""
+    tape = found.tape or stage.tape
+    first = tape.marked
+    if found.record is not None and found.record < first:
+        first = 0
+    placed = list(enumerate(tape.records))[first:]
+    records = _without_fences(placed, stage, found)
+    lines = list(_lines(records, found.record, masker))
+    if first:
+        lines.insert(0, Line("", "(the session begins as usual)"))
+    if len(lines) > _MOST_LINES:
+        left = len(lines) - _MOST_LINES
+        lines = [*lines[:10], Line("", f"({left} more)"), *lines[10 - _MOST_LINES :]]
+    return tuple(lines)
+
+
+def _without_fences(
+    placed: list[tuple[int, AnyRecord]], stage: ExampleServer, found: Violation
+) -> list[tuple[int, AnyRecord]]:
+    """Fences are ours, and say something only where they are not answered."""
+    if found.way is Way.HANG:
+        return placed
+    fences = set()
+    for _, record in placed:
+        if isinstance(record, Frame) and record.sender == "client":
+            message = decode(record.raw)
+            if message.method == stage.alive_method and stage.is_fence(message.id):
+                fences.add(message.id)
+    return [
+        (place, record)
+        for place, record in placed
+        if place == found.record or not isinstance(record, Frame) or not _has_id(record, fences)
+    ]
+
+
+def _has_id(record: Frame, ids: set[int]) -> bool:
+    identifier = decode(record.raw).id
+    return type(identifier) is int and identifier in ids
+
+
+def _lines(
+    records: Sequence[tuple[int, AnyRecord]], fault: int | None, masker: Masker
+) -> Iterator[Line]:
+    for place, record in records:
+        if isinstance(record, Frame):
+            text = show(masker.message(record.raw), _SHOWN)
+            yield Line(record.sender, text, at_fault=place == fault)
+        elif isinstance(record, HttpResponse) and record.status >= _REFUSED:
+            yield Line("server", f"(HTTP status {record.status})", at_fault=place == fault)
+        elif isinstance(record, Exited):
+            how = f"code {record.code}" if record.code is not None else f"signal {record.signal}"
+            if not record.after:
+                yield Line("server", f"(the process ended with {how})", at_fault=True)
+        elif isinstance(record, Trouble):
+            text = show(masker.text(record.detail), _SHOWN)
+            yield Line("", f"({text})", at_fault=place == fault)

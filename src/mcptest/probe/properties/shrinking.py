@@ -17,9 +17,8 @@ from mcptest.probe.properties.example_judge import Violation
 from mcptest.probe.properties.example_player import AnyStep, Steps
 from mcptest.probe.properties.message_strategies import params_of_offer
 from mcptest.probe.properties.property_catalogue import KnownServer
-from mcptest.probe.properties.search import Enough, search
+from mcptest.probe.properties.search import Enough, Trial, search
 from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Disconnect, Offer, PageStep
-from mcptest.probe.properties.trial import Trial
 from mcptest.probe.shrink import Shrinker
 
 Plain: TypeAlias = Callable[[AskStep], AskStep]

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mcptest.core.safe_text import show
+from mcptest.session.pages import named_items
 
 _SHOWN = 80
 
@@ -190,5 +191,4 @@ class Offer(msgspec.Struct, frozen=True):
 
     def names(self, part: str, member: str = "name") -> tuple[str, ...]:
         """The usable names in one of the lists."""
-        found = (one.get(member) for one in getattr(self, part) if isinstance(one, Mapping))
-        return tuple(name for name in found if isinstance(name, str))
+        return tuple(one[member] for one in named_items(getattr(self, part), member))
