@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.commands.mcp import roots as rooted
 from mcptest.commands.mcp.command_process import WorkFolder, environment_for
-from mcptest.commands.mcp.knowledge import EXAMPLE, GUIDE
+from mcptest.commands.mcp.knowledge import suite_guide
 from mcptest.commands.mcp.roots import Allowed, Roots, allowed_of
 from mcptest.commands.mcp.suite_guard import main as guard
 from mcptest.commands.mcp.suite_guard import refused
@@ -169,10 +169,10 @@ def test_what_is_no_suite_is_for_the_run_to_refuse(
 
 
 def test_the_example_of_the_guide_is_a_sound_suite(tmp_path: Path) -> None:
-    (tmp_path / "guide.yaml").write_text(EXAMPLE)
+    example = suite_guide().partition("```yaml\n")[2].partition("```")[0]
+    (tmp_path / "guide.yaml").write_text(example)
     loaded = load_suites([str(tmp_path / "guide.yaml")])
     assert len(loaded.suite.tests) == 5
-    assert EXAMPLE in GUIDE
 
 
 def test_a_command_in_a_stored_report_is_not_handed_on() -> None:

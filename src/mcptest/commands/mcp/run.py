@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 from mcptest.commands.mcp import knowledge
 from mcptest.commands.mcp.command_process import CommandProcesses
-from mcptest.commands.mcp.knowledge import GUIDE
 from mcptest.commands.mcp.roots import Allowed, allowed_of
 from mcptest.commands.mcp.tool_table import tools_for
 from mcptest.commands.mcp.toolbox import Toolbox
@@ -100,7 +99,7 @@ def resources() -> tuple[Resource, ...]:
             "Writing a suite",
             "How a suite of tests is written, on one page, with an example.",
             "text/markdown",
-            contents={"text": GUIDE},
+            contents={"text": knowledge.suite_guide()},
         ),
         Resource(
             RULES.rstrip("/"),
@@ -136,7 +135,7 @@ def _write_a_suite(world: World, arguments: dict[str, str]) -> list[Obj]:
         f"Please write a suite of tests for the MCP server {arguments['server']}.{focus}\n\n"
         "Learn first what it offers (its tools/list, prompts/list and resources/list). Cover each "
         "tool with one success and one refusal. Check the suite with the tool validate_suite until "
-        f"nothing is wrong with it, then show it.\n\n{GUIDE}"
+        f"nothing is wrong with it, then show it.\n\n{knowledge.suite_guide()}"
     )
     return [says("user", words)]
 
