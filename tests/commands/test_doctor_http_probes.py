@@ -13,8 +13,8 @@ from mcptest.commands.doctor.run import PROBES
 from mcptest.core.message import ABSENT
 from mcptest.probe.compliance.conversation import Asked
 from mcptest.report.doctor import Judged
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import SeenExchange
 
 OK = object()
 _KNOCKS = ("method-missing", "method-wrong", "name-missing", "name-wrong", "version-differs")

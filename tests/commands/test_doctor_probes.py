@@ -13,8 +13,8 @@ from mcptest.core.judgement import Evidence
 from mcptest.core.message import ABSENT
 from mcptest.probe.compliance.conversation import Asked
 from mcptest.report.doctor import Judged
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import SeenExchange
 
 
 def result(value: dict[str, Any], *notifications: Any) -> Asked:

@@ -11,7 +11,7 @@ import pytest
 from mcptest.core.errors import UsageError
 from mcptest.probe.snapshot_folder import SavedAnswer, nearest, saved_answers, texts_of
 from mcptest.suite.golden import Masks
-from mcptest.suite.observed import observe
+from mcptest.suite.observed import Observed
 
 
 def saved(folder: Path, *entries: dict[str, Any]) -> None:
@@ -19,7 +19,7 @@ def saved(folder: Path, *entries: dict[str, Any]) -> None:
 
 
 def answer(text: str, **more: Any) -> Any:
-    return observe("tools/call", result={"content": [{"type": "text", "text": text}], **more})
+    return Observed("tools/call", result={"content": [{"type": "text", "text": text}], **more})
 
 
 def test_answers_are_found_by_the_name_of_the_test(tmp_path: Path) -> None:

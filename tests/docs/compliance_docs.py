@@ -29,7 +29,7 @@ from mcptest.rules.corpus.registry import (
 from mcptest.rules.corpus.version_diff import Bucket, DiffEntry, VersionDiff, diff_versions
 from mcptest.rules.declaration import RULES
 from mcptest.rules.known_sdks import known_sdks
-from mcptest.suite.targets import EXCHANGE_TARGETS, SPECIAL_TARGETS
+from mcptest.suite.observed import EXCHANGE_TARGETS, SPECIAL_TARGETS
 from tests.docs.page_files import stale_files, write_files, write_or_check
 
 # -- The tables of docs/compliance/grading.md and baseline.md, from the figures that are used ----

@@ -17,8 +17,8 @@ from mcptest.probe.compliance.judging import judge_server, run_tests, spoken_rev
 from mcptest.probe.compliance.site import Order
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.suite.compliance_block import ComplianceTest
+from mcptest.suite.observed import Expectation
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import Expectation
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.target import DEMO, Target, Way
 from tests.e2e.demo_peer import BOUND

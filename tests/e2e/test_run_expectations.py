@@ -15,7 +15,7 @@ import pytest
 
 from mcptest.suite.fields import DECLARED
 from mcptest.suite.model import BLOCKS, EXPECT, LoggingExpect, NotificationExpect
-from mcptest.suite.targets import TARGETS
+from mcptest.suite.observed import TARGETS
 from tests.e2e.suite_runs import Site
 
 PEER = Path(__file__).with_name("every_block.py")

@@ -21,7 +21,7 @@ from mcptest.probe.compliance.questions import Question
 from mcptest.rules.corpus.probes import placeholders_in
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.registry import CorpusRule, Row
-from mcptest.suite.targets import SeenExchange
+from mcptest.suite.observed import SeenExchange
 from tests.mutants.judged import ROOT, Case, look_at, mutant_cases
 
 KEPT = ROOT / "tests" / "rules" / "exchanges.json"

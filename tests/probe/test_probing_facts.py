@@ -10,7 +10,7 @@ from mcptest.core.capture import AnyRecord, Exited, Frame, HttpResponse, Sse, Ss
 from mcptest.probe.compliance.course import Taken, Unobserved
 from mcptest.probe.compliance.observed_facts import FACTS, unasked_answer
 from mcptest.rules.corpus.probes import all_probes
-from mcptest.suite.targets import SeenExchange
+from mcptest.suite.observed import SeenExchange
 from tests.support.probe_sightings import (
     answer,
     came,

@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.core.capture import AnyRecord, Frame
 from mcptest.probe.compliance.course import Taken, Unobserved
-from mcptest.suite.targets import SeenExchange
+from mcptest.suite.observed import SeenExchange
 from tests.support.probe_sightings import (
     answer,
     came,

@@ -22,7 +22,7 @@ from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of, shipp
 from mcptest.rules.corpus.registry import UNTESTED_FILE, CorpusRule, Row, load_untested, unmet
 from mcptest.rules.corpus.version_diff import diff_versions
 from mcptest.rules.declaration import RULES
-from mcptest.suite.targets import SeenExchange, exchange_target_problem, judge_exchange
+from mcptest.suite.observed import SeenExchange, exchange_target_problem, judge_exchange
 from tests.docs.compliance_docs import covered_statements
 
 # Every statement of our list about servers or about both sides.

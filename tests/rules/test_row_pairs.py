@@ -13,7 +13,7 @@ from mcptest.core.verdict import Side
 from mcptest.probe.compliance.questions import filled_conditions, filled_expectations
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.registry import Row, unmet
-from mcptest.suite.targets import SeenExchange, judge_exchange
+from mcptest.suite.observed import SeenExchange, judge_exchange
 from tests.mutants.exchanges import KEPT, Sighting, exchange_from
 
 CONFORMING_BY_HAND: dict[str, Any] = {

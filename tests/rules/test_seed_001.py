@@ -16,7 +16,7 @@ from mcptest.probe.compliance.block import exit_code_for, judge_block
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of
 from mcptest.rules.migration import Fail, check_resource_error_code
 from mcptest.suite.compliance_block import ComplianceBlock, SpecVersionCheck, load_compliance_block
-from mcptest.suite.targets import SeenExchange, judge_exchange
+from mcptest.suite.observed import SeenExchange, judge_exchange
 
 DIFF = "tests.rules.test_version_diff_seed"
 BLOCK = "tests.suite.test_corpus_block"

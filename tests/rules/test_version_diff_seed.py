@@ -23,8 +23,8 @@ from mcptest.suite.compliance_block import (
     SpecVersionCheck,
     load_compliance_block,
 )
+from mcptest.suite.observed import Expectation
 from mcptest.suite.reading import SuiteError
-from mcptest.suite.targets import Expectation
 
 CORPORA = Path(__file__).parents[1] / "data" / "corpora_like_the_seed"
 SEEDED = {"v2024-11-05", "v2025-03-26", "v2025-06-18", "draft"}

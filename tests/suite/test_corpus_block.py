@@ -13,8 +13,8 @@ from mcptest.suite.compliance_block import (
     judge_gate,
     load_compliance_block,
 )
+from mcptest.suite.observed import Expectation
 from mcptest.suite.reading import SuiteError, SuiteProblem, read_yaml_bytes
-from mcptest.suite.targets import Expectation
 
 
 def block(tmp_path: Path, text: str) -> ComplianceBlock | None:

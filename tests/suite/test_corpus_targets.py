@@ -8,14 +8,14 @@ import pytest
 
 from mcptest.core.message import ABSENT
 from mcptest.rules.corpus.registry import CorpusRule, Row, expectations_in_words, in_words
-from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import (
+from mcptest.suite.observed import (
     Expectation,
     SeenExchange,
     exchange_target_problem,
     judge_exchange,
     resolve_exchange,
 )
+from mcptest.suite.sent_message import SentCheck
 
 SEEN = SeenExchange(
     result={"tools": [{"name": "add"}, {"name": "sub"}], "nothing": None},

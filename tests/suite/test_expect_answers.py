@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from mcptest.core.message import ABSENT
 from mcptest.suite.expectations import CHECKS, evaluate
 from mcptest.suite.model import Expect, TargetCheck
-from mcptest.suite.observed import Observed, observe
+from mcptest.suite.observed import Observed
 from tests.support.suites import check
 
 
 def said(text: str, **others: Any) -> Observed:
-    return observe(
+    return Observed(
         "tools/call",
         result={"content": [{"type": "text", "text": text}], **others},
         subject="x",
@@ -196,7 +196,7 @@ def test_only_true_is_an_error() -> None:
 
 
 def refused(code: Any = -32603, message: Any = "kaput", method: str = "tools/call") -> Observed:
-    return observe(method, error={"code": code, "message": message}, subject="x")
+    return Observed(method, error={"code": code, "message": message}, subject="x")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_is_error_does_not_accept_a_protocol_error_and_names_its_code() -> None:
     ],
 )
 def test_an_error_is_told_in_words(error: Any, words: str) -> None:
-    observed = observe("prompts/get", error=error, subject="p")
+    observed = Observed("prompts/get", error=error, subject="p")
     assert first_message(observed, not_error=True) == f'prompts/get failed for "p": {words}'
 
 
@@ -252,7 +252,7 @@ def test_an_error_is_told_in_words(error: Any, words: str) -> None:
     ],
 )
 def test_the_failing_call_is_named(method: str, subject: str, beginning: str) -> None:
-    observed = observe(method, error={"code": -1, "message": "m"}, subject=subject)
+    observed = Observed(method, error={"code": -1, "message": "m"}, subject=subject)
     assert (first_message(observed, not_error=True) or "").startswith(beginning)
 
 
@@ -304,7 +304,7 @@ def test_a_target_that_asks_for_the_error_accepts_it() -> None:
     ],
 )
 def test_a_result_that_is_none_fails_every_test(result: Any, problem: str) -> None:
-    observed = observe("tools/call", result=result, subject="x")
+    observed = Observed("tools/call", result=result, subject="x")
     for expected in ({"not_error": True}, {"not_contains": ("zz",)}, {"error_code": 1}):
         assert first_message(observed, **expected) == f"tool call x failed: {problem}"
 
@@ -314,7 +314,7 @@ def test_a_result_that_is_none_fails_every_test(result: Any, problem: str) -> No
 
 def test_min_progress() -> None:
     def counted(progress: int | None) -> Observed:
-        return observe("tools/call", result={"content": []}, progress=progress)
+        return Observed("tools/call", result={"content": []}, progress=progress)
 
     assert first_message(counted(1), min_progress=1) is None
     assert first_message(counted(0), min_progress=1) == (
@@ -324,7 +324,7 @@ def test_min_progress() -> None:
 
 
 def test_max_duration() -> None:
-    slow = observe("tools/call", result={"content": []}, duration=1.25)
+    slow = Observed("tools/call", result={"content": []}, duration=1.25)
     assert first_message(slow, max_duration=1.25) is None
     assert first_message(slow, max_duration=1.0) == (
         "max_duration: expected an answer within 1 s, it took 1.250 s"
@@ -344,7 +344,7 @@ def test_schema_looks_at_structured_content_before_the_text() -> None:
 def test_structured_content_has_to_fit_the_tools_own_schema() -> None:
     def structured(value: Any, schema: Any, **others: Any) -> Observed:
         result = {"content": [], "structuredContent": value, **others}
-        return observe("tools/call", result=result, output_schema=schema)
+        return Observed("tools/call", result=result, output_schema=schema)
 
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     assert check(Expect(not_error=True), structured({"n": 1}, schema)) == []
@@ -355,7 +355,7 @@ def test_structured_content_has_to_fit_the_tools_own_schema() -> None:
     assert check(Expect(is_error=True), structured({"n": "1"}, schema, isError=True)) == []
     unusable = check(Expect(not_error=True), structured({"n": 1}, {"type": "nope"}))[0]
     assert "can't be held against the schema" in unusable.message
-    assert check(Expect(not_error=True), observe("tools/call", result={"content": []})) == []
+    assert check(Expect(not_error=True), Observed("tools/call", result={"content": []})) == []
 
 
 def test_the_list_form() -> None:
@@ -417,7 +417,7 @@ EVERYTHING: Mapping[str, Any] = {
 
 
 def test_the_first_failure_is_told_unless_all_are_asked_for() -> None:
-    slow = observe("tools/call", result={"content": [{"type": "text", "text": "a"}]}, duration=1.0)
+    slow = Observed("tools/call", result={"content": [{"type": "text", "text": "a"}]}, duration=1.0)
     found = evaluate(Expect(**EVERYTHING), slow)
     assert [failure.check for failure in found.failures] == ["equals"]
     assert found.checked == 2
@@ -455,14 +455,14 @@ _JSON = st.recursive(
     | st.text(max_size=30).map(lambda text: {"content": [{"type": "text", "text": text}]}),
 )
 def test_no_result_makes_checking_crash(method: str, result: Any) -> None:
-    observed = observe(method, result=result, progress=0)
+    observed = Observed(method, result=result, progress=0)
     found = evaluate(Expect(**EVERYTHING), observed, all_failures=True)
     assert not found.passed
 
 
 def test_an_absent_result_is_no_text() -> None:
-    assert observe("tools/call").text == ""
-    assert observe("tools/call").structured is ABSENT
+    assert Observed("tools/call").text == ""
+    assert Observed("tools/call").structured is ABSENT
 
 
 # -- large answers: quadratic work would take minutes ---------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcptest.suite.expectations import CHECKS
 from mcptest.suite.matching import MATCHERS
-from mcptest.suite.targets import TARGETS
+from mcptest.suite.observed import TARGETS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "expectations.md").read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcptest.suite.model import Expect
-from mcptest.suite.observed import observe
+from mcptest.suite.observed import Observed
 from tests.support.suites import check
 
 
@@ -74,7 +74,7 @@ BEFORE = {"/kept": b"same", "/edited": b"1", "/gone": b"x", "/new": None}
 def test_files_are_as_expected_or_the_message_says_why(
     expected: dict[str, Any], message: str | None
 ) -> None:
-    observed = observe("tools/call", result={"content": []}, files=SHELF, snapshots=BEFORE)
+    observed = Observed("tools/call", result={"content": []}, files=SHELF, snapshots=BEFORE)
     failures = check(Expect(**expected), observed)
     assert [failure.message for failure in failures] == ([] if message is None else [message])
 
@@ -91,5 +91,5 @@ def test_files_are_as_expected_or_the_message_says_why(
 def test_where_nobody_looked_at_the_disk_no_expectation_on_a_file_holds(
     expected: dict[str, Any],
 ) -> None:
-    observed = observe("tools/call", result={"content": []}, snapshots={"/a": b""})
+    observed = Observed("tools/call", result={"content": []}, snapshots={"/a": b""})
     assert check(Expect(**expected), observed) != []

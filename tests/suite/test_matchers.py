@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 from mcptest.core.message import ABSENT
 from mcptest.suite.matching import MATCHERS, match, matcher_problem
-from mcptest.suite.observed import observe
+from mcptest.suite.observed import Observed, resolve, target_problem
 from mcptest.suite.regex import RegexError, found_in, matches_whole, pattern_problem
-from mcptest.suite.targets import (
-    AnswerUnderTest,
-    nearest_targets,
-    resolve,
-    target_problem,
-)
 
 # matcher, argument, values that match, values that do not
 TABLE: list[tuple[str, Any, list[Any], list[Any]]] = [
@@ -202,7 +196,7 @@ def test_text_that_is_not_unicode_can_be_searched() -> None:
 
 # -- targets -----------------------------------------------------------------------------------
 
-ANSWER = observe(
+ANSWER = Observed(
     "tools/call",
     result={
         "content": [{"type": "text", "text": '{"n": 1, "l": [1, 2]}'}],
@@ -239,13 +233,13 @@ ANSWER = observe(
 )
 def test_a_target_leads_to(target: str, value: Any) -> None:
     assert target_problem(target) is None
-    found, missing = resolve(target, AnswerUnderTest(ANSWER))
+    found, missing = resolve(target, ANSWER)
     assert found == value
     assert (found is ABSENT) <= bool(missing)
 
 
 def test_targets_of_an_error() -> None:
-    answer = AnswerUnderTest(observe("tools/call", error={"code": -32602, "message": "no"}))
+    answer = Observed("tools/call", error={"code": -32602, "message": "no"})
     assert resolve("error.code", answer) == (-32602, "")
     assert resolve("text", answer) == ("no", "")
     assert resolve("result", answer)[0] is ABSENT
@@ -271,4 +265,4 @@ def test_a_target_that_can_not_be_meant_is_refused(target: str, problem: str) ->
 
 
 def test_the_nearest_targets_are_named() -> None:
-    assert nearest_targets("structred.x") == ["structured"]
+    assert str(target_problem("structred.x")).endswith("did you mean structured?")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from mcptest.suite.golden import Masks, golden_text
-from mcptest.suite.observed import observe
+from mcptest.suite.observed import Observed
 
 
 def golden(result: Any = None, *, error: Any = None, method: str = "tools/call") -> str:
-    observed = observe(method, error=error) if error else observe(method, result=result)
+    observed = Observed(method, error=error) if error else Observed(method, result=result)
     return golden_text(observed, Masks())
 
 

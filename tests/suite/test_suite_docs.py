@@ -20,10 +20,10 @@ from mcptest.suite.fields import (
     Elsewhere,
     Expectations,
     Field,
+    FieldKind,
     Flag,
     JsonSchema,
     JsonTable,
-    Kind,
     ListOf,
     MatcherField,
     ObjectOf,
@@ -40,7 +40,7 @@ TABLES = re.compile(r"(?<=<!-- fields -->\n).*?(?=<!-- end of fields -->)", re.D
 EXAMPLE = re.compile(r"^```yaml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PROBLEM = re.compile(r"<!-- problem: misspelled -->\n```text\n(.*?)```", re.DOTALL)
 
-WORDS: dict[type[Kind], str] = {
+WORDS: dict[type[FieldKind], str] = {
     Flag: "true or false",
     Whole: "whole number",
     Duration: "duration",
@@ -52,7 +52,7 @@ WORDS: dict[type[Kind], str] = {
 }
 
 
-def takes(kind: Kind) -> str:
+def takes(kind: FieldKind) -> str:
     if isinstance(kind, Choice):
         return " or ".join(f"`{value}`" for value in kind.values)
     if isinstance(kind, ObjectOf):

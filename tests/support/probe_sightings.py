@@ -9,7 +9,7 @@ from typing import Any
 from mcptest.core.capture import AnyRecord, Frame, HttpResponse, Sse
 from mcptest.probe.compliance.course import ProbeSeen, Taken
 from mcptest.probe.compliance.observed_facts import FACTS
-from mcptest.suite.targets import SeenExchange
+from mcptest.suite.observed import SeenExchange
 
 
 def came(message: Any, stream: int | None = None, sse: Sse | None = None) -> Frame:

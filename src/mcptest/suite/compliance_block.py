@@ -24,7 +24,13 @@ from mcptest.suite.fields import (
     read_object,
 )
 from mcptest.suite.model import ROW
-from mcptest.suite.observed import Evaluation, evaluation_of
+from mcptest.suite.observed import (
+    Evaluation,
+    Expectation,
+    evaluation_of,
+    exchange_target_problem,
+    failure_of,
+)
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -38,7 +44,6 @@ from mcptest.suite.reading import (
     read_yaml,
 )
 from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
-from mcptest.suite.targets import Expectation, exchange_target_problem, failure_of
 
 SPEC_TARGETS: Final = (
     "spec_clean",

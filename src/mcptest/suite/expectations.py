@@ -13,8 +13,8 @@ import msgspec
 
 from mcptest.core.message import ABSENT, json_type
 from mcptest.suite import matching
-from mcptest.suite.go_format import error_code as code_of
 from mcptest.suite.go_format import (
+    compact_json,
     error_text,
     first_runes,
     quote,
@@ -22,6 +22,7 @@ from mcptest.suite.go_format import (
     trim_space,
     value_text,
 )
+from mcptest.suite.go_format import error_code as code_of
 from mcptest.suite.matching import is_number, loosely_equal
 from mcptest.suite.model import (
     Expect,
@@ -37,17 +38,17 @@ from mcptest.suite.observed import (
     FileView,
     Observed,
     Outcome,
-    compact_json,
     evaluation_of,
+    resolve,
+    split_target,
     whole_text,
 )
 from mcptest.suite.regex import as_bytes, found_in, pattern_problem
-from mcptest.suite.targets import AnswerUnderTest, resolve, split_target
 
 _LONGEST_SIDE = 2000
 _ASKS_NOTHING = Expect()
-_Check: TypeAlias = Callable[[Any, AnswerUnderTest], Outcome]
-CHECKS: dict[str, Callable[[Any, AnswerUnderTest], Iterable[Outcome]]] = {}
+_Check: TypeAlias = Callable[[Any, Observed], Outcome]
+CHECKS: dict[str, Callable[[Any, Observed], Iterable[Outcome]]] = {}
 """Every expectation by name, in the order of evaluation. Each is given what the field asks for."""
 
 
@@ -60,7 +61,7 @@ def _whole(check: _Check) -> _Check:
 def _each(check: _Check) -> _Check:
     """A check of each item, or of each name with its value, that the field asks for."""
 
-    def every(wanted: Any, subject: AnswerUnderTest) -> Iterator[Outcome]:
+    def every(wanted: Any, subject: Observed) -> Iterator[Outcome]:
         items = wanted.items() if isinstance(wanted, Mapping) else wanted
         return (check(one, subject) for one in items)
 
@@ -80,12 +81,12 @@ def evaluate(expect: Expect, observed: Observed, *, all_failures: bool = False) 
     unusable = _unusable(expect, observed)
     if unusable is not None:
         return Evaluation((unusable,), 1)
-    outcomes = _outcomes(expect, AnswerUnderTest(observed))
+    outcomes = _outcomes(expect, observed)
     found = evaluation_of(outcomes, all_failures=all_failures, unasked=_output_schema(observed))
     return _with_the_response(found, observed)
 
 
-def _outcomes(expect: Expect, subject: AnswerUnderTest) -> Iterator[Outcome]:
+def _outcomes(expect: Expect, subject: Observed) -> Iterator[Outcome]:
     for name, made in CHECKS.items():
         wanted = getattr(expect, name)
         if wanted != getattr(_ASKS_NOTHING, name):
@@ -125,51 +126,49 @@ def _cut(text: str) -> str:
 
 
 @_whole
-def not_error(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
-    observed = subject.observed
-    if observed.error is not None:
-        message = f"expected no error but got {error_text(observed.error)}"
-        return Failure("not_error", message, None, observed.error)
+def not_error(_wanted: bool, subject: Observed) -> Outcome:
+    if subject.error is not None:
+        message = f"expected no error but got {error_text(subject.error)}"
+        return Failure("not_error", message, None, subject.error)
     message = "expected no error but tool returned isError=true"
-    return _unless(not observed.is_error, "not_error", message, False, True)
+    return _unless(not subject.is_error, "not_error", message, False, True)
 
 
 @_whole
-def is_error(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
-    observed = subject.observed
-    if observed.error is not None:
-        message = f"expected isError=true but got {error_text(observed.error)}"
-        return Failure("is_error", message, True, observed.error)
+def is_error(_wanted: bool, subject: Observed) -> Outcome:
+    if subject.error is not None:
+        message = f"expected isError=true but got {error_text(subject.error)}"
+        return Failure("is_error", message, True, subject.error)
     message = "expected error but tool returned isError=false"
-    return _unless(observed.is_error, "is_error", message, True, False)
+    return _unless(subject.is_error, "is_error", message, True, False)
 
 
 @_whole
-def not_empty(_wanted: bool, subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
-    if not matching.is_empty(text) and not subject.observed.lists_nothing:
+def not_empty(_wanted: bool, subject: Observed) -> Outcome:
+    text = subject.text
+    if not matching.is_empty(text) and not subject.lists_nothing:
         return None
     message = f"expected non-empty result, got: {quote(trim_space(text))}"
     return Failure("not_empty", message, True, text)
 
 
 @_whole
-def equals(wanted: str, subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def equals(wanted: str, subject: Observed) -> Outcome:
+    text = subject.text
     message = f"expected exact match:\n  want: {_cut(wanted)}\n  got:  {_cut(text)}"
     return _unless(trim_space(text) == trim_space(wanted), "equals", message, wanted, text)
 
 
 @_each
-def contains(wanted: str, subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def contains(wanted: str, subject: Observed) -> Outcome:
+    text = subject.text
     message = f"expected result to contain {quote(wanted)}, got: {first_runes(text)}"
     return _unless(wanted in text, "contains", message, wanted, text)
 
 
 @_whole
-def contains_any(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def contains_any(wanted: Sequence[str], subject: Observed) -> Outcome:
+    text = subject.text
     listed = quote_all(wanted)
     message = f"expected result to contain at least one of {listed}, got: {first_runes(text)}"
     found = any(one in text for one in wanted)
@@ -177,15 +176,15 @@ def contains_any(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
 
 
 @_each
-def not_contains(unwanted: str, subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def not_contains(unwanted: str, subject: Observed) -> Outcome:
+    text = subject.text
     message = f"expected result NOT to contain {quote(unwanted)}"
     return _unless(unwanted not in text, "not_contains", message, unwanted, text)
 
 
 @_each
-def matches_regex(pattern: str, subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def matches_regex(pattern: str, subject: Observed) -> Outcome:
+    text = subject.text
     if problem := pattern_problem(pattern):
         message = f"matches_regex: invalid pattern {quote(pattern)}: {problem}"
         return Failure("matches_regex", message, pattern, text)
@@ -194,11 +193,11 @@ def matches_regex(pattern: str, subject: AnswerUnderTest) -> Outcome:
     return _unless(found, "matches_regex", message, pattern, text)
 
 
-def _json_path(asked: Mapping[str, Any], subject: AnswerUnderTest) -> Iterator[Outcome]:
+def _json_path(asked: Mapping[str, Any], subject: Observed) -> Iterator[Outcome]:
     document, reason = subject.document
     if document is ABSENT:
         message = f"json_path: result is not valid JSON: {reason}"
-        yield Failure("json_path", message, dict(asked), subject.observed.text)
+        yield Failure("json_path", message, dict(asked), subject.text)
         return
     for path in sorted(asked):
         yield _at_path(document, path, asked[path])
@@ -221,14 +220,14 @@ def _at_path(document: Any, path: str, wanted: Any) -> Outcome:
 
 
 @_whole
-def min_results(least: int, subject: AnswerUnderTest) -> Outcome:
+def min_results(least: int, subject: Observed) -> Outcome:
     count, failure = _count("min_results", subject)
     message = f"expected at least {least} results, got {count}"
     return failure or _unless(count >= least, "min_results", message, least, count)
 
 
 @_whole
-def max_results(most: int, subject: AnswerUnderTest) -> Outcome:
+def max_results(most: int, subject: Observed) -> Outcome:
     count, failure = _count("max_results", subject)
     message = f"expected at most {most} results, got {count}"
     return failure or _unless(count <= most, "max_results", message, most, count)
@@ -239,7 +238,7 @@ _WRAPPERS = ("locations", "items", "results", "references", "symbols")
 _LIST_RESULTS = ("prompts", "resources", "resourceTemplates", "tools")
 
 
-def _count(name: str, subject: AnswerUnderTest) -> tuple[int, Failure | None]:
+def _count(name: str, subject: Observed) -> tuple[int, Failure | None]:
     document, reason = subject.document
     results = _results_of(document)
     if results is not None:
@@ -248,7 +247,7 @@ def _count(name: str, subject: AnswerUnderTest) -> tuple[int, Failure | None]:
         kind = {"boolean": "bool"}.get(json_type(document), json_type(document))
         reason = f"json: cannot unmarshal {kind} into Go value of type []interface {{}}"
     message = f"min/max_results: result is not an array or object with array field: {reason}"
-    return 0, Failure(name, message, None, subject.observed.text)
+    return 0, Failure(name, message, None, subject.text)
 
 
 def _results_of(document: Any) -> list[Any] | None:
@@ -265,11 +264,11 @@ def _results_of(document: Any) -> list[Any] | None:
 
 
 @_whole
-def net_delta(wanted: int, subject: AnswerUnderTest) -> Outcome:
-    document, reason = _object_in(subject.observed.text)
+def net_delta(wanted: int, subject: Observed) -> Outcome:
+    document, reason = _object_in(subject.text)
     if reason:
         message = f"net_delta: result is not valid JSON: {reason}"
-        return Failure("net_delta", message, wanted, subject.observed.text)
+        return Failure("net_delta", message, wanted, subject.text)
     actual = document.get("net_delta")
     message = "net_delta: field not found or not a number in result"
     if is_number(actual):
@@ -299,12 +298,12 @@ class _Unseen:
         return True
 
 
-def _files(subject: AnswerUnderTest) -> FileView:
-    return subject.observed.files or _Unseen()
+def _files(subject: Observed) -> FileView:
+    return subject.files or _Unseen()
 
 
 def _in_file(
-    check: str, path: str, subject: AnswerUnderTest, judge: Callable[[bytes], Outcome]
+    check: str, path: str, subject: Observed, judge: Callable[[bytes], Outcome]
 ) -> Outcome:
     """The judgement of a file's content, or that it can't be read."""
     files = _files(subject)
@@ -316,7 +315,7 @@ def _in_file(
 
 
 @_each
-def file_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outcome:
+def file_contains(asked: tuple[str, str], subject: Observed) -> Outcome:
     path, wanted = asked
     message = f"file_contains: {path} does not contain {quote(wanted)}"
 
@@ -328,7 +327,7 @@ def file_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outcome:
 
 
 @_each
-def file_not_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outcome:
+def file_not_contains(asked: tuple[str, str], subject: Observed) -> Outcome:
     path, unwanted = asked
     message = f"file_not_contains: {path} contains {quote(unwanted)}"
 
@@ -340,15 +339,15 @@ def file_not_contains(asked: tuple[str, str], subject: AnswerUnderTest) -> Outco
 
 
 @_each
-def file_not_exists(path: str, subject: AnswerUnderTest) -> Outcome:
+def file_not_exists(path: str, subject: Observed) -> Outcome:
     message = f"file_not_exists: expected {path} not to exist, but it does"
     there = _files(subject).exists(path)
     return _unless(not there, "file_not_exists", message, False, True, path)
 
 
 @_whole
-def in_order(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
-    text = subject.observed.text
+def in_order(wanted: Sequence[str], subject: Observed) -> Outcome:
+    text = subject.text
     lost = matching.first_out_of_order(text, wanted)
     if lost is None:
         return None
@@ -359,8 +358,8 @@ def in_order(wanted: Sequence[str], subject: AnswerUnderTest) -> Outcome:
 
 
 @_each
-def file_unchanged(path: str, subject: AnswerUnderTest) -> Outcome:
-    before = subject.observed.snapshots.get(path)
+def file_unchanged(path: str, subject: Observed) -> Outcome:
+    before = subject.snapshots.get(path)
     if before is None:
         return Failure("file_unchanged", f"file_unchanged: no snapshot for {path}", pointer=path)
     message = f"file_unchanged: {path} was modified"
@@ -384,8 +383,8 @@ def _shown(content: bytes) -> str:
 
 
 @_whole
-def min_progress(least: int, subject: AnswerUnderTest) -> Outcome:
-    count = subject.observed.progress
+def min_progress(least: int, subject: Observed) -> Outcome:
+    count = subject.progress
     if count is None:
         message = "min_progress: progress was not captured, set capture_progress: true"
         return Failure("min_progress", message, least, None)
@@ -394,8 +393,8 @@ def min_progress(least: int, subject: AnswerUnderTest) -> Outcome:
 
 
 @_whole
-def error_code(wanted: int, subject: AnswerUnderTest) -> Outcome:
-    error = subject.observed.error
+def error_code(wanted: int, subject: Observed) -> Outcome:
+    error = subject.error
     message = f"expected JSON-RPC error {wanted}, but the call was answered with a result"
     if error is not None:
         message = f"expected JSON-RPC error {wanted}, got {error_text(error)}"
@@ -403,14 +402,14 @@ def error_code(wanted: int, subject: AnswerUnderTest) -> Outcome:
 
 
 @_whole
-def schema(wanted: Any, subject: AnswerUnderTest) -> Outcome:
-    if (value := subject.observed.structured) is not ABSENT:
+def schema(wanted: Any, subject: Observed) -> Outcome:
+    if (value := subject.structured) is not ABSENT:
         return _misfit("schema", "schema: structuredContent", value, wanted)
     value, reason = subject.document
     if value is not ABSENT:
         return _misfit("schema", "schema: the text", value, wanted)
     message = f"schema: there is no structuredContent, and the text is not JSON: {reason}"
-    return Failure("schema", message, wanted, subject.observed.text)
+    return Failure("schema", message, wanted, subject.text)
 
 
 def _output_schema(observed: Observed) -> Iterator[Outcome]:
@@ -433,14 +432,14 @@ def _misfit(check: str, beginning: str, value: Any, wanted: Any) -> Outcome:
 
 
 @_whole
-def max_duration(most: float, subject: AnswerUnderTest) -> Outcome:
-    actual = subject.observed.duration
+def max_duration(most: float, subject: Observed) -> Outcome:
+    actual = subject.duration
     message = f"max_duration: expected an answer within {most:g} s, it took {actual:.3f} s"
     return _unless(actual <= most, "max_duration", message, most, actual)
 
 
 @_each
-def checks(row: TargetCheck, subject: AnswerUnderTest) -> Outcome:
+def checks(row: TargetCheck, subject: Observed) -> Outcome:
     value, missing = resolve(row.target, subject)
     mismatch = matching.match(row.matcher, value, missing)
     if mismatch is None:

@@ -52,7 +52,7 @@ _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _LENGTH_OF_TIME = rf"^({_NUMBER}(ms|us|µs|ns|s|m|h))+$|^{_NUMBER}$"
 
 
-class Kind(msgspec.Struct, frozen=True):
+class FieldKind(msgspec.Struct, frozen=True):
     """What a field takes; each kind reads its own nodes."""
 
     plain_schema: ClassVar[Schema] = {}
@@ -81,7 +81,7 @@ class Kind(msgspec.Struct, frozen=True):
         return dict(self.plain_schema)
 
 
-class Text(Kind, frozen=True):
+class Text(FieldKind, frozen=True):
     """Any scalar, as it is written."""
 
     may_be_empty: bool = False
@@ -99,7 +99,7 @@ class Text(Kind, frozen=True):
         return {"type": _SCALAR} if self.may_be_empty else {"type": _SCALAR, "minLength": 1}
 
 
-class Flag(Kind, frozen=True):
+class Flag(FieldKind, frozen=True):
     """true or false."""
 
     if_asking: ClassVar[Schema] = {"const": True}
@@ -117,7 +117,7 @@ class Flag(Kind, frozen=True):
         return value is True
 
 
-class Whole(Kind, frozen=True):
+class Whole(FieldKind, frozen=True):
     """A whole number. One that is equal to `idle` asks for nothing."""
 
     minimum: int | None = 0
@@ -151,7 +151,7 @@ def _scalar_or_none(node: Node) -> Any:
         return None
 
 
-class Duration(Kind, frozen=True):
+class Duration(FieldKind, frozen=True):
     """A length of time, such as 30s or 1m30s; a bare number counts seconds."""
 
     plain_schema: ClassVar[Schema] = {
@@ -169,7 +169,7 @@ class Duration(Kind, frozen=True):
         return source.misfit(name, "a duration", node, "write it like 500ms, 30s or 1m30s")
 
 
-class Choice(Kind, frozen=True):
+class Choice(FieldKind, frozen=True):
     values: tuple[str, ...]
     any_case: bool = False
 
@@ -191,7 +191,7 @@ class Choice(Kind, frozen=True):
         return {"anyOf": [words, {"type": "string", "pattern": f"^({'|'.join(in_any_case)})$"}]}
 
 
-class Texts(Kind, frozen=True):
+class Texts(FieldKind, frozen=True):
     """A list of texts."""
 
     may_be_empty: bool = False
@@ -214,7 +214,7 @@ class Texts(Kind, frozen=True):
         return {"type": "array", "items": Text(self.may_be_empty).schema(definitions)}
 
 
-class TextTable(Kind, frozen=True):
+class TextTable(FieldKind, frozen=True):
     """Texts by name."""
 
     if_asking: ClassVar[Schema] = {"type": "object", "minProperties": 1}
@@ -263,7 +263,7 @@ def read_json(node: Node, name: str, source: SuiteSource) -> Any:
     return {key: read_json(value, name, source) for key, (_, value) in node.entries.items()}
 
 
-class JsonSchema(Kind, frozen=True):
+class JsonSchema(FieldKind, frozen=True):
     """A JSON Schema: a mapping, or true or false."""
 
     plain_schema: ClassVar[Schema] = {"type": ["object", "boolean"]}
@@ -277,7 +277,7 @@ class JsonSchema(Kind, frozen=True):
         return source.misfit(name, "a JSON Schema, which is a mapping", node)
 
 
-class MatcherField(Kind, frozen=True):
+class MatcherField(FieldKind, frozen=True):
     """A mapping of exactly one matcher's name to its argument."""
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
@@ -312,7 +312,7 @@ class MatcherField(Kind, frozen=True):
         return {"type": "object", "properties": rows, **one}
 
 
-class ObjectOf(Kind, frozen=True):
+class ObjectOf(FieldKind, frozen=True):
     declaration: Declaration
     nothing_is_empty: bool = False
     """`list:` with nothing after it is the empty object."""
@@ -332,7 +332,7 @@ class ObjectOf(Kind, frozen=True):
         return {"anyOf": [whole, Text().schema(definitions)]} if self.short_for else whole
 
 
-class ListOf(Kind, frozen=True):
+class ListOf(FieldKind, frozen=True):
     """A list of objects, at least one unless it `may_be_empty`."""
 
     declaration: Declaration
@@ -356,7 +356,7 @@ class ListOf(Kind, frozen=True):
         return {"type": "array", "items": items, "minItems": 0 if self.may_be_empty else 1}
 
 
-class Expectations(Kind, frozen=True):
+class Expectations(FieldKind, frozen=True):
     """One object, or a list of rows."""
 
     declaration: Declaration
@@ -386,7 +386,7 @@ class Expectations(Kind, frozen=True):
         return {"anyOf": [self.declaration.reference(definitions), rows, *empty]}
 
 
-class Elsewhere(Kind, frozen=True):
+class Elsewhere(FieldKind, frozen=True):
     """A block with a module of its own, which is imported for a suite that has the block."""
 
     module: str
@@ -411,7 +411,7 @@ class Elsewhere(Kind, frozen=True):
         return {"anyOf": [whole, self.declaration.by_name[self.list_of].kind.schema(definitions)]}
 
 
-class Reserved(Kind, frozen=True):
+class Reserved(FieldKind, frozen=True):
     """A name that a later version will understand."""
 
     plain_schema: ClassVar[Schema] = {"not": {}}
@@ -431,7 +431,7 @@ EXTENSION = "x-"
 
 class Field(msgspec.Struct, frozen=True):
     name: str
-    kind: Kind
+    kind: FieldKind
     doc: str
     required: bool = False
     ours: bool = False
@@ -536,7 +536,7 @@ def _rules() -> dict[str, Schema]:
     return msgspec.yaml.decode(raw, type=dict[str, Schema])
 
 
-_KIND_OF_TYPE: dict[Any, Kind] = {
+_KIND_OF_TYPE: dict[Any, FieldKind] = {
     str: Text(),
     bool: Flag(),
     int: Whole(),
@@ -603,7 +603,7 @@ def _field(name: str, of: Any, *said: Any) -> Field:
     )
 
 
-def _kind(of: Any, *, empty: bool) -> Kind:
+def _kind(of: Any, *, empty: bool) -> FieldKind:
     if get_origin(of) in {Union, types.UnionType}:
         of = next(one for one in get_args(of) if one is not types.NoneType)
     if of in _KIND_OF_TYPE:

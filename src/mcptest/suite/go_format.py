@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -140,6 +141,11 @@ def _positional(digits: str, exponent: int) -> str:
     whole = digits[: exponent + 1].ljust(exponent + 1, "0")
     fraction = digits[exponent + 1 :]
     return f"{whole}.{fraction}" if fraction else whole
+
+
+def compact_json(value: Any, *, sort_keys: bool = False) -> str:
+    """JSON without white space, members as they came, every character as itself."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
 
 
 # -- A JSON-RPC error in words -------------------------------------------------------------------

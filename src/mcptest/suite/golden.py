@@ -19,8 +19,9 @@ import msgspec
 from mcptest.core.message import ABSENT
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
+from mcptest.suite.go_format import compact_json
 from mcptest.suite.model import Test
-from mcptest.suite.observed import Observed, compact_json
+from mcptest.suite.observed import Observed
 from mcptest.suite.reading import Place
 from mcptest.suite.regex import groups_of, pattern_problem, with_groups_replaced
 from mcptest.suite.starters import FileNames

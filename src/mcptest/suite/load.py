@@ -112,7 +112,7 @@ def _report(read: Reading, node: Node, message: str, hint: str = "") -> None:
 
 
 def _check_target(row: Reading) -> None:
-    from mcptest.suite.targets import target_problem
+    from mcptest.suite.observed import target_problem
 
     problem = target_problem(row.get("target", "")) if row.sound else None
     if problem is not None:

@@ -11,8 +11,7 @@ import msgspec
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
-from mcptest.suite.go_format import first_runes, quote, trim_space, value_text
-from mcptest.suite.observed import compact_json
+from mcptest.suite.go_format import compact_json, first_runes, quote, trim_space, value_text
 from mcptest.suite.regex import RegexError, found_in, pattern_problem
 
 _SCALARS = (str, bool, int, float, type(None))

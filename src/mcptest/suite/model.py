@@ -17,9 +17,9 @@ from mcptest.suite.fields import (
     Elsewhere,
     Expectations,
     Field,
+    FieldKind,
     JsonSchema,
     JsonTable,
-    Kind,
     ListOf,
     Mark,
     MatcherField,
@@ -486,7 +486,7 @@ _TEST_FIELDS = (
         templates="values",
     ),
 )
-_BESIDE_TESTS: tuple[tuple[str, Kind, str], ...] = (
+_BESIDE_TESTS: tuple[tuple[str, FieldKind, str], ...] = (
     (
         "compliance",
         Elsewhere("mcptest.suite.compliance_block", "BLOCK", list_of="tests"),

@@ -1,16 +1,24 @@
-"""What checking an answer gives: failures, and how much was really checked."""
+"""What an expectation may look at: an answer, an exchange, and the targets that name their parts.
+
+A check of it gives a failure or none; what passes was checked at least once.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Flaw, json_type
-from mcptest.suite.go_format import quote, trim_space
+from mcptest.core.spelling import close_matches
+from mcptest.suite.go_format import compact_json, quote, trim_space
+from mcptest.suite.matching import match
+from mcptest.suite.regex import as_bytes
 from mcptest.wire.json_text import is_deeper, read_json
 
 LISTS = {
@@ -26,11 +34,6 @@ _NEEDED = {
     "audio": ("data", "mimeType"),
     "resource_link": ("uri", "name"),
 }
-
-
-def compact_json(value: Any, *, sort_keys: bool = False) -> str:
-    """JSON without white space, members as they came, every character as itself."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
 
 
 def text_of(method: str, result: Any) -> str:
@@ -294,16 +297,16 @@ class FileView(Protocol):
         """Whether anything is there, a folder included."""
 
 
-class Observed(msgspec.Struct, frozen=True):
-    """One answer as the expectations see it. `observe` makes it from what came."""
+class Observed(msgspec.Struct, frozen=True, dict=True):
+    """An answer to a method as the expectations see it, and what happened around it."""
 
-    text: str = ""
-    is_error: bool = False
+    method: str
     result: Any = ABSENT
     """The raw result, or ABSENT when the answer was an error."""
     error: Any = None
     """The JSON-RPC error of the answer; None when there was none."""
-    structured: Any = ABSENT
+    subject: str = ""
+    """What the method was about: the tool, the prompt or the resource."""
     duration: float = 0.0
     """Seconds from the request to its answer."""
     progress: int | None = None
@@ -312,56 +315,51 @@ class Observed(msgspec.Struct, frozen=True):
     """The notifications that came, each as the object that was sent."""
     files: FileView | None = None
     """None when nobody looked at the disk: then no expectation on a file holds."""
-    snapshots: Mapping[str, bytes | None] = msgspec.field(default_factory=dict)
+    snapshots: Mapping[str, bytes | None] = {}
     """Contents before the call, by path; None for a file that was not there."""
     output_schema: Any = None
     """The tool's `outputSchema`, where it has one."""
-    subject: str = ""
-    """What the method was about: the tool, the prompt or the resource."""
-    failing: str = "call failed"
-    """How a message about a call without a usable result begins: `tool call echo failed`."""
-    problem: str = ""
-    """Why the result is none that this method may have; empty when it is fine."""
-    lists_nothing: bool = False
-    """Whether it answers a request for a list, or for completions, with none."""
 
+    @functools.cached_property
+    def text(self) -> str:
+        """The text under test; of a JSON-RPC error its message."""
+        if self.error is None:
+            return text_of(self.method, self.result)
+        message = self.error.get("message") if isinstance(self.error, Mapping) else None
+        return message if isinstance(message, str) else ""
 
-def observe(
-    method: str,
-    *,
-    result: Any = ABSENT,
-    error: Any = None,
-    subject: str = "",
-    duration: float = 0.0,
-    progress: int | None = None,
-    notifications: tuple[Mapping[str, Any], ...] = (),
-    files: FileView | None = None,
-    snapshots: Mapping[str, bytes | None] | None = None,
-    output_schema: Any = None,
-) -> Observed:
-    """An answer to `method`: its text, its flags and its problem are derived from the result.
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        return as_bytes(self.text)
 
-    `subject` is what the method was about: the tool, the prompt or the resource.
-    """
-    fields = result if isinstance(result, dict) else {}
-    answered = error is None
-    return Observed(
-        text=text_of(method, result) if answered else text_of_error(error),
-        is_error=fields.get("isError") is True,
-        result=result,
-        error=error,
-        structured=fields.get("structuredContent", ABSENT),
-        duration=duration,
-        progress=progress,
-        notifications=notifications,
-        files=files,
-        snapshots=snapshots if snapshots is not None else {},
-        output_schema=output_schema,
-        subject=subject,
-        failing=failing_call(method, subject),
-        problem=(result_problem(method, result) or "") if answered else "",
-        lists_nothing=listed_by(method, result) == [],
-    )
+    @functools.cached_property
+    def document(self) -> tuple[Any, str]:
+        """The text as JSON, or ABSENT and why it is not."""
+        return text_or_first_line(self.text)
+
+    @property
+    def is_error(self) -> bool:
+        return isinstance(self.result, dict) and self.result.get("isError") is True
+
+    @property
+    def structured(self) -> Any:
+        of = self.result if isinstance(self.result, dict) else {}
+        return of.get("structuredContent", ABSENT)
+
+    @property
+    def failing(self) -> str:
+        """How a message about a call without a usable result begins: `tool call echo failed`."""
+        return failing_call(self.method, self.subject)
+
+    @property
+    def problem(self) -> str:
+        """Why the result is none that this method may have; empty when it is fine."""
+        return (result_problem(self.method, self.result) or "") if self.error is None else ""
+
+    @property
+    def lists_nothing(self) -> bool:
+        """Whether it answers a request for a list, or for completions, with none."""
+        return bool(listed_by(self.method, self.result) == [])
 
 
 def failing_call(method: str, subject: str = "") -> str:
@@ -373,7 +371,281 @@ def failing_call(method: str, subject: str = "") -> str:
     return f"{method} failed for {quote(subject) if method == 'prompts/get' else subject}"
 
 
-def text_of_error(error: Any) -> str:
-    """The text under test of a JSON-RPC error is its message."""
-    message = error.get("message") if isinstance(error, Mapping) else None
-    return message if isinstance(message, str) else ""
+# -- Targets: what a row of the list form looks at, `target: result.content[0].text` -------------
+
+_ROOT = r"\$|[a-z_]+"
+
+
+class TargetRoot(msgspec.Struct, frozen=True):
+    """A root that targets begin with."""
+
+    about: str
+    value: Callable[[Any], tuple[Any, str]]
+    """Gives it, of an answer or of an exchange, and why there is none when it is ABSENT."""
+    has_parts: bool = False
+    """Whether a path may follow."""
+
+
+def _unless_none(value: Any, missing: str) -> tuple[Any, str]:
+    return (ABSENT, missing) if value is None else (value, "")
+
+
+def _document(subject: Observed) -> tuple[Any, str]:
+    value, reason = subject.document
+    return value, f"the text is not valid JSON: {reason}" if reason else ""
+
+
+TARGETS: Mapping[str, TargetRoot] = {
+    "text": TargetRoot("the text under test", lambda s: (s.text, "")),
+    "$": TargetRoot("the text read as JSON; a path may follow, as in json_path", _document, True),
+    "result": TargetRoot(
+        "the result as it came; a path may follow: `result.content[0].type`",
+        lambda s: (s.result, "there is no result"),
+        True,
+    ),
+    "structured": TargetRoot(
+        "the `structuredContent`; a path may follow",
+        lambda s: (s.structured, "there is no structuredContent"),
+        True,
+    ),
+    "is_error": TargetRoot("the `isError` flag", lambda s: (s.is_error, "")),
+    "error": TargetRoot(
+        "the JSON-RPC error that the call was answered with; `error.code`, `error.message`",
+        lambda s: _unless_none(s.error, "the call was not answered with an error"),
+        True,
+    ),
+    "duration": TargetRoot("seconds from the request to its answer", lambda s: (s.duration, "")),
+    "progress": TargetRoot(
+        "how many progress notifications came; only in `assert`",
+        lambda s: _unless_none(s.progress, "progress was not captured"),
+    ),
+    "notifications": TargetRoot(
+        "the notifications that came, as a list; `notifications[*].method`",
+        lambda s: (list(s.notifications), ""),
+        True,
+    ),
+}
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The root and the path behind it, which is empty when there is none."""
+    found = re.match(_ROOT, target)
+    root = found.group() if found else ""
+    return root, target[len(root) :]
+
+
+def target_problem(target: str) -> str | None:
+    """Why nothing can be looked at under this name, or None: for when a suite is loaded."""
+    return _problem_among(TARGETS, target)
+
+
+def _problem_among(
+    roots: Mapping[str, TargetRoot], target: str, others: Iterable[str] = ()
+) -> str | None:
+    root, path = split_target(target)
+    known = roots.get(root)
+    if known is None or (path and path[0] not in ".["):
+        names = (*roots, *others)
+        near = close_matches(re.split(r"[.\[]", target, maxsplit=1)[0], names, 1)
+        hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
+        return f"unknown target {quote(target)}{hint}"
+    if path and not known.has_parts:
+        return f"{root} has no parts that {quote(path)} could lead to"
+    return _path_problem(target, path)
+
+
+def resolve(target: str, subject: Observed) -> tuple[Any, str]:
+    """The value under test, or ABSENT and why there is none.
+
+    A path that may lead to several values gives the list of all of them.
+    """
+    root, path = split_target(target)
+    value, missing = TARGETS[root].value(subject)
+    return _follow(value, path, missing)
+
+
+# -- What a rule of a corpus looks at ------------------------------------------------------------
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_HEADER = re.compile(r"header\.([a-z0-9-]+)")
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """One row of `expect`: a part of the exchange, and what must hold of it."""
+
+    target: str
+    matcher: Mapping[str, Any]
+
+
+class SeenExchange(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen after something was sent. Whoever drives the server fills it in."""
+
+    result: Any = ABSENT
+    error: Any = ABSENT
+    http: Mapping[str, Any] | None = None
+    """`status`, `headers` by lower-case name, and `body` as text; None where there is no HTTP."""
+    notifications: tuple[Any, ...] = ()
+    asked: tuple[Any, ...] = ()
+    """What the server asked of the client, by request or inside an input-required result:
+    objects with `method` and `params`."""
+    transport: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """`transport`, `alive`, `unusable`: how the connection fared."""
+    steps: Mapping[str, SeenExchange] = msgspec.field(default_factory=dict)
+    facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def answer(self) -> str:
+        if self.error is not ABSENT:
+            return "error"
+        return "none" if self.result is ABSENT else "result"
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """As one object, for a schema that allows one thing or another."""
+        parts = {"result": self.result, "error": self.error, "http": self.http or ABSENT}
+        seen = {name: part for name, part in parts.items() if part is not ABSENT}
+        transport = self.transport.get("transport", "")
+        return {"answer": self.answer, "asked": list(self.asked), "transport": transport, **seen}
+
+
+EXCHANGE_TARGETS: Mapping[str, TargetRoot] = {
+    "answer": TargetRoot(
+        "`result`, `error`, or `none` when nothing came in time", lambda e: (e.answer, "")
+    ),
+    "result": TargetRoot(
+        "the result; a path may follow", lambda e: (e.result, "there is no result"), True
+    ),
+    "error": TargetRoot(
+        "the JSON-RPC error; a path may follow: `error.code`",
+        lambda e: (e.error, "it was not answered with an error"),
+        True,
+    ),
+    "exchange": TargetRoot(
+        "all of it as one object (`answer`, `result`, `error`, `http`, `asked`, `transport`), for "
+        "a schema with alternatives",
+        lambda e: (e.whole, ""),
+        True,
+    ),
+    "notifications": TargetRoot(
+        "the notifications that came meanwhile, as a list",
+        lambda e: (list(e.notifications), ""),
+        True,
+    ),
+    "asked": TargetRoot(
+        "what the server asked of the client, by a request or in an input-required result",
+        lambda e: (list(e.asked), ""),
+        True,
+    ),
+    "transport_observation": TargetRoot(
+        "how the connection fared: `transport`, `alive`, `unusable`",
+        lambda e: (dict(e.transport) or ABSENT, "the transport was not observed"),
+        True,
+    ),
+}
+SPECIAL_TARGETS: Mapping[str, str] = {
+    "http": "`http.status`, `http.body`, `http.header.NAME`",
+    "steps": "`steps.NAME.` and any target: what came after that step of the probe",
+    "probe": "`probe.FACT`: what the probe found out; a path may follow",
+}
+
+
+def exchange_target_problem(
+    target: str, steps: Collection[str] = (), facts: Collection[str] = ()
+) -> str | None:
+    """Why nothing can be looked at under this name, or None."""
+    root, rest = split_target(target)
+    if root == "http":
+        return None if _http_part(rest) else f"{quote(target)}: {SPECIAL_TARGETS['http']}"
+    if root in {"steps", "probe"}:
+        return _named_problem(target, root, rest, steps, facts)
+    return _problem_among(EXCHANGE_TARGETS, target, SPECIAL_TARGETS)
+
+
+def _named_problem(
+    target: str, root: str, rest: str, steps: Collection[str], facts: Collection[str]
+) -> str | None:
+    known = steps if root == "steps" else facts
+    found = _NAME.match(rest[1:]) if rest.startswith(".") else None
+    name = found.group() if found else ""
+    if name not in known:
+        there = f"there are {', '.join(known)}" if known else "the check has none"
+        word = "step" if root == "steps" else "fact"
+        return f"{quote(target)} names no {word} of the check: {there}"
+    after = rest[1 + len(name) :]
+    if root == "probe":
+        return _path_problem(target, after)
+    if not after.startswith("."):
+        return f"{quote(target)} does not say what of the step is meant"
+    return exchange_target_problem(after[1:])
+
+
+def _path_problem(target: str, path: str) -> str | None:
+    if not path:
+        return None
+    from mcptest.suite.jsonpath import path_problem
+
+    problem = path_problem("$" + path)
+    return None if problem is None else f"{quote(target)}: {problem}"
+
+
+def _http_part(rest: str) -> str:
+    part = rest.removeprefix(".")
+    return part if part in {"status", "body"} or _HEADER.fullmatch(part) else ""
+
+
+def resolve_exchange(target: str, seen: SeenExchange) -> tuple[Any, str]:
+    """The value under test, or ABSENT and why there is none."""
+    root, rest = split_target(target)
+    if root == "http":
+        return _http_value(_http_part(rest), seen.http)
+    if root == "steps":
+        name, _, inner = rest[1:].partition(".")
+        step = seen.steps.get(name)
+        if step is None:
+            return ABSENT, f"the step {name} was not taken"
+        return resolve_exchange(inner, step)
+    if root == "probe":
+        found = _NAME.match(rest[1:])
+        name = found.group() if found else ""
+        value = seen.facts.get(name, ABSENT)
+        return _follow(value, rest[1 + len(name) :], f"the probe did not find out {name}")
+    value, missing = EXCHANGE_TARGETS[root].value(seen)
+    return _follow(value, rest, missing)
+
+
+def _http_value(part: str, http: Mapping[str, Any] | None) -> tuple[Any, str]:
+    if http is None:
+        return ABSENT, "it did not travel over HTTP"
+    if part in {"status", "body"}:
+        return http.get(part, ABSENT), f"there is no {part}"
+    name = part.removeprefix("header.")
+    headers = http.get("headers") or {}
+    return headers.get(name, ABSENT), f"there is no header {name}"
+
+
+def _follow(value: Any, path: str, missing: str) -> tuple[Any, str]:
+    if value is ABSENT or not path:
+        return value, missing
+    from mcptest.suite.jsonpath import PathError, value_at
+
+    try:
+        return value_at(value, "$" + path), ""
+    except PathError as error:
+        return ABSENT, str(error)
+
+
+def judge_exchange(expect: Collection[Expectation], seen: SeenExchange) -> Evaluation:
+    """Every expectation against what was seen; all that do not hold are told."""
+    outcomes = (failure_of(one, *resolve_exchange(one.target, seen)) for one in expect)
+    return evaluation_of(outcomes, all_failures=True)
+
+
+def failure_of(one: Expectation, value: Any, missing: str = "") -> Failure | None:
+    """Why this value is not what is expected, or None."""
+    mismatch = match(one.matcher, value, missing)
+    if mismatch is None:
+        return None
+    actual = None if mismatch.actual is ABSENT else mismatch.actual
+    return Failure(
+        one.target, f"{one.target}: {mismatch.reason}", mismatch.expected, actual, mismatch.pointer
+    )

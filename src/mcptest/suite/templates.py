@@ -202,7 +202,7 @@ def captured_text(answer: str, path: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    from mcptest.suite.observed import compact_json
+    from mcptest.suite.go_format import compact_json
 
     if isinstance(value, str):
         return value

@@ -44,8 +44,8 @@ from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.session.tape import answered_requests
 from mcptest.session.tool_safety import is_safe
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
-from mcptest.suite.targets import SeenExchange
 from mcptest.wire.envelope import Faults, decode, faults_of_answer
 from mcptest.wire.mcp_headers import METHOD_HEADER, NAME_HEADER, SESSION_HEADER, VERSION_HEADER
 

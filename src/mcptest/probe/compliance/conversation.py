@@ -27,8 +27,8 @@ from mcptest.session.connection import Pending, Stopped, encode, request_of
 from mcptest.session.lifecycle import PREFIX, HandshakeLifecycle, Lifecycle, StatelessLifecycle
 from mcptest.session.live import LiveSession
 from mcptest.session.tape import Tape
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, texts_in
-from mcptest.suite.targets import SeenExchange
 from mcptest.transport.base import http_streams
 from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import PARAM_PREFIX

@@ -24,8 +24,8 @@ from mcptest.rules.corpus.probes import (
     fill_check,
     placeholders,
 )
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import SeenExchange
 from mcptest.wire.envelope import decode
 
 Purpose: TypeAlias = Literal["polite", "rude", "another", "last"]

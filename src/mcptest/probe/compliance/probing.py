@@ -52,8 +52,8 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.session.tape import Room, Tape
+from mcptest.suite.observed import Expectation, SeenExchange
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import Expectation, SeenExchange
 from mcptest.transport.egress import parse_url
 from mcptest.transport.http.transports import StreamableHttp
 from mcptest.wire.envelope import decode

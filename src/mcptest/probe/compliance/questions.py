@@ -29,8 +29,8 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
 from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs
+from mcptest.suite.observed import Expectation
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import Expectation
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
 """Matchers whose argument may hold a placeholder; a pattern has braces of its own."""

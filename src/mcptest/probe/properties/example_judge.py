@@ -32,8 +32,8 @@ from mcptest.rules.corpus.registry import CorpusRule, Row, answer_in_words, unme
 from mcptest.rules.declaration import RULES, Rule, shown_by
 from mcptest.rules.judge import OngoingJudge, RuleTable, judge
 from mcptest.session.tape import Tape
+from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.suite.sent_message import texts_in
-from mcptest.suite.targets import SeenExchange, judge_exchange
 
 # -- The session rules over a session that goes on -----------------------------------------------
 

@@ -20,7 +20,7 @@ from mcptest.probe.properties.steps import AskStep
 from mcptest.report.property import Way
 from mcptest.session.connection import Connection, Pending, encode, request_of
 from mcptest.session.tape import Tape
-from mcptest.suite.targets import SeenExchange
+from mcptest.suite.observed import SeenExchange
 from mcptest.wire.envelope import decode
 
 # -- Steps that only property tests take ---------------------------------------------------------

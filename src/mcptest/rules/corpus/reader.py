@@ -34,6 +34,7 @@ from mcptest.suite.fields import (
     read_object,
 )
 from mcptest.suite.model import ROW as EXPECT_ROW
+from mcptest.suite.observed import Expectation, exchange_target_problem
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -46,7 +47,6 @@ from mcptest.suite.reading import (
     read_yaml,
 )
 from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
-from mcptest.suite.targets import Expectation, exchange_target_problem
 
 SHIPPED: Final = Path(__file__).parents[2] / "compliance"
 """The corpora that come with us."""

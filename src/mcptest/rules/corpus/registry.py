@@ -27,8 +27,9 @@ from mcptest.suite.fields import (
     TextTable,
     read_object,
 )
+from mcptest.suite.go_format import compact_json
 from mcptest.suite.matching import json_equal
-from mcptest.suite.observed import compact_json
+from mcptest.suite.observed import Expectation, SeenExchange, judge_exchange
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -42,7 +43,6 @@ from mcptest.suite.reading import (
     read_yaml,
 )
 from mcptest.suite.sent_message import SentCheck
-from mcptest.suite.targets import Expectation, SeenExchange, judge_exchange
 
 REGISTRY_FILE: Final = "registry.yml"
 UNTESTED_FILE: Final = "not-testable.yml"

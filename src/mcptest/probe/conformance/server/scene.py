@@ -26,8 +26,8 @@ from mcptest.probe.conformance.scenario import (
 )
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
-from mcptest.suite.targets import SeenExchange
 from mcptest.wire.envelope import decode
 
 Obj = dict[str, Any]
