@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from mcptest.probe.suites.pool import Job
 from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Settings
 from mcptest.probe.suites.suite_run import (
     FreshJob,
+    Job,
     JobPlan,
+    LocalJob,
     SerialJob,
     SharedJob,
-    SkipJob,
-    TraceJob,
     plan,
 )
 from mcptest.suite.model import (
@@ -67,7 +66,7 @@ def planned(tests: list[Numbered], **how: Any) -> list[tuple[str, int]]:
 def _size(job: Job) -> int:
     if isinstance(job, SerialJob):
         return len(job.jobs)
-    assert isinstance(job, FreshJob | SharedJob | SkipJob | TraceJob)
+    assert isinstance(job, FreshJob | SharedJob | LocalJob)
     return len(job.items)
 
 
@@ -111,7 +110,7 @@ def test_tests_with_different_mocks_do_not_share_a_session() -> None:
 def test_what_needs_no_server_gets_none() -> None:
     trace = a_test(TrajectoryBlock(()), server=None)
     tests = items(a_test(skip=True), trace, a_test(skip=True), trace)
-    assert planned(tests, shared=True) == [("SkipJob", 2), ("TraceJob", 2)]
+    assert planned(tests, shared=True) == [("LocalJob", 4)]
 
 
 # -- one at a time -------------------------------------------------------------------------------

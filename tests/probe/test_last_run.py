@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.core.results import Status
-from mcptest.probe.suites.suite_run import LastRun, failed_last_time
+from mcptest.probe.suites.settings import LastRun, failed_last_time
 from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest
 from mcptest.suite.reading import Place

@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.results import Status
 from mcptest.core.results import TestResult as Result
-from mcptest.probe.suites.pool import Found, Pool
+from mcptest.probe.suites.suite_run import Found, Pool
 from mcptest.session.connection import Stopped
 
 WAIT = 20.0

@@ -39,6 +39,7 @@ from mcptest.probe.suites.settings import (
     Selection,
     ServerChoice,
     Settings,
+    failed_last_time,
     only_this,
     parse_pattern,
     parse_shard,
@@ -110,16 +111,11 @@ def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]
 
 
 def selection_of(arguments: argparse.Namespace) -> Selection:
-    only = None
-    if arguments.last_failed:
-        from mcptest.probe.suites.suite_run import failed_last_time
-
-        only = failed_last_time()
     return Selection(
         pattern=parse_pattern(arguments.pattern),
         tags=tuple(arguments.tag),
         shard=parse_shard(arguments.shard) if arguments.shard else None,
-        only=only,
+        only=failed_last_time() if arguments.last_failed else None,
     )
 
 

@@ -7,7 +7,7 @@ since the capture began. A message's bytes are kept exactly as they came.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -174,10 +174,3 @@ FactRecord: TypeAlias = (
 )
 """All that is no message."""
 AnyRecord: TypeAlias = FactRecord | Frame
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """One entry of the public form: what the client sent, and the answer if there was one."""
-
-    request: Any
-    response: Any = msgspec.UNSET

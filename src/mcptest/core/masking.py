@@ -10,8 +10,8 @@ from __future__ import annotations
 import base64
 import functools
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -120,27 +120,20 @@ class Masker:
         if self.idle:
             return raw
         masked = self.raw(raw)
-        if masked == raw:
-            return raw
-        import msgspec
-
-        try:
-            value = msgspec.json.decode(raw)
-        except (ValueError, RecursionError):
+        if masked == raw or (value := _decoded(raw)) is _NOT_JSON:
             return masked
         safe = self.value(value)
-        if _still_means(masked, safe):
-            return masked
-        return msgspec.json.encode(safe)
+        # the masked bytes may be no JSON any more, or hold a secret in another spelling
+        return masked if _decoded(masked) == safe else msgspec.json.encode(safe)
 
     def document(self, content: bytes) -> bytes:
         """A whole file or answer. What was JSON, also line by line, is JSON afterwards."""
         masked = content if self.idle else self.raw(content)
         if masked == content or content[:1] not in (b"{", b"["):
             return masked
-        if _is_json(masked):
+        if _decoded(masked) is not _NOT_JSON:
             return masked
-        if _is_json(content):
+        if _decoded(content) is not _NOT_JSON:
             return self.message(content)
         return b"".join(map(self._line, content.splitlines(keepends=True)))
 
@@ -185,24 +178,14 @@ def _can_travel(secret: str) -> bool:
     return True
 
 
-def _still_means(masked: bytes, safe: Any) -> bool:
-    """Whether the masked bytes are JSON and hold no secret in another spelling."""
-    import msgspec
+_NOT_JSON = object()
 
+
+def _decoded(raw: bytes) -> Any:
     try:
-        return bool(msgspec.json.decode(masked) == safe)
+        return msgspec.json.decode(raw)
     except (ValueError, RecursionError):
-        return False
-
-
-def _is_json(raw: bytes) -> bool:
-    import msgspec
-
-    try:
-        msgspec.json.decode(raw)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        return _NOT_JSON
 
 
 def _as_bytes(text: str) -> bytes:
@@ -315,50 +298,39 @@ def _spellings(character: str) -> str:
 # -- Records of a capture as they may be written -------------------------------------------------
 
 
-def mask_record(record: AnyRecord, masker: Masker) -> AnyRecord:
-    """The record without secrets. Headers that carry credentials never keep them."""
-    if isinstance(record, HttpRequest):
-        return msgspec.structs.replace(
-            record, url=masker.text(record.url), headers=masker.headers(record.headers)
-        )
-    if isinstance(record, HttpResponse):
-        return msgspec.structs.replace(record, headers=masker.headers(record.headers))
-    if masker.idle:
-        return record
-    if isinstance(record, Frame):
-        return msgspec.structs.replace(
-            record, raw=masker.message(record.raw), sse=_event(record.sse, masker)
-        )
-    if isinstance(record, Stderr | Note):
-        return msgspec.structs.replace(record, text=masker.text(record.text))
-    if isinstance(record, Leftover):
-        return msgspec.structs.replace(record, text=masker.cut_text(record.text))
-    if isinstance(record, Trouble):
-        return msgspec.structs.replace(
-            record, detail=masker.text(record.detail), excerpt=masker.text(record.excerpt)
-        )
-    if isinstance(record, SseEvent):
-        return msgspec.structs.replace(
-            record,
-            sse=_event(record.sse, masker),
-            data=masker.text(record.data),
-            comment=_maybe(record.comment, masker),
-        )
-    if isinstance(record, Opened):
-        return msgspec.structs.replace(
-            record,
-            peer=masker.text(record.peer),
-            server_label=masker.text(record.server_label),
-            revision_reason=masker.text(record.revision_reason),
-        )
-    return record
-
-
-def _event(sse: Sse | None, masker: Masker) -> Sse | None:
+def _event(masker: Masker, sse: Sse | None) -> Sse | None:
     if sse is None:
         return None
-    return msgspec.structs.replace(sse, event=_maybe(sse.event, masker), id=_maybe(sse.id, masker))
+    event, identity = _maybe(masker, sse.event), _maybe(masker, sse.id)
+    return msgspec.structs.replace(sse, event=event, id=identity)
 
 
-def _maybe(text: str | None, masker: Masker) -> str | None:
+def _maybe(masker: Masker, text: str | None) -> str | None:
     return None if text is None else masker.text(text)
+
+
+_Masked: TypeAlias = Mapping[type, Mapping[str, Callable[[Masker, Any], Any]]]
+_ALWAYS: _Masked = {
+    HttpRequest: {"url": Masker.text, "headers": Masker.headers},
+    HttpResponse: {"headers": Masker.headers},
+}
+"""What may hold secrets in each kind of record. Credential headers never keep them."""
+_WITH_SECRETS: _Masked = {
+    **_ALWAYS,
+    Frame: {"raw": Masker.message, "sse": _event},
+    Stderr: {"text": Masker.text},
+    Note: {"text": Masker.text},
+    Leftover: {"text": Masker.cut_text},
+    Trouble: {"detail": Masker.text, "excerpt": Masker.text},
+    SseEvent: {"sse": _event, "data": Masker.text, "comment": _maybe},
+    Opened: {"peer": Masker.text, "server_label": Masker.text, "revision_reason": Masker.text},
+}
+
+
+def mask_record(record: AnyRecord, masker: Masker) -> AnyRecord:
+    """The record without secrets."""
+    members = (_ALWAYS if masker.idle else _WITH_SECRETS).get(type(record))
+    if members is None:
+        return record
+    masked = {name: mask(masker, getattr(record, name)) for name, mask in members.items()}
+    return msgspec.structs.replace(record, **masked)

@@ -20,9 +20,8 @@ from mcptest.probe.lanes import (
     run_invariants_lane,
     run_properties_lane,
 )
-from mcptest.probe.suites.pool import Job
 from mcptest.probe.suites.settings import Numbered, RunMemory, RunOptions, Settings
-from mcptest.probe.suites.suite_run import FreshJob, SerialJob, SharedJob, group_key, plan
+from mcptest.probe.suites.suite_run import FreshJob, Job, SerialJob, SharedJob, group_key, plan
 from mcptest.pytest_plugin import configuration
 from mcptest.pytest_plugin.configuration import was_named_by_option
 from mcptest.report.scorecards import earlier_scorecard

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -222,7 +222,7 @@ _WIDEST = 240
 _BEFORE = 60
 _UNCOMPARED = f"<{VOLATILE}>"
 
-_Step = tuple[str, int, int, int, int]
+_Step: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 
 def is_all_volatile(golden: str) -> bool:
@@ -267,44 +267,34 @@ def unified(golden: str, actual: str) -> list[str]:
     old, new = golden.removesuffix("\n").split("\n"), actual.removesuffix("\n").split("\n")
     if len(old) == len(new):
         old = [b if a == _UNCOMPARED else a for a, b in zip(old, new, strict=True)]
-    return [line for group in _groups(old, new) for line in _hunk(group, old, new)]
+    groups = _Alignment(old, new).get_grouped_opcodes(_CONTEXT)
+    return [line for group in groups for line in _hunk(group, old, new)]
 
 
-def _groups(old: Sequence[str], new: Sequence[str]) -> Iterator[list[_Step]]:
-    """Steps with their context, counted in whole lines of both texts."""
-    before = _common(old, new)
-    after = _common(old[before:][::-1], new[before:][::-1])
-    a, b = old[before : len(old) - after], new[before : len(new) - after]
-    if len(a) <= _ALIGNED and len(b) <= _ALIGNED:
-        steps = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    else:
-        steps = [("replace", 0, len(a), 0, len(b))]
-    moved = [(w, before + i, before + j, before + k, before + n) for w, i, j, k, n in steps]
-    top, bottom = min(before, _CONTEXT), min(after, _CONTEXT)
-    first, last = (before, before), (len(old) - after, len(new) - after)
-    around: list[_Step] = [
-        ("equal", first[0] - top, first[0], first[1] - top, first[1]),
-        *moved,
-        ("equal", last[0], last[0] + bottom, last[1], last[1] + bottom),
-    ]
-    yield from _split(around)
+class _Alignment(difflib.SequenceMatcher[str]):
+    """How one text becomes the other; what differs is only lined up where it is short."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(None, old, new, autojunk=False)
+        self.texts = old, new
+
+    def get_opcodes(self) -> list[_Step]:
+        old, new = self.texts
+        before = _common(old, new)
+        after = _common(old[before:][::-1], new[before:][::-1])
+        a, b = old[before : len(old) - after], new[before : len(new) - after]
+        steps: list[_Step] = [("replace", 0, len(a), 0, len(b))]
+        if len(a) <= _ALIGNED and len(b) <= _ALIGNED:
+            steps = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+        moved = [(w, before + i, before + j, before + k, before + n) for w, i, j, k, n in steps]
+        moved.insert(0, ("equal", 0, before, 0, before))
+        moved.append(("equal", len(old) - after, len(old), len(new) - after, len(new)))
+        return moved
 
 
-def _split(steps: Sequence[_Step]) -> Iterator[list[_Step]]:
-    """One group for each stretch of changes that lie close together."""
-    group: list[_Step] = []
-    for what, i, j, k, n in steps:
-        if what != "equal" or j - i <= 2 * _CONTEXT:
-            group.append((what, i, j, k, n))
-            continue
-        group.append((what, i, i + _CONTEXT, k, k + _CONTEXT))
-        yield group
-        group = [(what, j - _CONTEXT, j, n - _CONTEXT, n)]
-    if any(what != "equal" for what, *_ in group):
-        yield group
-
-
-def _hunk(group: Sequence[_Step], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _hunk(
+    group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
+) -> Iterator[str]:
     i, j, k, n = group[0][1], group[-1][2], group[0][3], group[-1][4]
     yield f"@@ -{_range(i, j)} +{_range(k, n)} @@"
     for what, first, last, begin, end in group:

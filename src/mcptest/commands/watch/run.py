@@ -46,8 +46,8 @@ from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.results import RunReport
 from mcptest.probe.lanes import check_names
 from mcptest.probe.suites.server_start import with_a_head_start
-from mcptest.probe.suites.settings import Settings
-from mcptest.probe.suites.suite_run import FOLDER, run_suite
+from mcptest.probe.suites.settings import FOLDER, Settings
+from mcptest.probe.suites.suite_run import run_suite
 from mcptest.report.evidence import BRIEF, FULL
 from mcptest.report.terminal import Style
 from mcptest.report.write import write_reports

@@ -47,15 +47,7 @@ from mcptest.suite.model import (
     ToolBlock,
     TrajectoryBlock,
 )
-from mcptest.suite.observed import (
-    Evaluation,
-    Failure,
-    Observed,
-    failing_call,
-    merge_pages,
-    observe,
-    text_of,
-)
+from mcptest.suite.observed import Evaluation, Failure, Observed, failing_call, merge_pages, text_of
 from mcptest.suite.templates import CaptureError, capture, fill_block, fill_declared, variables_of
 from mcptest.transport.files import read_bounded
 from mcptest.wire.json_text import write_json
@@ -242,15 +234,9 @@ def begin_call(block: ToolBlock, stage: TestStage) -> CallUnderWay:
 
 
 def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
-    error = reply.message.error if reply.message.kind is Kind.ERROR else None
-    return observe(
-        reply.method,
-        result=reply.message.result,
-        error=error,
-        subject=subject,
-        duration=duration,
-        **around,
-    )
+    answer = reply.message
+    error = answer.error if answer.kind is Kind.ERROR else None
+    return Observed(reply.method, answer.result, error, subject, duration, **around)
 
 
 def _answered(stage: TestStage, method: str, subject: str, params: Mapping[str, Any]) -> Observed:
@@ -301,7 +287,7 @@ def _listed(stage: TestStage, method: str, asked: ListRequest | None) -> Observe
                 return _observe(reply, "", time.monotonic() - begin)
             pages.append(reply.result)
     result = merge_pages(method, pages)
-    return observe(method, result=result, duration=time.monotonic() - begin)
+    return Observed(method, result=result, duration=time.monotonic() - begin)
 
 
 def _perform_completion(block: CompletionBlock, stage: TestStage) -> Evaluation:
@@ -319,7 +305,7 @@ def _perform_resources(block: ResourcesBlock, stage: TestStage) -> Evaluation:
     subscription = _subscribe(block, stage) if block.subscribe is not None else None
     observed = _read_or_list(block, stage)
     if observed is None:
-        observed = observe("resources/subscribe", result={}, subject=block.subscribe or "")
+        observed = Observed("resources/subscribe", result={}, subject=block.subscribe or "")
     evaluation = stage.judge(block.expect, observed)
     if block.expect_notification:
         evaluation = _with_update(evaluation, block, stage)
@@ -499,10 +485,12 @@ class Attempt:
             self._failed = failed
             detail = failed.detail + self._what_came_before(failed)
             return self._failure(detail, failed.kind, ())
-        if evaluation.passed:
-            return self._pass()
-        detail = "\n".join(failure.message for failure in evaluation.failures)
-        return self._failure(detail, "check", _checks(evaluation, self.session.masker))
+        if not evaluation.passed:
+            detail = _in_words(evaluation)
+            return self._failure(detail, "check", _checks(evaluation, self.session.masker))
+        kept = self._settings.proof_of_passes
+        proof = _proof(self.session, self._stage, "") if kept else None
+        return self._result(Status.PASS, proof=proof)
 
     def _take_stage(self) -> TestStage:
         served = self.session.connect(self._deadline)
@@ -537,43 +525,34 @@ class Attempt:
         came = served.client.connection.what_came_instead()
         return "" if came == NOTHING_CAME else f"\n  before that, {came}"
 
-    def _pass(self) -> TestResult:
-        kept = self._settings.proof_of_passes
-        proof = _proof(self.session, self._stage, "") if kept else None
-        return _result(
-            self.item,
-            Status.PASS,
-            begin=self._started,
-            session=self.session,
-            proof=proof,
-            remarks=self._remarks(),
-        )
-
-    def _remarks(self) -> tuple[str, ...]:
-        said = (*self.session.remarks, *(self._stage.remarks if self._stage is not None else ()))
-        return tuple(self.session.masker.cut_text(one) for one in dict.fromkeys(said))
-
     def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
+        proof = _proof(self.session, self._stage, self._settings.repeat(self.item))
+        said = self.session.masker.cut_text(detail)
+        return self._result(Status.FAIL, detail=said, kind=kind, failures=checks, proof=proof)
+
+    def _result(self, status: Status, **what: Any) -> TestResult:
+        session, stage = self.session, self._stage
+        odd = dict.fromkeys((*session.remarks, *(stage.remarks if stage is not None else ())))
+        remarks = (session.masker.cut_text(one) for one in odd)
+        met = session.met
+        if met is not None:
+            reason = session.masker.text(met.reason)
+            what |= {"revision": str(met.revision), "revision_reason": reason}
         return _result(
             self.item,
-            Status.FAIL,
-            begin=self._started,
-            session=self.session,
-            detail=self.session.masker.cut_text(detail),
-            kind=kind,
-            failures=checks,
-            proof=_proof(self.session, self._stage, self._settings.repeat(self.item)),
-            remarks=self._remarks(),
+            status,
+            self._started,
+            server=session.label,
+            note="; ".join(filter(None, (session.note, *remarks))),
+            **what,
         )
 
 
 def check_trace(item: Numbered, settings: Settings) -> TestResult:
     """A trajectory needs no server."""
     begin = time.monotonic()
-    block = item.test.block
-    assert isinstance(block, TrajectoryBlock)
     fixture = str(settings.fixture) if settings.fixture is not None else ""
-    block = fill_block(block, variables_of(fixture, {}))
+    block = fill_block(item.test.block, variables_of(fixture, {}))
     assert isinstance(block, TrajectoryBlock)
     try:
         trace = block.trace
@@ -581,22 +560,16 @@ def check_trace(item: Numbered, settings: Settings) -> TestResult:
             log = read_bounded(block.audit_log, LARGEST_FILE, pipes=False)
             trace = read_audit_log(log.split(b"\n"))
     except (OSError, ValueError) as error:
-        return _result(
-            item,
-            Status.FAIL,
-            begin=begin,
-            detail=f"audit_log: {show(str(error), 300)}",
-            kind="call",
-        )
+        detail = f"audit_log: {show(str(error), 300)}"
+        return _result(item, Status.FAIL, begin, detail=detail, kind="call")
     evaluation = check_trajectory(block.checks, trace, all_failures=settings.all_failures)
     if evaluation.passed:
-        return _result(item, Status.PASS, begin=begin)
-    detail = "\n".join(failure.message for failure in evaluation.failures)
+        return _result(item, Status.PASS, begin)
     return _result(
         item,
         Status.FAIL,
-        begin=begin,
-        detail=detail,
+        begin,
+        detail=_in_words(evaluation),
         kind="check",
         failures=_checks(evaluation, Masker()),
         proof=Proof(repeat=settings.repeat(item)),
@@ -607,6 +580,10 @@ def broken(item: Numbered, error: Exception) -> TestResult:
     """A defect of ours: said as one, and never a pass."""
     detail = f"internal error of mcptest: {type(error).__name__}: {show(str(error), 300)}"
     return _result(item, Status.FAIL, detail=detail, kind="internal")
+
+
+def _in_words(evaluation: Evaluation) -> str:
+    return "\n".join(failure.message for failure in evaluation.failures)
 
 
 def _checks(evaluation: Evaluation, masker: Masker) -> tuple[FailedCheck, ...]:
@@ -668,36 +645,16 @@ def proof_of_tape(
     )
 
 
-def _result(
-    item: Numbered,
-    status: Status,
-    *,
-    begin: float | None = None,
-    session: ServerSession | None = None,
-    detail: str = "",
-    kind: str = "",
-    failures: tuple[FailedCheck, ...] = (),
-    proof: Proof | None = None,
-    remarks: tuple[str, ...] = (),
-) -> TestResult:
+def _result(item: Numbered, status: Status, begin: float | None = None, **what: Any) -> TestResult:
     test = item.test
-    client = session.served.client if session is not None and session.served else None
-    met = client.met if client is not None and client.has_begun else None
     return TestResult(
         name=test.name,
         status=status,
-        detail=detail,
         duration_ms=round((time.monotonic() - begin) * 1000) if begin is not None else 0,
         language=item.language,
         trial=item.trial,
         file=test.place.file,
         line=test.place.line,
-        kind=kind,
-        failures=failures,
-        proof=proof,
         tags=test.tags,
-        server=session.label if session is not None else "",
-        revision=str(met.revision) if met is not None else "",
-        revision_reason=session.masker.text(met.reason) if session and met is not None else "",
-        note="; ".join(filter(None, (session.note if session is not None else "", *remarks))),
+        **what,
     )

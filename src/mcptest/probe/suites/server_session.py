@@ -151,10 +151,11 @@ class ServerSession:
         target = replace(self._quickly(target), label=self.label)
         mock = test.block.mock if isinstance(test.block, SamplingBlock) else None
         limit = test.timeout or settings.timeout
+        revision, because = self._speaking()
         served = LiveSession(
             target,
-            revision=self._revision(),
-            because=self._because(),
+            revision=revision,
+            because=because,
             answers=answers_for(understood.server.client_capabilities, mock),
             reach=reach_of(target, process),
             patience=self._patience,
@@ -164,7 +165,7 @@ class ServerSession:
         )
         served.prepare()
         self.served = served
-        if self._revision() is None:  # who connects first finds out for all
+        if revision is None:  # who connects first finds out for all
             served.client.open(Deadline.after(limit))
         else:
             served.client.launch(Deadline.after(limit))
@@ -201,22 +202,24 @@ class ServerSession:
         return self._ground.path
 
     @property
+    def met(self) -> Met | None:
+        """What the server speaks; None until the session has begun."""
+        client = self.served.client if self.served is not None else None
+        return client.met if client is not None and client.has_begun else None
+
+    @property
     def note(self) -> str:
         return self._ground.note
 
-    def _revision(self) -> Revision | None:
-        """As was asked for; else as an earlier test of the same server found out."""
+    def _speaking(self) -> tuple[Revision | None, str]:
+        """The revision that was asked for, else what an earlier test of the same server found out;
+        and why."""
         asked = self._choice.spec_version or self._spec.spec_version
         if asked != "auto":
-            return parse_revision(asked)
+            because = ASKED_FOR if self._choice.spec_version else "asked for by spec_version"
+            return parse_revision(asked), because
         met = self._settings.memory.met.get(self._key)
-        return met.revision if met is not None else None
-
-    def _because(self) -> str:
-        if self._choice.spec_version or self._spec.spec_version != "auto":
-            return ASKED_FOR if self._choice.spec_version else "asked for by spec_version"
-        met = self._settings.memory.met.get(self._key)
-        return met.reason if met is not None else ""
+        return (met.revision, met.reason) if met is not None else (None, "")
 
     def _capture_file(self) -> Path | None:
         folder = self._choice.captures

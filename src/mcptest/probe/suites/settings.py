@@ -1,21 +1,27 @@
-"""How a run is to be done, as values. On the way to the first server, so it imports little."""
+"""How a run is to be done, as values: which tests, on which servers, and what failed the last time.
+
+On the way to the first server, so it imports little.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from mcptest.core.errors import UsageError
+from mcptest.core.redaction import redaction
+from mcptest.core.results import Status
 from mcptest.core.safe_text import show
 from mcptest.suite.model import ServerSpec, Test
+from mcptest.transport.files import replace_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from threading import Event
 
     from mcptest.probe.suites.server_session import ServerSession
@@ -164,8 +170,8 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def identity(test: Test) -> str:
-    """What names a test across runs: its file and its name."""
-    return f"{test.place.file}::{test.name}"
+    """What names a test across runs: its file and its name, also where a path is no Unicode."""
+    return f"{test.place.file}::{test.name}".encode("utf-8", "backslashreplace").decode()
 
 
 def select(tests: Sequence[Test], selection: Selection) -> list[Test]:
@@ -256,3 +262,85 @@ def parse_shard(text: str) -> tuple[int, int]:
         if 1 <= index <= count:
             return index, count
     raise UsageError(f"not a shard: {text!r}", hint="write it like 1/4, the first of four")
+
+
+# -- What failed the last time -------------------------------------------------------------------
+
+FOLDER = ".mcptest"
+_FILE = Path(FOLDER, "last-run.jsonl")
+_KEPT_OUT = Path(FOLDER, ".gitignore")
+_RUN_BEGINS = {"run": "begins"}
+
+
+class LastRun:
+    """The state of the run that is going on. Where it can't be kept, the run goes on without.
+
+    The file begins with what failed in earlier runs, so a run of a few tests does not make the
+    others forgotten. After the line that marks a new run, each result is added as it comes.
+    """
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+
+    def begin(self) -> None:
+        """Mark the beginning of a run. This waits for the disk, so servers may start meanwhile."""
+        try:
+            _FILE.parent.mkdir(exist_ok=True)
+            if not _KEPT_OUT.exists():
+                replace_file(_KEPT_OUT, b"*\n")
+            earlier = sorted(_known_failures()) if _FILE.exists() else []
+            replace_file(_FILE, _lines([*map(_failed, earlier), _RUN_BEGINS]))
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._file = os.open(_FILE, flags)
+        except (OSError, UsageError):
+            self._file = None  # a read-only folder: --last-failed has nothing to go by, and says so
+
+    def add(self, test: Test, status: Status) -> None:
+        if self._file is None:
+            return
+        try:
+            os.write(self._file, _lines([{"test": identity(test), "status": status.value}]))
+        except OSError:  # the disk is full: the results are not affected
+            self.close()
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def failed_last_time() -> set[str]:
+    """The identities of the tests that failed when they were last run here."""
+    try:
+        return _known_failures()
+    except OSError:
+        raise UsageError("--last-failed: there is no earlier run in this folder") from None
+
+
+def _known_failures() -> set[str]:
+    """In a run, one trial that failed is enough; a later run that passes clears the test."""
+    failed: set[str] = set()
+    in_this_run: set[str] = set()
+    for line in _FILE.read_bytes().splitlines():
+        try:
+            entry = msgspec.json.decode(line)
+            if entry == _RUN_BEGINS:
+                in_this_run.clear()
+                continue
+            test, status = str(entry["test"]), entry["status"]
+        except (KeyError, TypeError, msgspec.DecodeError):
+            continue  # the last line of a run that was killed
+        if status == Status.FAIL.value:
+            failed.add(test)
+            in_this_run.add(test)
+        elif status == Status.PASS.value and test not in in_this_run:
+            failed.discard(test)
+    return failed
+
+
+def _failed(test: str) -> dict[str, str]:
+    return {"test": test, "status": Status.FAIL.value}
+
+
+def _lines(entries: Iterable[dict[str, str]]) -> bytes:
+    return redaction.document(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))

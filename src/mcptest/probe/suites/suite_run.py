@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
+import queue
+import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redaction
+from mcptest.core.limits import Deadline
 from mcptest.core.results import RunReport, Status, TestResult
+from mcptest.core.safe_text import show
 from mcptest.probe.suites.attempt import Attempt, broken, check_trace, skipped
-from mcptest.probe.suites.pool import Found, Job, Pool
 from mcptest.probe.suites.server_session import ServerSession
 from mcptest.probe.suites.server_start import is_demo, is_remote
 from mcptest.probe.suites.settings import (
+    LastRun,
     Numbered,
     RunMemory,
     RunOptions,
     Settings,
     cores,
-    identity,
     server_key,
     skip_reason,
 )
-from mcptest.session.connection import Stopped, encode
+from mcptest.session.connection import Stopped
 from mcptest.suite.model import (
     LoggingBlock,
     NotificationsBlock,
@@ -43,11 +43,27 @@ from mcptest.suite.model import (
     ToolBlock,
     TrajectoryBlock,
 )
-from mcptest.transport.files import replace_file
 from mcptest.transport.interrupt import Stop, end_everything
-from mcptest.wire.json_text import read_json
 
 # -- The kinds of work that a pool runs ----------------------------------------------------------
+
+Found: TypeAlias = tuple[int, TestResult]
+
+
+class Job(Protocol):
+    """One or more tests that share a server. None of the methods raises for what a peer does."""
+
+    def prepare(self) -> None:
+        """Get everything going that can go on by itself."""
+
+    def run(self) -> Generator[Found, None, None]:
+        """Carry the tests out: each result with the number of its test. May raise Stopped."""
+
+    def release(self) -> None:
+        """Take everything down again, also when it was never prepared."""
+
+    def failed(self, error: Exception) -> Iterable[Found]:
+        """Results for the tests that were not reached because of a defect of ours."""
 
 
 class Tests:
@@ -139,24 +155,21 @@ class SerialJob:
             yield from job.failed(error)
 
 
-class TraceJob(Tests):
-    """Trajectories: checked without any server."""
+class LocalJob(Tests):
+    """Tests that need no server: trajectories, and those that are not to be run."""
 
     def run(self) -> Generator[Found, None, None]:
         for item in self.items:
-            try:
-                result = check_trace(item, self.settings)
-            except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
-                result = broken(item, error)
-            yield self._record(item, result)
+            yield self._record(item, self._result(item))
 
-
-class SkipJob(Tests):
-    """Tests that are not to be run, with the reason."""
-
-    def run(self) -> Generator[Found, None, None]:
-        for item in self.items:
-            yield self._record(item, skipped(item, skip_reason(item.test) or "skipped"))
+    def _result(self, item: Numbered) -> TestResult:
+        reason = skip_reason(item.test)
+        if reason is not None or not isinstance(item.test.block, TrajectoryBlock):
+            return skipped(item, reason or "skipped")
+        try:
+            return check_trace(item, self.settings)
+        except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
+            return broken(item, error)
 
 
 # -- Many tests on one server and one fixture copy, with up to so many plain calls at once -------
@@ -279,7 +292,6 @@ def may_share_the_line(test: Test) -> bool:
 
 # -- Which job runs which test, and which tests may not run beside each other --------------------
 
-_Group: TypeAlias = SharedJob | TraceJob | SkipJob
 _ONE_LINE = "one after the other"
 _OF_THE_FIXTURE = "one test at a time: with --docker all of them work on the fixture itself"
 _OF_SINGLE_FILES = (
@@ -288,29 +300,24 @@ _OF_SINGLE_FILES = (
 )
 
 
-class JobPlan(msgspec.Struct, frozen=True):
-    """The jobs, and what has to be said about how they are run."""
-
-    jobs: list[Job]
-    notes: tuple[str, ...] = ()
-
-
 def plan(items: Sequence[Numbered], settings: Settings, options: RunOptions) -> JobPlan:
     """Which job runs which test, in which line."""
-    planner = _Planner(settings, options)
+    planned = JobPlan(settings, options)
     for item in items:
-        planner.add(item)
-    return JobPlan(planner.jobs, planner.notes)
+        planned.add(item)
+    return planned
 
 
-class _Planner:
+class JobPlan:
+    """The jobs, and what has to be said about how they are run."""
+
     def __init__(self, settings: Settings, options: RunOptions) -> None:
         self.jobs: list[Job] = []
         self._settings = settings
         self._options = options
-        self._groups: dict[object, _Group] = {}
+        self._groups: dict[object, SharedJob | LocalJob] = {}
         self._lines: dict[object, SerialJob] = {}
-        self._reasons: dict[str, int] = {}
+        self._reasons: Counter[str] = Counter()
         """Why tests are in the one line, and how many."""
 
     @property
@@ -319,10 +326,8 @@ class _Planner:
 
     def add(self, item: Numbered) -> None:
         test, settings = item.test, self._settings
-        if skip_reason(test) is not None:
-            self._group("skip", item, lambda: SkipJob([], settings), self.jobs)
-        elif isinstance(test.block, TrajectoryBlock):
-            self._group("trace", item, lambda: TraceJob([], settings), self.jobs)
+        if skip_reason(test) is not None or isinstance(test.block, TrajectoryBlock):
+            self._group("local", item, lambda: LocalJob([], settings), self.jobs)
         elif may_share(test, by_default=self._options.shared):
             in_flight = self._options.in_flight
             key = ("shared", group_key(item, settings))
@@ -331,24 +336,26 @@ class _Planner:
             self._line(item).append(FreshJob(item, settings))
 
     def _group(
-        self, key: object, item: Numbered, make: Callable[[], _Group], line: list[Job]
+        self,
+        key: object,
+        item: Numbered,
+        make: Callable[[], SharedJob | LocalJob],
+        line: list[Job],
     ) -> None:
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = make()
-            line.append(group)
-        group.items.append(item)
+        if key not in self._groups:
+            self._groups[key] = make()
+            line.append(self._groups[key])
+        self._groups[key].items.append(item)
 
     def _line(self, item: Numbered) -> list[Job]:
         """The jobs that one for this test may not run beside; all jobs when it is free."""
         key = self._line_of(item)
         if key is None:
             return self.jobs
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = SerialJob()
-            self.jobs.append(line)
-        return line.jobs
+        if key not in self._lines:
+            self._lines[key] = SerialJob()
+            self.jobs.append(self._lines[key])
+        return self._lines[key].jobs
 
     def _line_of(self, item: Numbered) -> object | None:
         test, options = item.test, self._options
@@ -366,7 +373,7 @@ class _Planner:
         return group_key(item, self._settings) if remote and options.jobs is None else None
 
     def _in_one_line(self, why: str) -> object:
-        self._reasons[why] = self._reasons.get(why, 0) + 1
+        self._reasons[why] += 1
         return _ONE_LINE
 
 
@@ -400,9 +407,245 @@ def group_key(item: Numbered, settings: Settings) -> object:
     return server_key(test.server or ServerSpec(), choice), item.language, item.trial, mock
 
 
-_LAST_PATIENCE = 1.0
+# -- Workers that keep the next server starting while the current one works ----------------------
+
+_CLOSERS = 8
+PATIENCE = 5.0
+"""Seconds that everything may take to come to its end after an interrupt."""
+_BETWEEN_TICKS = 0.1
 _HANDS_OFF = 0.01
-"""Before anything else is done beside the servers, the first requests go out."""
+"""Before anything else is done beside the servers, the first requests go out, and the last servers
+are told to leave."""
+
+
+class _Thread:
+    """A mark in the queue of results: a thread of the pool is done."""
+
+    def __init__(self, *, was_at_work: bool) -> None:
+        self.was_at_work = was_at_work
+        """A worker, and not one of those that take servers down."""
+
+
+class _Wake:
+    """A mark in the queue of results: the run is to end."""
+
+
+class Pool:
+    """Runs jobs. Read `results` to the end; `interrupt` ends them early, with nothing left.
+
+    Preparing a job runs ahead of running by a few jobs, and releasing happens behind it, so that a
+    slow start or a slow end of one server costs the others nothing. Results come out as they are
+    finished; whoever reads them puts them in order.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        workers: int,
+        ahead: int = 1,
+        enough: Callable[[TestResult], bool] = lambda result: False,
+        tick: Callable[[], None] | None = None,
+        at_last: Callable[[], None] | None = None,
+    ) -> None:
+        """`enough` says of a result whether any further job is wanted after it.
+
+        `tick` is called every now and then by whoever reads the results and has none yet, `at_last`
+        once, when there is nothing to wait for but servers that leave.
+        """
+        self._todo: deque[Job] = deque(jobs)
+        self._ready: deque[Job] = deque()
+        self._unwanted: deque[Job] = deque()
+        self._preparing = 0
+        self._ahead = ahead
+        self._enough = enough
+        self._tick = tick
+        self._at_last = at_last
+        self._at_work = 0
+        self._over = False
+        self._changed = threading.Condition()
+        self._first_result = threading.Event()
+        self._results: queue.SimpleQueue[Found | _Thread | _Wake] = queue.SimpleQueue()
+        self._closing = threading.Semaphore(_CLOSERS)
+        self._started = 0
+        self._done = 0
+        self.workers = max(1, min(workers, len(jobs)))
+        self.defects: list[str] = []
+        """What went wrong in our own code while something was taken down."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether all that was begun has been taken down."""
+        with self._changed:
+            return self._done == self._started
+
+    def results(self) -> Iterator[Found]:
+        """Start the workers and give out results as they come, until all is taken down."""
+        self._at_work = self.workers
+        for _ in range(self.workers):
+            self._start(self._work)
+        return self._until_rest(None)
+
+    def is_slow_to_start(self, seconds: float) -> bool:
+        """Whether there is no result within this time although someone still looks for one."""
+        return not self._first_result.wait(seconds)
+
+    def interrupt(self) -> None:
+        """Begin nothing more, and give up waiting after a while. A signal handler may call this."""
+        self._results.put(_Wake())
+
+    def rest(self, patience: float) -> Iterator[Found]:
+        """The results that are still to come, for at most this long."""
+        self.forget_the_rest()
+        return self._until_rest(Deadline.after(patience))
+
+    def _until_rest(self, limit: Deadline | None) -> Iterator[Found]:
+        # A thread is counted when it is started, by one that has not said yet that it is done:
+        # so the two numbers are equal only when there is no thread left.
+        while not self.is_at_rest:
+            try:
+                found = self._results.get(timeout=self._patience(limit))
+            except queue.Empty:
+                if limit is not None and limit.expired:
+                    return
+                self._meanwhile()
+                continue
+            if isinstance(found, _Thread):
+                self._done += 1
+                self._at_work -= found.was_at_work
+            elif isinstance(found, _Wake):
+                self.forget_the_rest()
+                limit = limit or Deadline.after(PATIENCE)
+            else:
+                yield found
+        while not self._results.empty():  # marks that came last
+            found = self._results.get()
+            if isinstance(found, tuple):
+                yield found
+
+    def _patience(self, limit: Deadline | None) -> float | None:
+        left = limit.remaining() if limit else None
+        if self._at_last is not None and not self._at_work:
+            patience = _HANDS_OFF
+        elif self._tick is not None:
+            patience = _BETWEEN_TICKS
+        else:
+            return left
+        return patience if left is None else min(left, patience)
+
+    def _meanwhile(self) -> None:
+        if self._at_last is not None and not self._at_work:
+            at_last, self._at_last = self._at_last, None
+            at_last()
+        elif self._tick is not None:
+            self._tick()
+
+    def forget_the_rest(self) -> None:
+        """Begin no further job and no further test; what is running is finished."""
+        with self._changed:
+            self._over = True
+            self._todo.clear()
+            self._unwanted.extend(self._ready)
+            self._ready.clear()
+            self._changed.notify_all()
+
+    def _start(self, work: Callable[..., None], *arguments: Job) -> None:
+        with self._changed:
+            self._started += 1
+        thread = threading.Thread(target=self._live, args=(work, *arguments), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no thread left: then it is done here and now
+            self._live(work, *arguments)
+
+    def _live(self, work: Callable[..., None], *arguments: Job) -> None:
+        try:
+            work(*arguments)
+        finally:
+            self._results.put(_Thread(was_at_work=work == self._work))
+            self._first_result.set()
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            self._prepare_ahead()
+            self._carry_out(job)
+            self._release(job)
+
+    def _next(self) -> Job | None:
+        """The next job, prepared."""
+        while True:
+            with self._changed:
+                while not (self._ready or self._todo or self._unwanted) and self._preparing:
+                    self._changed.wait()
+                unwanted = self._unwanted.popleft() if self._unwanted else None
+                if unwanted is None and self._ready:
+                    return self._ready.popleft()
+                if unwanted is None and not self._todo:
+                    return None
+                job = unwanted or self._todo.popleft()
+            if unwanted is None and self._prepare(job) and not self._over:
+                return job
+            self._release(job)
+
+    def _prepare_ahead(self) -> None:
+        with self._changed:
+            if not self._todo or len(self._ready) + self._preparing >= self._ahead:
+                return
+            job = self._todo.popleft()
+            self._preparing += 1
+        prepared = self._prepare(job)
+        with self._changed:
+            self._preparing -= 1
+            wanted = prepared and not self._over
+            (self._ready if wanted else self._unwanted).append(job)
+            self._changed.notify_all()
+
+    def _prepare(self, job: Job) -> bool:
+        try:
+            job.prepare()
+        except Stopped:
+            return False
+        except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
+            self._tell(job.failed(error))
+            return False
+        return True
+
+    def _carry_out(self, job: Job) -> None:
+        try:
+            with contextlib.closing(job.run()) as results:
+                self._tell(results)
+        except Stopped:
+            pass  # the run is over; what was not finished has no result
+        except Exception as error:  # noqa: BLE001 - a defect of ours costs one job, and is said
+            self._tell(job.failed(error))
+
+    def _tell(self, results: Iterable[Found]) -> None:
+        for found in results:
+            self._results.put(found)
+            self._first_result.set()
+            if self._enough(found[1]):
+                self.forget_the_rest()
+            if self._over:
+                return
+
+    def _release(self, job: Job) -> None:
+        """Behind our back; but servers that are slow to leave may not pile up."""
+        self._closing.acquire()
+        self._start(self._close, job)
+
+    def _close(self, job: Job) -> None:
+        try:
+            job.release()
+        except Stopped:
+            pass
+        except Exception as error:  # noqa: BLE001 - the results stand; the defect is said
+            self.defects.append(f"{type(error).__name__}: {show(str(error), 300)}")
+        finally:
+            self._closing.release()
+
+
+# -- A whole run ---------------------------------------------------------------------------------
+
+_LAST_PATIENCE = 1.0
 
 
 def run_suite(
@@ -427,7 +670,15 @@ def run_suite(
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
     planned = plan(items, settings, options)
-    pool = _pool(planned, options, tick, at_last)
+    workers = options.jobs or cores()
+    pool = Pool(
+        planned.jobs,
+        workers,
+        ahead=max(1, workers // 2),
+        enough=lambda result: options.fail_fast and result.status is Status.FAIL,
+        tick=tick,
+        at_last=at_last,
+    )
     last_run = LastRun()
 
     def beside_the_servers() -> None:
@@ -445,12 +696,7 @@ def run_suite(
             last_run.add(items[number].test, result.status)
             on_result(result)
     interrupted = stop.is_set()
-    notes = [f"warning: {text}" for text in (*settings.memory.warnings,)]
-    notes += [f"internal error of mcptest while it took a server down: {e}" for e in pool.defects]
-    if settings.quick_end:
-        notes.append("servers were ended 50 ms after their last answer (--quick-end)")
-    notes += _said_of_warm_starts(settings)
-    notes += planned.notes
+    notes = [*_notes_on(settings, pool), *planned.notes]
     notes += _account_for(items, finished, options, interrupted=interrupted)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
@@ -475,17 +721,22 @@ def _carried_out(
         meanwhile()
         yield from results
     finally:
+        late: list[Found] = []
         if not pool.is_at_rest:
             stop.set()
             end_everything()
             late = list(pool.rest(_LAST_PATIENCE))
             end_everything()
-        else:
-            late = []
     yield from late
 
 
-def _said_of_warm_starts(settings: Settings) -> Iterator[str]:
+def _notes_on(settings: Settings, pool: Pool) -> Iterator[str]:
+    """What the reader must know of how it went."""
+    yield from (f"warning: {text}" for text in settings.memory.warnings)
+    for defect in pool.defects:
+        yield f"internal error of mcptest while it took a server down: {defect}"
+    if settings.quick_end:
+        yield "servers were ended 50 ms after their last answer (--quick-end)"
     if settings.warm_start:
         yield "servers were started with a compile cache for Node (--warm-start)"
         if any(settings.memory.shortcuts.values()):
@@ -518,100 +769,3 @@ def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
             for trial in range(1, options.trials + 1):
                 items.append(Numbered(len(items), test, trial, language, choice))
     return items
-
-
-def _pool(
-    planned: JobPlan,
-    options: RunOptions,
-    tick: Callable[[], None] | None,
-    at_last: Callable[[], None] | None,
-) -> Pool:
-    workers = options.jobs or cores()
-    return Pool(
-        planned.jobs,
-        workers,
-        ahead=max(1, workers // 2),
-        enough=lambda result: options.fail_fast and result.status is Status.FAIL,
-        tick=tick,
-        at_last=at_last,
-    )
-
-
-FOLDER = ".mcptest"
-_FILE = Path(FOLDER, "last-run.jsonl")
-_KEPT_OUT = Path(FOLDER, ".gitignore")
-_RUN_BEGINS = {"run": "begins"}
-
-
-class LastRun:
-    """The state of the run that is going on. Where it can't be kept, the run goes on without.
-
-    The file begins with what failed in earlier runs, so a run of a few tests does not make the
-    others forgotten. After the line that marks a new run, each result is added as it comes.
-    """
-
-    def __init__(self) -> None:
-        self._file: int | None = None
-
-    def begin(self) -> None:
-        """Mark the beginning of a run. This waits for the disk, so servers may start meanwhile."""
-        try:
-            _FILE.parent.mkdir(exist_ok=True)
-            if not _KEPT_OUT.exists():
-                replace_file(_KEPT_OUT, b"*\n")
-            earlier = sorted(_known_failures()) if _FILE.exists() else []
-            replace_file(_FILE, _lines([*map(_failed, earlier), _RUN_BEGINS]))
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._file = os.open(_FILE, flags)
-        except (OSError, UsageError):
-            self._file = None  # a read-only folder: --last-failed has nothing to go by, and says so
-
-    def add(self, test: Test, status: Status) -> None:
-        if self._file is None:
-            return
-        try:
-            os.write(self._file, _lines([{"test": identity(test), "status": status.value}]))
-        except OSError:  # the disk is full: the results are not affected
-            self.close()
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-def failed_last_time() -> set[str]:
-    """The identities of the tests that failed when they were last run here."""
-    try:
-        return _known_failures()
-    except OSError:
-        raise UsageError("--last-failed: there is no earlier run in this folder") from None
-
-
-def _known_failures() -> set[str]:
-    """In a run, one trial that failed is enough; a later run that passes clears the test."""
-    failed: set[str] = set()
-    in_this_run: set[str] = set()
-    for line in _FILE.read_bytes().splitlines():
-        try:
-            entry, _ = read_json(line)
-            if entry == _RUN_BEGINS:
-                in_this_run.clear()
-                continue
-            test, status = str(entry["test"]), entry["status"]
-        except (KeyError, TypeError):
-            continue  # the last line of a run that was killed
-        if status == Status.FAIL.value:
-            failed.add(test)
-            in_this_run.add(test)
-        elif status == Status.PASS.value and test not in in_this_run:
-            failed.discard(test)
-    return failed
-
-
-def _failed(test: str) -> dict[str, str]:
-    return {"test": test, "status": Status.FAIL.value}
-
-
-def _lines(entries: Iterable[dict[str, str]]) -> bytes:
-    return redaction.document(b"".join(encode(entry) + b"\n" for entry in entries))
