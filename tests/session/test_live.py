@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,9 @@ import pytest
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.revision import Revision
+from mcptest.session import live as live_module
 from mcptest.session.connection import Stopped
-from mcptest.session.live import LiveSession
+from mcptest.session.live import EndedSessions, LiveSession
 from mcptest.session.tape import Tape
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.stdio import Stdio
@@ -176,3 +179,29 @@ def test_what_a_server_speaks_is_found_out_without_a_session() -> None:
     assert session.find_revision(Deadline.after(30)).revision is Revision.V2026_07_28
     assert not session.is_open
     assert session.sessions == 0
+
+
+def test_a_large_session_is_let_go_when_the_next_one_begins(
+    live: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client and its connection know each other: nothing but a collection ends that."""
+    monkeypatch.setattr(EndedSessions, "MOST", 10)
+    gc.collect()
+    gc.disable()  # as between two collections, which may be long
+    try:
+        live.begin()
+        first = weakref.ref(live.client)
+        live.drop()
+        live.begin()
+        assert first() is None
+    finally:
+        gc.enable()
+
+
+def test_small_sessions_cost_no_collection(
+    live: LiveSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_module.gc, "collect", lambda: pytest.fail("collected"))
+    live.begin()
+    live.drop()
+    live.begin()

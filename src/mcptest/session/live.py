@@ -7,6 +7,7 @@ session. What was found out about a server when it was met need not be found out
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Unpack
 
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import was_interrupted
-from mcptest.core.limits import Deadline
+from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.masking import Masker
 from mcptest.core.message import Message
 from mcptest.core.redaction import redaction
@@ -31,6 +32,31 @@ _CLOSING = 5.0
 _CLOSING_THE_DEAF = 0.3
 _VAIN_STARTS = 2
 """After so many starts in a row that failed, a server is given up."""
+
+
+class EndedSessions:
+    """What sessions that are over may still hold, in bytes.
+
+    A client and its connection know each other, so a session goes only when Python's collector
+    comes by; and that counts objects, not bytes.
+    """
+
+    MOST = MEBIBYTE
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def add(self, tape: Tape) -> None:
+        self._bytes += tape.bytes_seen
+
+    def collect(self) -> None:
+        """Let them go, if they are large."""
+        if self._bytes > self.MOST:
+            self._bytes = 0
+            gc.collect()
+
+
+_ended = EndedSessions()
 
 
 def answered_twice(answer: Message, masker: Masker) -> str:
@@ -99,6 +125,8 @@ class LiveSession:
     def prepare(self) -> Client:
         """The client of the next session, to whom nothing was said yet."""
         if self._client is None or not self._is_prepared:
+            self._client = self._tape = None
+            _ended.collect()
             tape = self._tape = self._new_tape()
             manner: Manner = {**self._manner, "revision": self._wanted, "sink": tape}
             manner["began"] = self.tell_beginning
@@ -225,6 +253,7 @@ class LiveSession:
         except Stopped:
             pass  # a farewell over HTTP was cut short; the connection is closed all the same
         finally:
+            _ended.add(tape)
             if tape.recorder is not None:
                 tape.recorder.close(interrupted=interrupted)
 

@@ -93,6 +93,8 @@ class Tape:
         self.dropped = 0
         """Records for which there was no room; rules over the session can't be judged then."""
         self.messages_sent = 0
+        self.bytes_seen = 0
+        """Of all messages, whether or not there was room for them."""
         self.stderr: deque[str] = deque(maxlen=_STDERR_KEPT)
         """The last lines."""
         self.exited: Exited | None = None
@@ -133,6 +135,7 @@ class Tape:
     def _note(self, record: AnyRecord) -> None:
         """The facts that are always kept."""
         if type(record) is Frame:
+            self.bytes_seen += len(record.raw)
             if record.sender == "server":
                 self.last_answer = record.raw[:_SHOWN_OF_AN_ANSWER]
                 if self.is_closing and self._late_bytes < _LATE_BYTES:
