@@ -89,6 +89,7 @@ TABLE: list[tuple[bytes, Kind, set[Flaw]]] = [
     (b'{"jsonrpc":"2.0","id":1e999,"method":"m"}', REQUEST, {F.HUGE_NUMBER, F.ID_TYPE}),
     (b'{"jsonrpc":"2.0","method":"\\ud800"}', NOTE, {F.LONE_SURROGATE}),
     (b"[" * 1000 + b"]" * 1000, INVALID, {F.TOO_DEEP}),
+    (b"[" + b"{}," * 200_000 + b"{}]", INVALID, {F.TOO_MANY_VALUES}),
 ]
 
 
@@ -99,7 +100,8 @@ def test_a_frame_has_its_kind_and_exactly_these_flaws(
     message = decode(raw)
     assert message.kind is kind
     assert message.raw == raw
-    unreadable = {F.NOT_JSON, F.TOO_DEEP} & {problem.flaw for problem in message.problems}
+    unread = {F.NOT_JSON, F.TOO_DEEP, F.TOO_MANY_VALUES}
+    unreadable = unread & {problem.flaw for problem in message.problems}
     envelope = () if unreadable else batch_problems(message.value)
     assert {problem.flaw for problem in (*message.problems, *envelope)} == flaws
     assert all(problem.reason for problem in (*message.problems, *envelope))

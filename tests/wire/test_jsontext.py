@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import math
 import time
+import tracemalloc
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.message import ABSENT, Flaw
-from mcptest.wire.json_text import duplicate_keys, nesting_depth, read_json
+from mcptest.wire.json_text import (
+    duplicate_keys,
+    has_too_many_values,
+    nesting_depth,
+    read_json,
+)
 
 # Text that holds half a surrogate pair can't be written as UTF-8 at all.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -94,12 +101,37 @@ def test_what_the_standard_library_reads_strictly_is_read(raw: bytes) -> None:
         (b'{"a":' * 100_000, ABSENT, {Flaw.TOO_DEEP}),
         (b'"' + b"[" * 600 + b'"', "[" * 600, set()),
         (b"[" + b"[]," * 600 + b"[]]", [[]] * 601, set()),
+        (b"[" + b"{}," * 200_000 + b"{}]", ABSENT, {Flaw.TOO_MANY_VALUES}),
     ],
 )
 def test_each_fault_of_the_text_has_its_name(raw: bytes, value: Any, flaws: set[Flaw]) -> None:
     read, problems = read_json(raw)
     assert {problem.flaw for problem in problems} == flaws
     assert (read is ABSENT) if value is ABSENT else same(read, value)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"{}", b'{"a":1}', b"[]", b"1000", b'"a"', b'{"a":[],"b":{}}', b'"a,b:c"', b'{"a":"\\"{{{"}'],
+)
+def test_what_reading_would_take_is_known_before(part: bytes) -> None:
+    """Never less than half of it, and not far more."""
+    raw = b"[" + b",".join([part] * 300_000) + b"]"
+    tracemalloc.start()
+    try:
+        value = msgspec.json.decode(raw)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(value) == 300_000
+    assert has_too_many_values(raw, taken // 2)
+    assert not has_too_many_values(raw, taken * 3)
+
+
+def test_what_looks_like_values_inside_a_text_is_none() -> None:
+    text = b'{"a":"' + b'[{,\\"]}:' * 1_000_000 + b'"}'
+    assert not has_too_many_values(text)
+    assert read_json(text)[1] == ()
 
 
 def test_the_depth_limit_is_the_last_depth_that_is_read() -> None:

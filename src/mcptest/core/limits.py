@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True):
     """One stdio line, one SSE event or one decoded HTTP body."""
     header_bytes: int = 64 * 1024
     depth: int = 512
+    values_bytes: int = 32 * MEBIBYTE
+    """What the values of one message take once it is read, beside the text in them."""
     pages: int = 1_000
     items: int = 100_000
     findings: int = 1_000

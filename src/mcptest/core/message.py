@@ -35,6 +35,7 @@ class Flaw(enum.Enum):
     DUPLICATE_KEY = "duplicate-key"
     LONE_SURROGATE = "lone-surrogate"
     TOO_DEEP = "too-deep"
+    TOO_MANY_VALUES = "too-many-values"
     # the envelope
     NOT_AN_OBJECT = "not-an-object"
     EMPTY_BATCH = "empty-batch"

@@ -80,6 +80,8 @@ _ANSWERING = 1.0
 """Seconds for the answers to what came at once, also when nobody waits for anything."""
 _REFUSED = 400
 _UNREADABLE_KEPT = 64 * 1024
+_TOO_MUCH = frozenset({Flaw.TOO_DEEP, Flaw.TOO_MANY_VALUES})
+"""What is not read, because of what that would cost."""
 _MISREAD = frozenset({ErrorKind.BAD_HTTP, ErrorKind.BAD_CONTENT_TYPE, ErrorKind.BAD_SSE})
 """What came is no answer."""
 _SHOWN = _MISREAD | {ErrorKind.HTTP_STATUS}
@@ -492,7 +494,7 @@ class Connection:
         for waiting in self._on_stream(frame.stream):
             first = not waiting.spoiled  # of a flood, one is looked at closely
             known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if first else ""
-            if problems and problems[0].flaw is Flaw.TOO_DEEP:
+            if problems and problems[0].flaw in _TOO_MUCH:
                 known = reason
             waiting.spoiled = f"{known}: {description}" if known else description
         if frame.stream not in self._bodies:

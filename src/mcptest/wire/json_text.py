@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from mcptest.core.limits import DEFAULT_LIMITS
+from mcptest.core.limits import DEFAULT_LIMITS, MEBIBYTE
 from mcptest.core.message import ABSENT, Flaw, Problem
 from mcptest.core.safe_text import show
 
@@ -37,12 +37,14 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
     parse and only a verdict needs it.
     """
-    if not is_deeper(raw, depth):
-        try:
-            return _decode(raw), ()
-        except (ValueError, RecursionError):
-            pass  # explained below
-    return _explain(raw, depth)
+    if is_deeper(raw, depth):
+        return _unread(raw, Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
+    if has_too_many_values(raw):
+        return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, _too_many_values()))
+    try:
+        return _decode(raw), ()
+    except (ValueError, RecursionError):
+        return _explain(raw)
 
 
 class Beginning(enum.Enum):
@@ -57,7 +59,7 @@ def beginning_of(raw: bytes) -> Beginning:
     """Whether `raw` is JSON of a message, could have become that, or never could."""
     if raw.lstrip()[:1] not in (b"{", b"["):
         return Beginning.OF_NOTHING
-    if is_deeper(raw, DEFAULT_LIMITS.depth):
+    if is_deeper(raw, DEFAULT_LIMITS.depth) or has_too_many_values(raw):
         return Beginning.OF_A_MESSAGE  # nobody parses it
     try:
         _decode(raw)
@@ -159,13 +161,70 @@ def nesting_depth(raw: bytes, stop_after: int) -> int:
     return deepest
 
 
-def _explain(raw: bytes, depth: int) -> tuple[Any, tuple[Problem, ...]]:
+# -- How much memory the values of a text take ---------------------------------------------------
+
+_HARMLESS = 256 * 1024
+"""Text as short as this takes little, whatever is in it."""
+_OBJECT_COST = 184
+_ARRAY_COST = 56
+_TEXT_COST = 50
+_NUMBER_COST = 28
+_PLACE_COST = 8
+"""What values of Python take beside the text in them, in bytes. Keys are shared."""
+_TEXT_OR_NOT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"]++'
+_QUOTE, _COMMA, _COLON = b'",:'
+
+
+def has_too_many_values(raw: bytes, most: int = DEFAULT_LIMITS.values_bytes) -> bool:
+    """Whether reading the text would take more memory than that: `[{},{},…` takes 24 times its own.
+
+    What could be structure is counted first, which is quick; only where that is too much, texts
+    and keys are told apart from it.
+    """
+    if len(raw) <= _HARMLESS or _values_cost(*map(raw.count, (b'"', b"{", b"[", b","))) <= most:
+        return False
+    quotes = objects = arrays = commas = colons = 0
+    for match in re.finditer(_TEXT_OR_NOT, raw, re.DOTALL):
+        start, end = match.span()
+        if raw[start] == _QUOTE:
+            quotes += 2
+            if quotes // 2 - colons > most // _TEXT_COST:
+                return True
+        elif end - start == 1:  # most of what stands between two texts
+            commas += raw[start] == _COMMA
+            colons += raw[start] == _COLON
+        else:
+            objects += raw.count(b"{", start, end)
+            arrays += raw.count(b"[", start, end)
+            commas += raw.count(b",", start, end)
+            colons += raw.count(b":", start, end)
+            if _values_cost(quotes, objects, arrays, commas, colons) > most:
+                return True
+    return _values_cost(quotes, objects, arrays, commas, colons) > most
+
+
+def _values_cost(quotes: int, objects: int, arrays: int, commas: int, colons: int = 0) -> int:
+    texts = max(0, quotes // 2 - colons)
+    numbers = max(0, commas - texts - objects - arrays)
+    cost = objects * _OBJECT_COST + arrays * _ARRAY_COST + texts * _TEXT_COST
+    return cost + numbers * _NUMBER_COST + commas * _PLACE_COST
+
+
+def _too_many_values() -> str:
+    most = DEFAULT_LIMITS.values_bytes // MEBIBYTE
+    return f"it has so many values that reading them would take more than {most} MB"
+
+
+def _unread(raw: bytes, why: Problem) -> tuple[Any, tuple[Problem, ...]]:
+    """What else is wrong with a text whose values nobody reads."""
     problems: list[Problem] = []
-    text = _text_of(raw, problems)
-    if is_deeper(raw, depth):
-        problems.append(Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
-        return ABSENT, tuple(problems)
-    value = _parse(text, problems)
+    _text_of(raw, problems)
+    return ABSENT, (*problems, why)
+
+
+def _explain(raw: bytes) -> tuple[Any, tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    value = _parse(_text_of(raw, problems), problems)
     return value, tuple(problems)
 
 
