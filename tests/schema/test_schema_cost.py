@@ -11,6 +11,7 @@ from mcptest.core.message import ABSENT
 from mcptest.core.verdict import Outcome, Verdict
 from mcptest.probe.properties.message_strategies import almost_valid_arguments, tool_arguments
 from mcptest.rules.judge import decisiveness
+from mcptest.schema import validation
 from mcptest.schema.choices import Seeded
 from mcptest.schema.generator import fitting_value
 from mcptest.schema.near_valid import form_of, near_valid_cases
@@ -159,3 +160,20 @@ def test_a_search_for_inputs_ends_with_the_command() -> None:
     with cancellation.heeding(lambda: True):
         assert fitting_value(schema) is ABSENT
     assert fitting_value(schema) is not ABSENT
+
+
+def test_a_large_schema_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each validator takes ten times what its schema does, and does not give it back."""
+    compiled = []
+    once = validation._compile
+
+    def counted(schema: Any) -> Any:
+        compiled.append(schema)
+        return once(schema)
+
+    monkeypatch.setattr(validation, "_compile", counted)
+    large = {"type": "string", "enum": [f"choice {number}" for number in range(10_000)]}
+    assert CompiledSchema(large).fits("choice 3")
+    assert not CompiledSchema(dict(large)).fits("no choice")
+    assert CompiledSchema({**large, "minLength": 9}).misfit("choice 3") is not None
+    assert len(compiled) == 2

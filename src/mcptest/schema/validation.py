@@ -6,6 +6,7 @@ check a schema or a value is counted before (`cost`), because nothing interrupts
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ DIALECTS = {
     "http://json-schema.org/draft-06/schema": 6,
     "http://json-schema.org/draft-04/schema": 4,
 }
+_encode = msgspec.json.Encoder().encode
 _GAVE_UP = "Error executing regex"
 
 
@@ -42,7 +44,7 @@ class CompiledSchema:
         if not isinstance(schema, dict | bool):
             raise SchemaError("a schema is an object or a boolean")
         self._cost = Cost(schema)
-        self._validator = _compile(schema)
+        self._validator = _validator_of(schema)
 
     @property
     def steps(self) -> int:
@@ -104,6 +106,41 @@ def dialect_of(schema: Any) -> int:
     if found is None:
         raise SchemaError(f"unknown dialect {show(str(named), 100)!r}")
     return found
+
+
+class _LargeSchemas:
+    """The validators of the last large schemas: each takes ten times what its schema does.
+
+    Several parts of a command hold the same schema against values, and what a validator took is
+    not given back when it goes.
+    """
+
+    LARGE = 64 * 1024
+    MOST = 2
+
+    def __init__(self) -> None:
+        self._validators: dict[bytes, Any] = {}
+
+    def validator(self, text: bytes, schema: Any) -> Any:
+        key = hashlib.sha256(text).digest()
+        found = self._validators.get(key)
+        if found is None:
+            found = _compile(schema)
+            while len(self._validators) >= self.MOST:
+                self._validators.pop(next(iter(self._validators)), None)
+            self._validators[key] = found
+        return found
+
+
+_large = _LargeSchemas()
+
+
+def _validator_of(schema: Any) -> Any:
+    try:
+        text = _encode(schema)
+    except (TypeError, ValueError, RecursionError):  # what can't be written can't be told apart
+        return _compile(schema)
+    return _large.validator(text, schema) if len(text) > _large.LARGE else _compile(schema)
 
 
 def _compile(schema: Any) -> Any:
