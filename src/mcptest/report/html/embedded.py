@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -79,10 +80,11 @@ class Chunks:
             self.blocks.append(b"[" + b",".join(self._waiting) + b"]")
             self._waiting, self._size = [], 0
 
-    def elements(self) -> list[bytes]:
-        """The blocks as elements of the page."""
+    def elements(self) -> Iterator[bytes]:
+        """The blocks as elements of the page, one at a time: a page may be long."""
         self._close_block()
-        return [data_element(f"{self.name}-{i}", block) for i, block in enumerate(self.blocks)]
+        for number, block in enumerate(self.blocks):
+            yield data_element(f"{self.name}-{number}", block)
 
 
 def page_too_large() -> UsageError:

@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 import html
+import io
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
@@ -50,10 +51,12 @@ def render(
     page: Page, sessions: Sequence[WireSession], pins: Sequence[Sequence[Pin]], wire: Chunks
 ) -> bytes:
     """The whole file. `wire` holds the records of the sessions."""
-    parts = list(_parts(page, sessions, pins, wire))
-    if sum(map(len, parts)) > PAGE_LIMIT:
-        raise page_too_large()
-    return b"".join(parts)
+    whole = io.BytesIO()
+    for part in _parts(page, sessions, pins, wire):
+        if whole.tell() + len(part) > PAGE_LIMIT:
+            raise page_too_large()
+        whole.write(part)
+    return whole.getvalue()
 
 
 def _parts(
