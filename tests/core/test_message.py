@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.message import ABSENT, id_key, json_type
+from mcptest.core.message import ABSENT, id_key, json_type, with_short_texts
 from mcptest.wire.envelope import decode
 
 
@@ -64,3 +64,15 @@ def test_a_method_that_is_no_string_is_none() -> None:
 )
 def test_the_json_name_of_a_type(value: Any, name: str) -> None:
     assert json_type(value) == name
+
+
+def test_long_texts_are_cut_and_names_are_not() -> None:
+    small = {"tools": [{"name": "n" * 9, "n": 1}], "more": None}
+    assert with_short_texts(small, 9) is small
+    large = {"name": "n" * 20, "texts": ["t" * 20, "t"], "deep": {"uri": "u" * 20, "d": "d" * 20}}
+    assert with_short_texts(large, 9) == {
+        "name": "n" * 20,
+        "texts": ["t" * 9, "t"],
+        "deep": {"uri": "u" * 20, "d": "d" * 9},
+    }
+    assert with_short_texts("t" * 20, 9) == "t" * 9

@@ -17,8 +17,10 @@ from mcptest.probe.compliance.conversation import (
 )
 from mcptest.probe.compliance.questions import Causes
 from mcptest.probe.compliance.rule_results import about_the_server
+from mcptest.probe.compliance.site import LargeAnswers
 from mcptest.session.tape import Room, Tape
 from mcptest.wire.envelope import decode
+from mcptest.wire.json_text import write_json
 
 
 def server(raw: bytes, stream: int | None = None) -> Frame:
@@ -117,3 +119,21 @@ def test_what_we_did_ourselves_is_not_held_against_the_server(
     judged = about_the_server(verdict(*senders, observed=5), of_server)
     assert judged.outcome is expected
     assert all(one.sender == "server" for one in judged.findings)
+
+
+def test_of_large_answers_an_excerpt_is_kept_and_the_same_one_only_once() -> None:
+    kept = LargeAnswers().kept
+    tools = [{"name": f"tool-{number}", "description": "words"} for number in range(30_000)]
+    result = {"tools": tools, "instructions": "do " * 100_000}
+    raws = [write_json({"jsonrpc": "2.0", "id": number, "result": result}) for number in (1, 2)]
+    first, second = (kept(decode(raw)) for raw in raws)
+    assert (first.id, second.id) == (1, 2)
+    assert first.result is second.result
+    assert first.result["tools"] == tools
+    assert len(first.result["instructions"]) < 100_000
+    assert len(first.raw) < len(raws[0])
+
+
+def test_small_answers_are_kept_as_they_are() -> None:
+    answer = decode(b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}')
+    assert LargeAnswers().kept(answer) is answer

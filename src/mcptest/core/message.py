@@ -157,6 +157,34 @@ def json_type(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
+# -- What is kept of a large value ---------------------------------------------------------------
+
+_NAMES: Final = frozenset({"name", "uri", "uriTemplate", "cursor", "nextCursor"})
+"""What is sent back to a server is never cut."""
+
+
+def with_short_texts(value: Any, longest: int) -> Any:
+    """The value with its long texts cut off, but for names; the value itself where none is long."""
+    if not _has_long_text(value, longest):
+        return value
+    if type(value) is str:
+        return value[:longest]
+    if type(value) is list:
+        return [with_short_texts(one, longest) for one in value]
+    return {
+        name: one if name in _NAMES else with_short_texts(one, longest)
+        for name, one in value.items()
+    }
+
+
+def _has_long_text(value: Any, longest: int) -> bool:
+    if type(value) is list:
+        return any(_has_long_text(one, longest) for one in value)
+    if type(value) is dict:
+        return any(_has_long_text(one, longest) for one in value.values())
+    return type(value) is str and len(value) > longest
+
+
 # -- The types of content blocks -----------------------------------------------------------------
 
 _KNOWN_SINCE: Final = {

@@ -726,6 +726,9 @@ class Conversation:
 
     def _seen(self, started: Started) -> Asked:
         answers = tuple(one.answer for one in started.waiting if one.answer is not None)
+        masker = self.site.masker
+        received = received_text(self.tape, started.stream, answers, masker)[:BODY_KEPT]
+        answers = tuple(map(self.site.large_answers.kept, answers))
         first = answers[0] if answers else None
         result = first.result if first is not None else ABSENT
         error = first.error if first is not None else ABSENT
@@ -739,11 +742,10 @@ class Conversation:
             asked=(*self.asked[started.asked :], *input_requests(result)),
             transport=self.observation(answered=first is not None),
         )
-        masker = self.site.masker
         return Asked(
             exchange,
             sent_text(self.tape, started.stream, started.body, masker),
-            received_text(self.tape, started.stream, answers, masker)[:BODY_KEPT],
+            received,
             started.identifier,
             answers,
             time.monotonic() - started.at,

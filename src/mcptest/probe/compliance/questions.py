@@ -479,8 +479,7 @@ class Asking:
             if job.asked is not None and _is_unanswered(job):  # it was waited for once already
                 cut_short = asked.cut_short and job.asked.cut_short
                 asked = msgspec.structs.replace(asked, cut_short=cut_short)
-            # Rules look at the exchange; the messages would stay in memory until all was asked.
-            job.asked = msgspec.structs.replace(asked, answers=())
+            job.asked = _without_messages(asked)
             job.conversation = conversation
 
     def _find_the_one(
@@ -519,12 +518,17 @@ class Asking:
     def _ask_first(self, unbegun: Sequence[tuple[RowJob, Conversation]]) -> None:
         started = [(job, one, one.start(job.check)) for job, one in unbegun]
         for job, conversation, under_way in started:
-            job.asked = conversation.finish(under_way)
+            job.asked = _without_messages(conversation.finish(under_way))
             if not conversation.usable:
                 job.killed = conversation.gone
                 slow = slow_machine(self._site, conversation)
                 job.cause = "" if slow is None else self._causes.note_error(slow)
             # The site ends all of them side by side: some servers leave slowly.
+
+
+def _without_messages(asked: Asked) -> Asked:
+    """Rules look at the exchange; the messages would stay in memory until all was asked."""
+    return msgspec.structs.replace(asked, answers=())
 
 
 def _on(lane: CheckLane, jobs: Sequence[RowJob]) -> list[RowJob]:

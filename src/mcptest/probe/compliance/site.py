@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
@@ -16,9 +18,16 @@ import msgspec
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import ErrorKind, McptestError, PeerError
 from mcptest.core.limits import Deadline, now
+from mcptest.core.message import Message, with_short_texts
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
-from mcptest.probe.compliance.conversation import EVERYTHING, Asked, Conversation, answers_for
+from mcptest.probe.compliance.conversation import (
+    BODY_KEPT,
+    EVERYTHING,
+    Asked,
+    Conversation,
+    answers_for,
+)
 from mcptest.session.client import Client, HeaderSchemas
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR
@@ -28,6 +37,7 @@ from mcptest.transport.base import Sink, Transport, discard
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, transport_for
+from mcptest.wire.json_text import write_json
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +149,36 @@ class Waits:
             self._counted_until = max(ended, self._counted_until)
 
 
+_TEXT_KEPT = 64 * 1024
+"""Of each text in a large answer: no check looks further into one."""
+_LARGE_VALUES = 4
+
+
+class LargeAnswers:
+    """What is kept of large answers until all is judged: excerpts, and the same one only once."""
+
+    def __init__(self) -> None:
+        self._last: deque[tuple[bytes, Any]] = deque(maxlen=_LARGE_VALUES)
+
+    def kept(self, answer: Message) -> Message:
+        if len(answer.raw) <= BODY_KEPT or not isinstance(answer.value, dict):
+            return answer
+        value = {name: self._shared(part) for name, part in answer.value.items()}
+        return msgspec.structs.replace(answer, raw=answer.raw[:BODY_KEPT], value=value)
+
+    def _shared(self, part: Any) -> Any:
+        """An equal one, where a server said the same before."""
+        short = with_short_texts(part, _TEXT_KEPT)
+        if not isinstance(short, dict | list):
+            return short
+        mark = hashlib.sha256(write_json(short)).digest()
+        for known, value in tuple(self._last):
+            if known == mark:
+                return value
+        self._last.append((mark, short))
+        return short
+
+
 _CLOSED_AT_ONCE = 8
 _PATIENCE_WITH_STARTS = 2.5
 _MOST_CONVERSATIONS = 200
@@ -149,7 +189,7 @@ _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
 _KNOWLEDGE = (
     *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
     *("page_of_tool", "session_id", "asks_for_token", "speaks_handshake", "alive_method"),
-    *("hung_tools", "hung_values", "waits", "_room", "_numbers", "_run"),
+    *("hung_tools", "hung_values", "waits", "large_answers", "_room", "_numbers", "_run"),
 )
 """What a twin takes over."""
 
@@ -181,6 +221,7 @@ class Site:
         self.greeting: tuple[SentCheck, Asked] | None = None
         """How that was found out."""
         self._room = Room()
+        self.large_answers = LargeAnswers()
         self.waits = Waits(order)
         """How long silence was waited for, and still may be."""
         self.hung_tools: dict[str, str] = {}
