@@ -434,6 +434,14 @@ CASES: tuple[Case, ...] = (
         "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
     ),
     Case(
+        "call-answer-is-almost-too-large", "flood", "answers a call with 15.6 MB", "hostile",
+        "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
+    ),
+    Case(
+        "call-answer-has-many-values", "flood", "answers a call with 4,000,000 empty objects",
+        "hostile", "red", ("so many values",), stage="calling",
+    ),
+    Case(
         "call-answer-steers-terminals", "noise", "answers with 1 MB of control codes", "hostile",
         "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
     ),

@@ -425,6 +425,20 @@ def call_answer_is_a_large_image(request: Obj) -> Obj | None:
 
 
 @case
+def call_answer_is_almost_too_large(request: Obj) -> Obj | None:
+    return text("hello " * 2_600_000) if request["method"] == "tools/call" else {}
+
+
+@case
+def call_answer_has_many_values(request: Obj) -> Obj | None:
+    """Small on the wire, and 24 times as large for whoever reads it."""
+    if request["method"] == "tools/call":
+        said_as(request, '{"a":[' + "{}," * 4_000_000 + "{}]}")
+        return None
+    return {}
+
+
+@case
 def call_answer_steers_terminals(request: Obj) -> Obj | None:
     if request["method"] == "tools/call":
         return text("hello\n" + "\x1b[2J\x1b]0;owned\x07\n::error::x\n##[error]\u202e" * 20_000)
