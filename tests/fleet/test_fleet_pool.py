@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from mcptest.commands.fleet import worker_pool
+from mcptest.commands.fleet import worker, worker_pool
 from mcptest.commands.fleet.config import FleetServerOrder
 from mcptest.commands.fleet.worker_pool import (
     ServerPool,
@@ -25,6 +27,7 @@ from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
 from tests.e2e.driving import is_alive, wait_until
 from tests.fleet.configured import parent_of, stuck_once
+from tests.fleet.test_fleet_verdict import WELL, judged
 
 GONE = Target(way="stdio", label="gone", command=("/nonexistent/server",))
 
@@ -144,13 +147,54 @@ def test_a_stop_ends_everything_and_every_order_has_its_row(tmp_path: Path) -> N
 def test_a_defect_of_ours_is_said_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     from mcptest.commands.fleet import worker
 
-    def break_down(order: object, tell: object) -> Found:
+    def break_down(*_: object) -> Found:
         raise RuntimeError("no such thing as hush-hush-1")
 
     monkeypatch.setattr(worker, "judge_one", break_down)
     order = FleetServerOrder(
         name="a", target=msgspec.structs.replace(GONE, env={"TOKEN": "hush-hush-1"})
     )
-    found = worker._found(order, lambda text: None)
+    found = worker._found(order, lambda text: None, lambda found: None)
     assert found.kept is Kept.LOST
     assert found.reason == "a defect of mcptest: RuntimeError: no such thing as ***"
+
+
+TELLS_AND_HANGS = """
+import os, pathlib, sys, time
+sys.stdin.readline()
+folder = pathlib.Path(sys.argv[1])
+(folder / "s.jsonl.partial").write_text('{"kind":"capture"}\\n{"kind":"stderr"}\\n{"kin')
+print(sys.argv[2], flush=True)
+time.sleep(100)
+"""
+
+
+def test_what_was_found_by_then_is_told_and_its_captures_are_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    so_far = WorkerFinished(Found("a", audit=WELL), is_all=False)
+    said = encoded(so_far).decode().strip()
+    words = (sys.executable, "-c", TELLS_AND_HANGS, str(tmp_path), said)
+    monkeypatch.setattr(worker_pool, "_COMMAND", words)
+    monkeypatch.setattr(worker_pool, "GRACE", 0.5)
+    order = FleetServerOrder(name="a", target=GONE, limit=1.5, captures=str(tmp_path))
+    ((_, found),) = ServerPool([order], 1).results()
+    assert found.kept is Kept.OUT_OF_TIME
+    assert found.reason == "not judged within 1.5 s"
+    assert found.audit == WELL
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+    last = (tmp_path / "s.jsonl").read_text().splitlines()[-1]
+    assert '"interrupted":true' in last
+
+
+def test_a_server_is_not_audited_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meeting it once more would take what is left for the report."""
+    over = time.monotonic() - 1
+    order = FleetServerOrder(name="a", target=GONE, limit=10.0, until=over)
+    monkeypatch.setattr(worker, "_judged", lambda order, tell, is_over: judged())
+    monkeypatch.setattr(worker, "_audited", lambda *_: pytest.fail("audited"))
+    kept: list[Found] = []
+    found = worker.judge_one(order, lambda text: None, kept.append)
+    assert found.kept is Kept.OUT_OF_TIME
+    assert found.compliance == judged()
+    assert kept[0].compliance == judged()

@@ -17,7 +17,7 @@ from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Limits
 from mcptest.core.masking import Masker
 from mcptest.transport.capture_file import open_capture
-from mcptest.transport.recorder import Recorder
+from mcptest.transport.recorder import Recorder, finish_captures
 
 HELLO = Frame(t=0.5, sender="server", raw=b'{"jsonrpc":"2.0","method":"hello"}')
 
@@ -262,3 +262,28 @@ def test_a_recorder_that_nobody_holds_any_more_leaves_nothing_half_written(tmp_p
     assert list(tmp_path.iterdir()) == []
     Recorder(tmp_path / "capture.jsonl")(HELLO)
     assert lines_of(tmp_path / "capture.jsonl")[-1]["interrupted"] is True
+
+
+OPENED = b'{"kind":"capture","t":0}\n'
+SAID = b'{"kind":"stderr","t":0,"text":"hello"}\n'
+
+
+def test_captures_of_a_writer_that_was_killed_are_finished_or_removed(tmp_path: Path) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "torn.jsonl.partial").write_bytes(OPENED + SAID + SAID[:10])
+    (below / "empty.jsonl.partial").write_bytes(OPENED)
+    (tmp_path / "whole.jsonl.partial").write_bytes(OPENED + SAID)
+    (tmp_path / "other.partial").write_bytes(b"is no capture")
+    with Recorder(tmp_path / "at-work.jsonl") as recorder:
+        finish_captures(tmp_path)
+        assert (tmp_path / "at-work.jsonl.partial").exists()
+        recorder.kept = False
+    names = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
+    assert names == ["below/torn.jsonl", "other.partial", "whole.jsonl"]
+    for name in ("below/torn.jsonl", "whole.jsonl"):
+        *kept, last = (tmp_path / name).read_bytes().splitlines(keepends=True)
+        assert kept == [OPENED, SAID]
+        assert json.loads(last) | {"t": 0} == {
+            "kind": "end", "t": 0, "records": 2, "interrupted": True,
+        }  # fmt: skip

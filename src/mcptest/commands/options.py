@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcptest.core.errors import UsageError
-from mcptest.core.limits import Deadline, parse_duration
+from mcptest.core.limits import Deadline, parse_duration, time_to_end
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.session.server_spec import ServerWords
@@ -130,9 +130,11 @@ def add_max_time(add: Callable[..., Any]) -> None:
 
 
 def limit_of(arguments: argparse.Namespace) -> Deadline | None:
-    """When `--max-time` is up, from now."""
-    text = arguments.max_time
-    return Deadline.after(duration(text, "--max-time")) if text else None
+    """When nothing more is asked because of `--max-time`, from now."""
+    if not arguments.max_time:
+        return None
+    seconds = duration(arguments.max_time, "--max-time")
+    return Deadline.after(seconds - time_to_end(seconds))
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:

@@ -63,6 +63,15 @@ class Deadline(msgspec.Struct, frozen=True):
         return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at)
 
 
+_TO_END = 2.0
+_SHARE_TO_END = 0.1
+
+
+def time_to_end(limit: float) -> float:
+    """Seconds of the limit of a whole command that are kept for ending its peers and reporting."""
+    return min(_TO_END, limit * _SHARE_TO_END)
+
+
 def now() -> float:
     """The moment on the clock that deadlines are on."""
     return time.monotonic()

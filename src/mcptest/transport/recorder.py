@@ -12,6 +12,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -234,6 +235,39 @@ def _open_alone(partial: Path, path: Path) -> int:
                 hint="wait until it has ended, or name another file",
             ) from None
         os.close(file)
+
+
+# -- Captures of a process that was killed -------------------------------------------------------
+
+
+def finish_captures(folder: Path) -> None:
+    """Put what a process was writing below this folder in its place, where that process is gone.
+
+    A line that was not written to its end is cut off; where nothing but the beginning of a
+    session is left, so is the file.
+    """
+    for partial in folder.rglob(f"*.jsonl{PARTIAL}"):
+        with contextlib.suppress(OSError), partial.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # whoever writes it, has it
+            if _finish(file):
+                partial.replace(partial.with_suffix(""))
+            else:
+                partial.unlink()
+
+
+def _finish(file: BinaryIO) -> bool:
+    """Whether there is anything worth keeping."""
+    end = records = 0
+    has_evidence = False
+    for line in file:
+        if line.endswith(b"\n"):
+            end, records = end + len(line), records + 1
+            has_evidence = has_evidence or not line.startswith(b'{"kind":"capture"')
+    closed = Closed(t=0.0, records=records, interrupted=True)
+    file.seek(end)
+    file.truncate()
+    file.writelines(encode_records([closed]))
+    return has_evidence
 
 
 # -- What a server still says while it is being ended, and what that is worth --------------------

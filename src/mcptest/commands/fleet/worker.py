@@ -24,6 +24,7 @@ from mcptest.commands.fleet.config import FleetServerOrder
 from mcptest.commands.fleet.worker_pool import WorkerFinished, WorkerProgress, encoded
 from mcptest.core.errors import ExitCode, McptestError, PeerError
 from mcptest.core.judgement import Event, RuleJudged
+from mcptest.core.limits import time_to_end
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import parse_revision
@@ -45,15 +46,22 @@ _MOST_NAMES = 10_000
 _LONGEST_NAME = 300
 
 
-def judge_one(order: FleetServerOrder, tell: Tell) -> Found:
-    """Whatever the server does is in what is found. What was found before the limit stands."""
+def judge_one(
+    order: FleetServerOrder, tell: Tell, keep: Callable[[Found], None] = lambda found: None
+) -> Found:
+    """Whatever the server does is in what is found. What was found before the limit stands.
+
+    `keep` hears of what was found so far, for whoever may not wait for the end of it.
+    """
     begun = time.monotonic()
-    limit = _Limit(order.until or begun + order.limit)
+    limit = _Limit((order.until or begun + order.limit) - time_to_end(order.limit))
     found = Found(order.name)
     masker = redaction.masker
     try:
         found = replace(found, compliance=_judged(order, tell, limit.is_over))
-        found = _audited(order, found, tell, limit.is_over)
+        keep(_without_secrets(found, masker))
+        if not limit.is_over():
+            found = _audited(order, found, tell, limit.is_over)
     except Stopped:
         pass  # before anything was found; the limit is told below
     except McptestError as error:
@@ -230,13 +238,17 @@ def main() -> int:
     order = msgspec.json.decode(line, type=FleetServerOrder)
     signal.signal(signal.SIGTERM, lambda number, frame: _leave())
     threading.Thread(target=_leave_when_alone, args=(rest,), daemon=True).start()
-    _write(out, encoded(WorkerFinished(_found(order, _telling(out)))))
+
+    def keep(found: Found) -> None:
+        _write(out, encoded(WorkerFinished(found, is_all=False)))
+
+    _write(out, encoded(WorkerFinished(_found(order, _telling(out), keep))))
     return ExitCode.OK
 
 
-def _found(order: FleetServerOrder, tell: Tell) -> Found:
+def _found(order: FleetServerOrder, tell: Tell, keep: Callable[[Found], None]) -> Found:
     try:
-        return judge_one(order, tell)
+        return judge_one(order, tell, keep)
     except Exception as error:  # noqa: BLE001 - a defect of ours costs one server, and is said
         said = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
         return Found(order.name, kept=Kept.LOST, reason=redaction.masker.cut_text(said))

@@ -28,6 +28,7 @@ from mcptest.report.fleet import Found, Kept
 from mcptest.transport.descendants import become_subreaper, look_at, tree_of
 from mcptest.transport.interrupt import Stop, kill_living
 from mcptest.transport.lifeline import MARKER
+from mcptest.transport.recorder import finish_captures
 
 # -- What a process that judges one server and the one that started it say to each other ---------
 
@@ -41,6 +42,8 @@ class WorkerProgress(msgspec.Struct, frozen=True, tag="progress"):
 
 class WorkerFinished(msgspec.Struct, frozen=True, tag="finished"):
     found: Found
+    is_all: bool = True
+    """Or what was found so far: it is told again with what comes of the rest."""
 
 
 WorkerMessage: TypeAlias = WorkerProgress | WorkerFinished
@@ -90,7 +93,7 @@ class WorkerMessages:
 
 # -- A process of ours that judges one server, seen by whoever started it ------------------------
 
-GRACE = 4.0
+GRACE = 2.5
 """Seconds after its own limit in which a process may still come to an end by itself."""
 _KILLING = 5.0
 _QUIET_LOOKS = 3
@@ -107,6 +110,7 @@ class WorkerProcess:
         self.began = time.monotonic()
         self.until = Deadline.after(order.limit + GRACE)
         self.found: Found | None = None
+        self.so_far: Found | None = None
         self.news = ""
         self._lines = WorkerMessages()
         # the start of the process is part of its time
@@ -157,7 +161,8 @@ class WorkerProcess:
             return False
         for frame in frames:
             if isinstance(frame, WorkerFinished):
-                self.found = frame.found
+                self.so_far = frame.found
+                self.found = frame.found if frame.is_all else None
             else:
                 self.news = frame.text
         return True
@@ -207,19 +212,25 @@ class WorkerProcess:
             with contextlib.suppress(BrokenPipeError):
                 pipe.close()
 
+    def finish_captures(self) -> None:
+        """Those that it was still writing when it was ended."""
+        if self.order.captures:
+            finish_captures(Path(self.order.captures))
+
     def outcome(self, kept: Kept | None = None, reason: str = "") -> Found:
         """What it found; or, where it could not tell, what kept it from that."""
         if self.found is not None:
             return self.found
         spent = round((time.monotonic() - self.began) * 1000)
         if kept is not None:
-            return Found(self.order.name, kept=kept, reason=reason, duration_ms=spent)
+            known = self.so_far or Found(self.order.name)
+            return replace(known, kept=kept, reason=reason, duration_ms=spent)
         said = self._trouble or f"the process that judged it {self._end_in_words()}"
         tail = b"".join(self._stderr)[-_STDERR_KEPT:].decode("utf-8", "backslashreplace")
         last = tail.strip().rpartition("\n")[2]
         mask = redaction.masker.cut_text
-        return Found(
-            self.order.name,
+        return replace(
+            self.so_far or Found(self.order.name),
             kept=Kept.LOST,
             reason=said + (f": {show(mask(last), 300)}" if last else ""),
             duration_ms=spent,
@@ -366,6 +377,7 @@ class ServerPool:
         self._stop_watching(child)
         if child.found is None:
             end_orphaned_servers()
+            child.finish_captures()
         if out_of_time:
             limit = child.order.limit
             return number, child.outcome(Kept.OUT_OF_TIME, f"not judged within {limit:g} s")
@@ -392,6 +404,7 @@ class ServerPool:
             if not child.has_ended(limit.remaining()):
                 child.kill()
             self._stop_watching(child)
+            child.finish_captures()
             yield number, child.outcome(Kept.INTERRUPTED, "interrupted")
         while self._todo:
             number, order = self._todo.popleft()
