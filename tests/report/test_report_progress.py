@@ -8,7 +8,7 @@ import re
 import pytest
 
 from mcptest.report import terminal
-from mcptest.report.progress import BEFORE_THE_FIRST, FAILURES_TOLD, Progress, StatusLine
+from mcptest.report.progress import BEFORE_THE_FIRST, FAILURES_TOLD, Progress
 from mcptest.report.terminal import Style
 from tests.support.sample_run import CRASH, HOSTILE, READ
 
@@ -191,17 +191,3 @@ def test_a_name_stays_on_its_line_and_steers_nothing(number: int) -> None:
     for line in plain(stream.getvalue()).split("\n"):
         assert terminal.cells(line) < 80
         assert not CONTROL.search(line)
-
-
-def test_a_status_line_fits_and_is_gone_at_the_end() -> None:
-    stream = Terminal()
-    line = StatusLine(stream, COLOUR, width=30, environment=TERMINAL)
-    line.draw("calling", "x" * 300)
-    assert terminal.cells(plain(stream.getvalue()).strip()) < 30
-    line.tell("said")
-    line.clear()
-    assert "said\n" in stream.getvalue()
-    assert stream.getvalue().endswith("\r\x1b[J")
-    silent = io.StringIO()
-    StatusLine(silent, COLOUR, environment=TERMINAL).draw("calling", "x")
-    assert silent.getvalue() == ""

@@ -24,7 +24,7 @@ from mcptest.core.results import (
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
 from mcptest.report.head import Percent, ReportHead, unread_results
-from mcptest.report.terminal import Style, closing_lines, fact_lines, heading, why_lines
+from mcptest.report.terminal import Style, fact_lines
 
 ONLY_AS_TASK = "it runs only as a task"
 ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
@@ -224,8 +224,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
         """`quiet` leaves out what is in order."""
-        yield style.paint(heading(self), "bold")
-        yield from why_lines(self, style)
+        yield from self.opening_lines(style)
         for kind, title in _HEADINGS.items():
             listed = (one for one in self.items if one.kind == kind)
             items = [one for one in listed if one.is_bad or not quiet]
@@ -233,9 +232,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
                 yield ""
                 yield from _table(title, items, style, verbose=verbose)
         yield ""
-        for method, reason in self.problems.items():
-            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
-        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+        yield from self.closing_lines(self.problems, next_steps(self), style)
 
     def in_words(self) -> str:
         tested = self.tested
@@ -262,7 +259,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
 
     def as_markdown(self) -> str:
         lines = [
-            *markdown.opening("Audit", heading(self), self.in_words()),
+            *markdown.opening("Audit", self.heading(), self.in_words()),
             "| | name | class | time | |",
             "|---|---|---|---|---|",
             *(_markdown_row(item) for item in self.items),

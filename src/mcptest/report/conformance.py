@@ -153,14 +153,7 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
         return "\n".join(_lines(self)) + "\n"
 
     def as_run(self) -> RunReport:
-        return RunReport(
-            results=tuple(_result(one, self) for one in self.results),
-            tool=self.tool,
-            started=self.started,
-            duration_ms=round(self.duration_ms),
-            interrupted=self.interrupted,
-            notes=(*self.problems, *self.notes),
-        )
+        return self.run_of((_result(one, self) for one in self.results), self.problems)
 
     def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
         """Whatever makes the list of expected failures not hold is a failure, also a warning."""

@@ -187,7 +187,7 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
             )
             for problem in self.problems
         )
-        return RunReport(results=(*unread, *results), tool=self.tool)
+        return self.run_of((*unread, *results))
 
 
 _PLURAL: dict[CoveredKind, str] = {

@@ -197,12 +197,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
         return "\n".join(_lines(self)) + "\n"
 
     def as_run(self) -> RunReport:
-        return RunReport(
-            results=tuple(_result(one, self) for one in self.items),
-            tool=self.tool,
-            duration_ms=self.duration_ms,
-            notes=self.notes,
-        )
+        return self.run_of(_result(one, self) for one in self.items)
 
 
 _WIDTH = 96

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -129,10 +129,6 @@ class FleetServer(msgspec.Struct, frozen=True):
         judged = self.compliance.judgements if self.compliance is not None else ()
         return judged[0] if judged else None
 
-    @property
-    def was_judged(self) -> bool:
-        return self.outcome in (ServerOutcome.PASSED, ServerOutcome.FAILED)
-
 
 class FleetHazard(msgspec.Struct, frozen=True):
     """One thing that two or more servers of the configuration share and should not."""
@@ -221,16 +217,6 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
         """Each server is what a language is in a matrix: the same tests are run on all of them."""
         results = [one for server in self.servers for one in _results(server, self)]
         return self.run_of((*results, *results_of_hazards(self)))
-
-    def run_of(self, results: Iterable[TestResult]) -> RunReport:
-        return RunReport(
-            results=tuple(results),
-            tool=self.tool,
-            started=self.started,
-            duration_ms=self.duration_ms,
-            interrupted=self.interrupted,
-            notes=self.notes,
-        )
 
     def found_problems(self, run: RunReport) -> Iterator[ReportedProblem]:
         for server in self.servers:

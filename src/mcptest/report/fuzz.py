@@ -25,7 +25,7 @@ from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
 from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.head import ReportHead, unread_results
-from mcptest.report.terminal import Style, closing_lines, fact_lines, heading, why_lines
+from mcptest.report.terminal import Style, fact_lines
 
 
 class FuzzVerdict(enum.Enum):
@@ -178,8 +178,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        yield style.paint(heading(self), "bold")
-        yield from why_lines(self, style)
+        yield from self.opening_lines(style)
         yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
         yield ""
         names = [tool.name for tool in self.tools] + [tool.name for tool in self.skipped]
@@ -198,9 +197,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         for one in self.skipped:
             yield f"  {style.dash} {_padded(one.name, width)}  skipped: {show(one.reason, 200)}"
         yield ""
-        if self.problem:
-            yield f"{style.cross} tools/list could not be read: {show(self.problem, 300)}"
-        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+        yield from self.closing_lines(_unread(self), next_steps(self), style)
 
     def in_words(self) -> str:
         tested = self.tools
@@ -222,7 +219,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
 
     def as_markdown(self) -> str:
         lines = [
-            *markdown.opening("Fuzz", heading(self), self.in_words()),
+            *markdown.opening("Fuzz", self.heading(), self.in_words()),
             "| tool | passed | |",
             "|---|---|---|",
             *(

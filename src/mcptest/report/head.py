@@ -7,15 +7,16 @@ knows results: `as_run` gives those of any kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
 
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Count, RunReport, Status, TestResult, derive
+from mcptest.core.safe_text import show
 from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
-from mcptest.report.terminal import Style
+from mcptest.report.terminal import Style, why_revision
 
 Percent: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=100)]
@@ -41,6 +42,17 @@ class Report(msgspec.Struct, frozen=True, tag_field="format"):
     def as_run(self) -> RunReport:
         """As the results of tests."""
         raise NotImplementedError
+
+    def run_of(self, results: Iterable[TestResult], notes: Iterable[str] = ()) -> RunReport:
+        """Results as those of a run, with what is known of our own; `notes` stand before ours."""
+        return RunReport(
+            results=tuple(results),
+            tool=getattr(self, "tool", ""),
+            started=getattr(self, "started", ""),
+            duration_ms=round(getattr(self, "duration_ms", 0)),
+            interrupted=getattr(self, "interrupted", False),
+            notes=(*notes, *getattr(self, "notes", ())),
+        )
 
     def in_words(self) -> str:
         """One line."""
@@ -120,16 +132,29 @@ class ReportHead(
             return ExitCode.FAILED
         return ExitCode.OK if self.looked_at else ExitCode.NOTHING_MATCHED
 
-    def run_of(self, results: Iterable[TestResult], notes: Iterable[str] = ()) -> RunReport:
-        """Results as those of a run; `notes` stand before our own."""
-        return RunReport(
-            results=tuple(results),
-            tool=self.tool,
-            started=self.started,
-            duration_ms=self.duration_ms,
-            interrupted=self.interrupted,
-            notes=(*notes, *self.notes),
-        )
+    def heading(self) -> str:
+        """The server, and how it was spoken to."""
+        name = show(self.server_name, 80)
+        version = f" {show(self.server_version, 40)}" if self.server_version else ""
+        return f"{name}{version} over {self.transport}, {self.revision}"
+
+    def opening_lines(self, style: Style) -> Iterator[str]:
+        """The heading, and why this revision was spoken, where that is known."""
+        yield style.paint(self.heading(), "bold")
+        if self.revision_reason:
+            yield style.paint(why_revision(self.revision, self.revision_reason), "dim")
+
+    def closing_lines(
+        self, unread: Mapping[str, str], steps: Sequence[str], style: Style
+    ) -> Iterator[str]:
+        """The lists that could not be read, the notes, the summary, and what to do next."""
+        for method, reason in unread.items():
+            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
+        yield from (f"{style.warning} {show(note, 300)}" for note in self.notes)
+        yield style.paint(self.in_words(), "bold")
+        if steps:
+            yield from ("", "Next steps:")
+            yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
 
 
 def unread_results(problems: Mapping[str, str]) -> list[TestResult]:

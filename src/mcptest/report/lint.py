@@ -89,7 +89,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         notes: bool = False,
     ) -> Iterator[str]:
         """`notes`: list them too, instead of counting them."""
-        yield style.paint(heading(self), "bold")
+        yield style.paint(self.heading(), "bold")
         findings = self.findings if notes else self.serious
         shown = findings[:SHOWN]
         for (kind, item), those in groupby(shown, key=lambda one: (one.kind, one.item)):
@@ -112,8 +112,18 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         if findings and not fix:
             yield "--fix shows a change for each; mcptest lint --list explains the codes"
 
+    def heading(self) -> str:
+        version = f" {show(self.server_version, 40)}" if self.server_version else ""
+        parts = [
+            f"{count} {_KINDS[kind]}{'s' * (count != 1)}"
+            for kind, count in self.counts.items()
+            if count or kind == "tools"
+        ]
+        listed = f"{', '.join(parts)}, about {self.tokens} tokens of tools"
+        return f"{show(self.server_name, 80)}{version}: {listed}"
+
     def in_words(self) -> str:
-        return f"{heading(self)}: {self.totals()}"
+        return f"{self.heading()}: {self.totals()}"
 
     def totals(self) -> str:
         noted = f"{self.noted} note{'s' * (self.noted != 1)}" if self.noted else ""
@@ -133,7 +143,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         return f"{total}, {noted}" if noted else total
 
     def as_markdown(self) -> str:
-        lines = markdown.opening("Lint", heading(self), self.totals())
+        lines = markdown.opening("Lint", self.heading(), self.totals())
         if self.serious:
             lines += ["| | code | item | finding | fix |", "|---|---|---|---|---|"]
             for one in self.serious[:SHOWN]:
@@ -177,20 +187,6 @@ SHOWN = 1_000
 _NAME = 120
 _CODES = 8
 _KINDS = {"tools": "tool", "prompts": "prompt", "resources": "resource", "templates": "template"}
-
-
-def heading(report: LintReport) -> str:
-    version = f" {show(report.server_version, 40)}" if report.server_version else ""
-    return f"{show(report.server_name, 80)}{version}: {counted(report)}"
-
-
-def counted(report: LintReport) -> str:
-    parts = [
-        f"{count} {_KINDS[kind]}{'s' * (count != 1)}"
-        for kind, count in report.counts.items()
-        if count or kind == "tools"
-    ]
-    return f"{', '.join(parts)}, about {report.tokens} tokens of tools"
 
 
 def _lines(finding: LintFinding, style: Style, *, fix: bool, verbose: bool) -> Iterator[str]:

@@ -219,38 +219,6 @@ FAILURES_TOLD = 50
 Began = tuple[str, float]
 
 
-class StatusLine:
-    """One line that is written over and over, and is gone at the end."""
-
-    def __init__(
-        self,
-        stream: TextIO,
-        style: Style,
-        width: int | None = None,
-        environment: Mapping[str, str] = os.environ,
-    ) -> None:
-        self._style = style
-        self._width = width
-        self._block = LiveBlock(stream)
-        self._live = is_live(stream, style, environment)
-
-    def draw(self, counter: str, text: str) -> None:
-        """`[3/21] name`, in one line however long the name is."""
-        if not self._live:
-            return
-        width = self._width or self._block.size()[0]
-        fitted = terminal.cut(show(text, _NAME), max(1, width - len(counter) - 2))
-        self._block.draw([f"{self._style.paint(counter, 'dim')} {fitted}"])
-
-    def tell(self, line: str) -> None:
-        """A line that stays, also where there is no terminal."""
-        self._block.tell([line])
-
-    def clear(self) -> None:
-        """Leave the line empty, for the report or for an error."""
-        self._block.clear()
-
-
 class Progress:
     """What runs and what has failed, in a few lines at the bottom of a terminal.
 

@@ -24,7 +24,7 @@ from mcptest.core.verdict import Severity
 from mcptest.report import markdown, terminal
 from mcptest.report.head import ReportHead
 from mcptest.report.markdown import code
-from mcptest.report.terminal import Style, closing_lines, heading, why_lines
+from mcptest.report.terminal import Style
 
 
 class Way(enum.Enum):
@@ -184,8 +184,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        yield style.paint(heading(self), "bold")
-        yield from why_lines(self, style)
+        yield from self.opening_lines(style)
         yield f"seed {self.seed}, about {self.wanted} examples for each property"
         yield ""
         for one in self.properties:
@@ -201,7 +200,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         for problem in self.problems:
             yield f"  {style.cross} {show(problem, 300)}"
         yield ""
-        yield from closing_lines(self, self.in_words(), next_steps(self), style)
+        yield from self.closing_lines({}, next_steps(self), style)
 
     def in_words(self) -> str:
         early = "interrupted; " if self.interrupted else ""
@@ -223,7 +222,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
 
     def as_markdown(self) -> str:
         lines = [
-            *markdown.opening("Properties", heading(self), self.in_words()),
+            *markdown.opening("Properties", self.heading(), self.in_words()),
             "| property | examples | |",
             "|---|---|---|",
             *(_row(one) for one in self.properties),

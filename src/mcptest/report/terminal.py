@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TextIO
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TextIO
 
 import msgspec
 
@@ -158,47 +158,16 @@ def duration(milliseconds: int) -> str:
     return f"{minutes}m{seconds:02d}s"
 
 
-# -- How the texts about a server begin and end --------------------------------------------------
+# -- What texts about a server say alike ---------------------------------------------------------
 
 _REASON = 240
 _REVISION = 40
-
-
-class OfAServer(Protocol):
-    """What the reports of `audit`, `fuzz` and `property` have in common."""
-
-    @property
-    def server(self) -> str: ...
-    @property
-    def server_name(self) -> str: ...
-    @property
-    def server_version(self) -> str: ...
-    @property
-    def transport(self) -> str: ...
-    @property
-    def revision(self) -> object: ...
-    @property
-    def revision_reason(self) -> str: ...
-    @property
-    def notes(self) -> Sequence[str]: ...
-
-
-def heading(report: OfAServer) -> str:
-    name = show(report.server_name or report.server, 80)
-    version = f" {show(report.server_version, 40)}" if report.server_version else ""
-    return f"{name}{version} over {report.transport}, {report.revision}"
 
 
 def why_revision(revision: object, reason: str) -> str:
     """The revision with its reason; the revision alone where none is known."""
     spoken = show(str(revision), _REVISION)
     return f"{spoken}: {show(reason, _REASON)}" if reason else spoken
-
-
-def why_lines(report: OfAServer, style: Style) -> Iterator[str]:
-    """Why the server was spoken to in that revision, where that is known."""
-    if report.revision_reason:
-        yield style.paint(why_revision(report.revision, report.revision_reason), "dim")
 
 
 def fact_lines(
@@ -208,16 +177,3 @@ def fact_lines(
     for label, text in facts:
         if text:
             yield style.paint(f"{margin}{label:<9}{show(text, longest)}", "dim")
-
-
-def closing_lines(
-    report: OfAServer, summary: str, steps: Sequence[str], style: Style
-) -> Iterator[str]:
-    """The notes, the summary, and what to do next."""
-    for note in report.notes:
-        yield f"{style.warning} {show(note, 300)}"
-    yield style.paint(summary, "bold")
-    if steps:
-        yield ""
-        yield "Next steps:"
-        yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))

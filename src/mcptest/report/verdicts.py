@@ -138,7 +138,7 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
             for verdict in session.verdicts
             if verdict.outcome is not Outcome.NOT_APPLICABLE
         ]
-        return RunReport(results=(*hazards, *verdicts), tool=self.tool)
+        return self.run_of((*hazards, *verdicts))
 
     def in_words(self) -> str:
         return self.summary.in_words(Style())

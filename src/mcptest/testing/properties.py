@@ -122,11 +122,11 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
 def _failure_lines(report: PropertyReport) -> Iterator[str]:
     """As `mcptest property` says it, without what holds."""
     from mcptest.report.property import counterexample_lines
-    from mcptest.report.terminal import Style, heading
+    from mcptest.report.terminal import Style
 
     style = Style(unicode=False)
     yield report.in_words()
-    yield heading(report)
+    yield report.heading()
     for found in report.failures:
         yield ""
         yield f"{found.of_property}:"

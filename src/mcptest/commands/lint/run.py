@@ -6,7 +6,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.lint.cli import THRESHOLDS
+from mcptest.commands.live_display import live_progress
 from mcptest.commands.reporting import captures_for_html, code_of_report, conclude, forms_of
 from mcptest.commands.server_options import Explored, exploring, repeat_command
 from mcptest.core.capture import Frame
@@ -29,7 +30,7 @@ from mcptest.report.lint import (
     rule_lines,
 )
 from mcptest.report.problems import problems_of
-from mcptest.report.progress import StatusLine
+from mcptest.report.progress import Progress
 from mcptest.report.terminal import Style, say
 from mcptest.rules.lint.finding import OWN_PROFILE, LintFinding, LintLimits, LintRule
 from mcptest.rules.lint.linter import TRIALS, Called, chosen_rules, lint, lint_called, unknown_codes
@@ -183,19 +184,11 @@ def _findings_of_calls(
     chosen = [rule for rule in rules if needed.get(rule.code)]
     if not chosen:
         return [], []
-    line = StatusLine(sys.stderr, Style.of(sys.stderr, no_color=arguments.no_color))
-
-    def on_call(name: str) -> None:
-        if not arguments.quiet:
-            line.draw("calling", name)
-
-    often = any(rule.code == "W107" for rule in chosen)
-    try:
-        answers = called_tools(explored.subject, offer, often=often, on_call=on_call)
-        found = list(lint_called(answers, chosen, limits))
-    finally:
-        line.clear()
     skipped = sum(isinstance(tool, dict) and not is_safe(tool) for tool in offer.tools)
+    often = any(rule.code == "W107" for rule in chosen)
+    with live_progress(arguments, len(offer.tools) - skipped) as progress:
+        answers = called_tools(explored.subject, offer, often=often, progress=progress)
+        found = list(lint_called(answers, chosen, limits))
     note = f"{skipped} tools were not called: they do not say that they only read"
     return found, [note] if skipped else []
 
@@ -218,14 +211,14 @@ def _repeat(arguments: argparse.Namespace) -> str:
 
 
 def called_tools(
-    subject: Subject, offer: OfferedItems, *, often: bool, on_call: Callable[[str], None]
+    subject: Subject, offer: OfferedItems, *, often: bool, progress: Progress
 ) -> Iterator[Called]:
     """Call every tool that says that it only reads, once or several times, with the same input."""
     for tool in offer.tools:
         name = tool.get("name") if isinstance(tool, dict) else None
         if not isinstance(name, str) or not is_safe(tool):
             continue
-        on_call(name)
+        progress.begin(name, name)
         arguments = input_for(tool).arguments
         answers = []
         for _ in range(TRIALS if often else 1):
@@ -236,6 +229,7 @@ def called_tools(
             if outcome.reply is None:
                 break  # what it breaks is for `audit` to say
             answers.append(_text_of(outcome))
+        progress.finish(name, name)
         yield Called(name, answers)
 
 

@@ -58,6 +58,10 @@ class ComplianceReport(
             return ExitCode.NOTHING_MATCHED
         return stated
 
+    @property
+    def interrupted(self) -> bool:
+        return self.exit_code == ExitCode.INTERRUPTED
+
     def as_run(self, file: str = "", *, strict: bool | None = None) -> RunReport:
         """`file` is the suite that asked for it, if one did.
 
@@ -75,14 +79,7 @@ class ComplianceReport(
             )
         ]
         results += [result_of_gate(gate, Place(file)) for gate in self.gates]
-        return RunReport(
-            results=tuple(results),
-            tool=self.tool,
-            started=self.started,
-            duration_ms=self.duration_ms,
-            interrupted=self.exit_code == ExitCode.INTERRUPTED,
-            notes=self.notes,
-        )
+        return self.run_of(results)
 
     def _lane(self, judgement: Judgement) -> str:
         several = len(self.judgements) > 1
