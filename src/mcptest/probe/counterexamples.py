@@ -25,9 +25,10 @@ from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import INTERNAL_ERROR
 from mcptest.probe.properties.example_player import AnyStep, Steps
-from mcptest.probe.starter_suites import Placed, make_folder, place_schema, put
+from mcptest.probe.starter_suites import make_folder, place_schema, put
 from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
 from mcptest.report.property import Counterexample, PropertyReport
+from mcptest.report.starter_files import PlacedFile
 from mcptest.suite.sent_message import texts_in
 from mcptest.suite.starters import SCHEMA_FILE, FileNames, UnwritableError, WrittenServer, scalar
 from mcptest.transport.files import read_input, replace_file
@@ -148,14 +149,14 @@ class _Written(msgspec.Struct, frozen=True):
 
 def save_failures(
     folder: Path, failures: Iterable[FuzzFailure], server: WrittenServer, *, overwrite: bool
-) -> list[Placed]:
+) -> list[PlacedFile]:
     """One suite for each failure of a fuzz run."""
     return _save(folder, (_fuzz_file(one, server) for one in failures), overwrite)
 
 
 def save_counterexamples(
     folder: Path, report: PropertyReport, target: Target, server: WrittenServer, *, overwrite: bool
-) -> list[Placed]:
+) -> list[PlacedFile]:
     """An example, a suite and a pytest file for each counterexample to a property."""
     files = (
         file
@@ -165,18 +166,18 @@ def save_counterexamples(
     return _save(folder, files, overwrite)
 
 
-def _save(folder: Path, files: Iterable[_Written], overwrite: bool) -> list[Placed]:
+def _save(folder: Path, files: Iterable[_Written], overwrite: bool) -> list[PlacedFile]:
     """A file that exists already is of the same failure, and stays."""
     make_folder(folder)
     placed = []
     for file in files:
         existed = os.path.lexists(folder / file.name)
         if file.left_out:
-            placed.append(Placed(file.subject, file.name, "left out", file.left_out))
+            placed.append(PlacedFile(file.subject, file.name, "left out", file.left_out))
         elif put(folder / file.name, file.text.encode(), overwrite=overwrite):
-            placed.append(Placed(file.subject, file.name, "replaced" if existed else "created"))
+            placed.append(PlacedFile(file.subject, file.name, "replaced" if existed else "created"))
         else:
-            placed.append(Placed(file.subject, file.name, "kept", "it exists already"))
+            placed.append(PlacedFile(file.subject, file.name, "kept", "it exists already"))
     if any(one.how in ("created", "replaced") for one in placed):
         place_schema(folder)
     return placed

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.errors import UsageError
@@ -27,6 +26,7 @@ from mcptest.core.secrets import (
 from mcptest.probe.audit_run import REFUSES_MADE_UP
 from mcptest.probe.live_server import OfferedItems
 from mcptest.report.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health
+from mcptest.report.starter_files import PlacedFile
 from mcptest.schema.plausible import (
     FixturePaths,
     expanded,
@@ -161,26 +161,13 @@ _PREFIXES = {"tool": "", "prompt": "prompt-", "resource": "resource-"}
 _READABLE = 0o644
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """What became of one starter."""
-
-    subject: str
-    file: str
-    how: Literal["created", "replaced", "kept", "left out"]
-    reason: str = ""
-    skipped: bool = False
-    """Whether the test in it is marked to be skipped."""
-    expects_error: bool = False
-    """Whether it passes when the call fails, as it did."""
-
-
 def place_starters(
     folder: Path,
     starters: Iterable[Starter],
     server: WrittenServer,
     *,
     overwrite: bool = False,
-) -> list[Placed]:
+) -> list[PlacedFile]:
     """Write each starter to a file of its own. A file that exists is kept unless `overwrite`."""
     make_folder(folder)
     names, titles, placed = FileNames(), _Titles(), []
@@ -203,23 +190,23 @@ def make_folder(folder: Path) -> None:
 
 def _place(
     folder: Path, file: str, starter: Starter, server: WrittenServer, title: str, overwrite: bool
-) -> Placed:
+) -> PlacedFile:
     subject = show(redaction.text(starter.subject), 120)
     if redaction.text(starter.subject) != starter.subject:
-        return Placed(subject, file, "left out", "a secret is in its name")
+        return PlacedFile(subject, file, "left out", "a secret is in its name")
     try:
         text = starter_yaml(starter, server, title)
     except UnwritableError as error:
-        return Placed(subject, file, "left out", str(error))
+        return PlacedFile(subject, file, "left out", str(error))
     skipped = "\nskip: true" in text
     erring = not skipped and starter.expect.get("is_error") is True
     existed = os.path.lexists(folder / file)
     if existed and not overwrite:
-        return Placed(subject, file, "kept", "it exists already", skipped, erring)
+        return PlacedFile(subject, file, "kept", "it exists already", skipped, erring)
     if not put(folder / file, text.encode(), overwrite=overwrite):
-        return Placed(subject, file, "kept", "it exists already", skipped, erring)
+        return PlacedFile(subject, file, "kept", "it exists already", skipped, erring)
     how: Literal["replaced", "created"] = "replaced" if existed else "created"
-    return Placed(subject, file, how, skipped=skipped, expects_error=erring)
+    return PlacedFile(subject, file, how, skipped=skipped, expects_error=erring)
 
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:

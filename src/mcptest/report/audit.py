@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import functools
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -309,60 +311,26 @@ class AuditCode(msgspec.Struct, frozen=True, tag_field="format", tag="mcptest.au
     fix: str
 
 
-AUDIT_CODES = (
-    AuditCode(
-        "E000",
-        Health.HEALTHY,
-        "the item answered",
-        "A call with input that fits the schema was answered with a result. A result that says "
-        "isError is an answer too: the tool handled what it was given. Whether it gave what was "
-        "asked for is `worked`, and the score is the share that did.",
-        "Nothing is to be done.",
-    ),
-    AuditCode(
-        "E201",
-        Health.CRASHED,
-        "the call crashed",
-        "The server ended, or answered with the JSON-RPC error -32603 (internal error), although "
-        "the input fits the schema of the tool. An agent that makes this call loses the server or "
-        "learns nothing from the error.",
-        "Handle the failure in the tool, and answer with a result that says isError and what is "
-        "wrong. The report shows the input, the last lines of stderr, and the command that makes "
-        "this call again.",
-    ),
-    AuditCode(
-        "E202",
-        Health.TIMED_OUT,
-        "the call was not answered in time",
-        "No answer came within --timeout. An agent waits as long, and then knows nothing.",
-        "Bound what the tool waits for and answer with isError, or send progress and offer a task "
-        "for what takes long; --timeout sets another limit.",
-    ),
-    AuditCode(
-        "E203",
-        Health.REFUSED,
-        "the call was refused",
-        "The answer is a JSON-RPC error other than -32603, although the input fits the schema: the "
-        "schema promises more than the tool accepts, or what the tool needs is not there. "
-        "mcp-assert calls this a crash.",
-        "Say in the schema what is accepted, and answer what only the tool can know with isError.",
-    ),
-    AuditCode(
-        "E204",
-        Health.PROTOCOL,
-        "the answer breaks the protocol",
-        "What came is no result of that method, or no message at all. Clients that check what they "
-        "are sent fail on it.",
-        "mcptest compliance run names the rule that is broken, with the bytes.",
-    ),
-)
-CODE_OF = {one.health: one.code for one in AUDIT_CODES}
+CODE_OF = {
+    Health.HEALTHY: "E000",
+    Health.CRASHED: "E201",
+    Health.TIMED_OUT: "E202",
+    Health.REFUSED: "E203",
+    Health.PROTOCOL: "E204",
+}
+
+
+@functools.cache
+def audit_codes() -> tuple[AuditCode, ...]:
+    """Every code with its page, from `audit_codes.yml`."""
+    raw = Path(__file__).with_name("audit_codes.yml").read_bytes()
+    return msgspec.yaml.decode(raw, type=tuple[AuditCode, ...])
 
 
 def find_audit_code(name: str) -> AuditCode | None:
     """The code of this name, in any case."""
     wanted = name.strip().upper()
-    return next((one for one in AUDIT_CODES if one.code == wanted), None)
+    return next((one for one in audit_codes() if one.code == wanted), None)
 
 
 def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Literal
+
+import msgspec
 
 from mcptest.core.safe_text import show
 
 _SHOWN = 20
 
 
-class PlacedFile(Protocol):
+class PlacedFile(msgspec.Struct, frozen=True):
     """One starter suite and what became of it."""
 
-    @property
-    def subject(self) -> str: ...
-    @property
-    def file(self) -> str: ...
-    @property
-    def how(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def skipped(self) -> bool: ...
-    @property
-    def expects_error(self) -> bool: ...
+    subject: str
+    file: str
+    how: Literal["created", "replaced", "kept", "left out"]
+    reason: str = ""
+    skipped: bool = False
+    """Whether the test in it is marked to be skipped."""
+    expects_error: bool = False
+    """Whether it passes when the call fails, as it did."""
 
 
 def placed_lines(
