@@ -15,7 +15,7 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines
-from mcptest.report.reliability import titles_of, trials_of_each_test
+from mcptest.report.reliability import failed_tests, hidden_regressions
 from mcptest.report.terminal import duration
 
 LINES = 100
@@ -49,23 +49,15 @@ def _lines(
     counts = _counts(report, excused)
     verdict = _VERDICTS.get(code, "FAIL")
     yield f"{verdict}: " + ", ".join(filter(None, (headline, counts)))
-    trials = trials_of_each_test(report.results)
-    titles = titles_of(trials)
-    told = 0
-    for test, results in trials.items():
-        failed = [result for result in results if result.status is Status.FAIL]
-        if not failed or test.name in excused:
-            continue
-        told += 1
-        if told <= LINES:
-            often = f" ({len(failed)} of {len(results)} trials)" if len(results) > 1 else ""
-            yield _failure(failed[0], show(titles[test], 300) + often, repeat)
-    if told > LINES:
-        yield f"# and {told - LINES} more: --json-file FILE keeps all"
-    for one in report.regressions[:LINES]:
-        if one.now != Status.FAIL.value:
-            said = f"was {show(one.was, 20)}, now {show(one.now, 20)}"
-            yield f"# regression: {show(one.name, 300)}: {said}"
+    told = [test for test in failed_tests(report) if test.first.name not in excused]
+    for test in told[:LINES]:
+        often = f" ({test.failed} of {test.trials} trials)" if test.trials > 1 else ""
+        yield _failure(test.first, show(test.title, 300) + often, repeat)
+    if len(told) > LINES:
+        yield f"# and {len(told) - LINES} more: --json-file FILE keeps all"
+    for one in hidden_regressions(report)[:LINES]:
+        said = f"was {show(one.was, 20)}, now {show(one.now, 20)}"
+        yield f"# regression: {show(one.name, 300)}: {said}"
     yield from (f"# note: {show(note, 300)}" for note in report.notes[:10])
 
 

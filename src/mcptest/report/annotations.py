@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
-
-from mcptest.core.results import Regression, RunReport, Status
+from mcptest.core.results import Regression, RunReport
 from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines
-from mcptest.report.reliability import first_failures, identity_of, titles_of
+from mcptest.report.reliability import FailedTest, failed_tests, hidden_regressions
 from mcptest.report.run_results import summary
 from mcptest.report.terminal import Style
 
@@ -18,12 +15,12 @@ ERRORS_SHOWN = 10
 
 def github(report: RunReport) -> list[str]:
     """Workflow commands, one per line: at most ten errors, then what the run came to."""
-    failed = first_failures(report.results)
-    # A failing test has its own annotation; a regression may also be a test that is skipped now.
-    others = [r for r in report.regressions if r.now != Status.FAIL.value]
-    errors = chain(_failures(report), map(_regression, others))
-    left_out = max(0, len(failed) + len(others) - ERRORS_SHOWN)
-    return [*islice(errors, ERRORS_SHOWN), _conclusion(report, left_out)]
+    errors = [
+        *map(_failure, failed_tests(report)),
+        *map(_regression, hidden_regressions(report)),
+    ]
+    left_out = max(0, len(errors) - ERRORS_SHOWN)
+    return [*errors[:ERRORS_SHOWN], _conclusion(report, left_out)]
 
 
 def _conclusion(report: RunReport, left_out: int) -> str:
@@ -35,16 +32,15 @@ def _conclusion(report: RunReport, left_out: int) -> str:
     return _command("notice", told, title="mcptest")
 
 
-def _failures(report: RunReport) -> Iterator[str]:
-    titles = titles_of(map(identity_of, report.results))
-    for test, result in first_failures(report.results).items():
-        lines = detail_lines(result, BRIEF)
-        if result.proof is not None and result.proof.repeat:
-            lines.append(f"repeat: {show(result.proof.repeat, 1_000)}")
-        place = {"file": result.file} if result.file else {}
-        if result.file and result.line > 0:
-            place["line"] = str(result.line)
-        yield _command("error", "\n".join(lines), **place, title=titles[test])
+def _failure(test: FailedTest) -> str:
+    result = test.first
+    lines = detail_lines(result, BRIEF)
+    if result.proof is not None and result.proof.repeat:
+        lines.append(f"repeat: {show(result.proof.repeat, 1_000)}")
+    place = {"file": result.file} if result.file else {}
+    if result.file and result.line > 0:
+        place["line"] = str(result.line)
+    return _command("error", "\n".join(lines), **place, title=test.title)
 
 
 def _regression(regression: Regression) -> str:

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import msgspec
 
 from mcptest.core.errors import UsageError
-from mcptest.core.results import Proof, RunReport, Status, TestResult
+from mcptest.core.results import Proof, RunReport, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report.evidence import FULL, Bounds, detail_lines
-from mcptest.report.reliability import titles_of, trials_of_each_test
+from mcptest.report.reliability import failed_tests, hidden_regressions
 
 Level: TypeAlias = Literal["error", "warning", "note"]
 NAME = 300
@@ -113,19 +113,13 @@ def facts_of(**facts: str) -> dict[str, str]:
 
 
 def problems_in_run(report: RunReport) -> Iterator[ReportedProblem]:
-    trials = trials_of_each_test(report.results)
-    titles = titles_of(trials)
-    for test, results in trials.items():
-        failed = [result for result in results if result.status is Status.FAIL]
-        if failed:
-            often = f" (in {len(failed)} of {len(results)} trials)" if len(results) > 1 else ""
-            yield _problem(failed[0], show(titles[test], NAME), often)
-    for regression in report.regressions:
-        # A failing test is a problem already; a regression may also be one that is skipped now.
-        if regression.now != Status.FAIL.value:
-            rule = ReportedRule("test/regression", "what passed before passes now")
-            said = f"was {show(regression.was, 20)}, now {show(regression.now, 20)}"
-            yield ReportedProblem(rule, said, subject=show(regression.name, NAME))
+    for test in failed_tests(report):
+        often = f" (in {test.failed} of {test.trials} trials)" if test.trials > 1 else ""
+        yield _problem(test.first, show(test.title, NAME), often)
+    for regression in hidden_regressions(report):
+        rule = ReportedRule("test/regression", "what passed before passes now")
+        said = f"was {show(regression.was, 20)}, now {show(regression.now, 20)}"
+        yield ReportedProblem(rule, said, subject=show(regression.name, NAME))
 
 
 def _problem(result: TestResult, title: str, often: str) -> ReportedProblem:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mcptest.core.results import Flakiness, RunReport, Status, TestResult
+from mcptest.core.results import Flakiness, Regression, RunReport, Status, TestResult
 
 _WORST_FIRST = (Status.FAIL, Status.SKIP, Status.PASS)
 
@@ -50,15 +50,6 @@ def trials_of_each_test(results: Iterable[TestResult]) -> dict[Identity, list[Te
     return trials
 
 
-def first_failures(results: Iterable[TestResult]) -> dict[Identity, TestResult]:
-    """Of each test that failed, the first trial that did."""
-    failed: dict[Identity, TestResult] = {}
-    for result in results:
-        if result.status is Status.FAIL:
-            failed.setdefault(identity_of(result), result)
-    return failed
-
-
 def titles_of(tests: Iterable[Identity]) -> dict[Identity, str]:
     """What to call each test: its name, and as much more as it takes to tell it from others."""
     known = tuple(dict.fromkeys(tests))
@@ -70,6 +61,33 @@ def titles_of(tests: Iterable[Identity]) -> dict[Identity, str]:
         test: f"{title} ({test.file}:{test.line})" if shared[title] > 1 and test.file else title
         for test, title in plain.items()
     }
+
+
+class FailedTest(NamedTuple):
+    """A test that failed, in one trial or more."""
+
+    title: str
+    first: TestResult
+    """Of its trials, the first that failed."""
+    failed: int
+    trials: int
+
+
+def failed_tests(report: RunReport) -> list[FailedTest]:
+    """Each test that failed, whatever the number of its trials."""
+    tests = trials_of_each_test(report.results)
+    titles = titles_of(tests)
+    found = []
+    for test, trials in tests.items():
+        failed = [trial for trial in trials if trial.status is Status.FAIL]
+        if failed:
+            found.append(FailedTest(titles[test], failed[0], len(failed), len(trials)))
+    return found
+
+
+def hidden_regressions(report: RunReport) -> list[Regression]:
+    """Those that are no failing tests: what passed before may also be skipped now."""
+    return [one for one in report.regressions if one.now != Status.FAIL.value]
 
 
 def overall(trials: Sequence[TestResult]) -> Status:

@@ -13,7 +13,7 @@ from mcptest.report.codec import as_json
 from mcptest.report.evidence import BRIEF, FULL, Bounds, detail_lines, first_line, proof_lines
 from mcptest.report.reliability import (
     Identity,
-    first_failures,
+    failed_tests,
     identity_of,
     overall,
     reliability,
@@ -65,16 +65,14 @@ def slowest_lines(report: RunReport, titles: Mapping[Identity, str], style: Styl
     yield ""
 
 
-def failed_lines(
-    report: RunReport, titles: Mapping[Identity, str], style: Style, width: int | None = None
-) -> Iterator[str]:
+def failed_lines(report: RunReport, style: Style, width: int | None = None) -> Iterator[str]:
     """Of a test with trials, the first that failed. Only a terminal has a width."""
-    failed = first_failures(report.results)
+    failed = failed_tests(report)
     if not failed:
         return
     yield style.paint("failed:", "red")
-    for identity, result in list(failed.items())[:FAILURES_SHOWN]:
-        yield from _failure(show(titles[identity], _NAME), result, style, width)
+    for test in failed[:FAILURES_SHOWN]:
+        yield from _failure(show(test.title, _NAME), test.first, style, width)
     if len(failed) > FAILURES_SHOWN:
         yield f"  and {len(failed) - FAILURES_SHOWN} more"
     yield ""
@@ -158,8 +156,7 @@ def render(
 
 def in_short(report: RunReport, style: Style) -> str:
     """Only what went wrong, and the counts."""
-    titles = titles_of(map(identity_of, report.results))
-    lines = [*failed_lines(report, titles, style), summary(report, style)]
+    lines = [*failed_lines(report, style), summary(report, style)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -169,7 +166,7 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
         yield from slowest_lines(page.report, page.titles, page.style)
     if is_long:
         width = page.width if page.style.colour else None
-        yield from failed_lines(page.report, page.titles, page.style, width)
+        yield from failed_lines(page.report, page.style, width)
     if page.verbose:
         yield from _revision_lines(page)
     if page.report.interrupted:

@@ -12,7 +12,7 @@ from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
 from mcptest.report.evidence import BRIEF, FULL, detail_lines, proof_lines
-from mcptest.report.reliability import Identity, first_failures, identity_of, overall, titles_of
+from mcptest.report.reliability import Identity, failed_tests, identity_of, overall, titles_of
 from mcptest.report.run_results import note_lines, regression_lines, summary
 from mcptest.report.terminal import Style
 
@@ -109,14 +109,13 @@ def _centred(text: str, width: int, style: Style | None = None, colour: str = ""
 
 
 def _failures(report: RunReport, style: Style, verbose: bool) -> Iterator[str]:
-    titles = titles_of(map(identity_of, report.results))
     bounds = FULL if verbose else BRIEF
-    failed = first_failures(report.results)
-    for test, result in list(failed.items())[:FAILURES_SHOWN]:
-        yield f"{style.cross} {style.paint(show(titles[test], 300), 'bold')}"
-        for line in detail_lines(result, bounds):
+    failed = failed_tests(report)
+    for test in failed[:FAILURES_SHOWN]:
+        yield f"{style.cross} {style.paint(show(test.title, 300), 'bold')}"
+        for line in detail_lines(test.first, bounds):
             yield f"    {style.paint(line, 'red')}"
-        for label, text in proof_lines(result, bounds):
+        for label, text in proof_lines(test.first, bounds):
             yield f"    {style.paint(f'{label}:'.ljust(10), 'dim')}{text}"
         yield ""
     if len(failed) > FAILURES_SHOWN:
