@@ -25,7 +25,7 @@ from mcptest.core.results import (
 )
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
-from mcptest.report.head import Percent, ReportHead, unread_results
+from mcptest.report.head import Percent, ReportHead
 from mcptest.report.terminal import Style, fact_lines
 
 ONLY_AS_TASK = "it runs only as a task"
@@ -157,6 +157,7 @@ class AuditSummary(msgspec.Struct, frozen=True):
 class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
     """A whole audit."""
 
+    title: ClassVar[str] = "Audit"
     tool_count: Count = 0
     tools: tuple[AuditedTool, ...] = msgspec.field(name="results", default=())
     prompts: tuple[AuditedPrompt, ...] = ()
@@ -222,19 +223,17 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        """`quiet` leaves out what is in order."""
-        yield from self.opening_lines(style)
+    @property
+    def unread(self) -> Mapping[str, str]:
+        return self.problems
+
+    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
         for kind, title in _HEADINGS.items():
             listed = (one for one in self.items if one.kind == kind)
             items = [one for one in listed if one.is_bad or not quiet]
             if items:
                 yield ""
                 yield from _table(title, items, style, verbose=verbose)
-        yield ""
-        yield from self.closing_lines(self.problems, next_steps(self), style)
 
     def in_words(self) -> str:
         tested = self.tested
@@ -259,18 +258,30 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         share = f"{self.score}% ({worked} of {len(tested)} worked{lists}){demanded}"
         return f"{early}score {share}: {', '.join(parts)}"
 
-    def as_markdown(self) -> str:
-        lines = [
-            *markdown.opening("Audit", self.heading(), self.in_words()),
-            "| | name | class | time | |",
-            "|---|---|---|---|---|",
-            *(_markdown_row(item) for item in self.items),
-            *markdown.closing(self.problems, self.notes, next_steps(self)),
-        ]
-        return "\n".join(lines) + "\n"
+    def found_markdown(self) -> Iterator[str]:
+        yield "| | name | class | time | |"
+        yield "|---|---|---|---|---|"
+        yield from map(_markdown_row, self.items)
+
+    def next_steps(self) -> list[str]:
+        healths = {item.health for item in self.items}
+        steps = [_ERROR_STEP] if any(item.answers_with_error for item in self.items) else []
+        steps += [step for health, step in _STEPS.items() if health in healths]
+        if any(item.findings for item in self.items):
+            steps.append("Findings: make the hint or the output schema say what the tool does.")
+        unsafe = [one for one in self.tools if not one.tested and one.detail != ONLY_AS_TASK]
+        if unsafe:
+            steps.append(
+                f"Skipped: {len(unsafe)} tool{'s' * (len(unsafe) != 1)} may write. "
+                "--include-writes calls such tools; with --docker IMAGE, or on a copy with "
+                "--fixture DIR, that is safe."
+            )
+        if self.tested:
+            steps.append("--output DIR writes a starter test for each item.")
+        return steps
 
     def as_run(self) -> RunReport:
-        return self.run_of((*unread_results(self.problems), *map(_result, self.items)))
+        return self.run_of((*self.unread_results(), *map(_result, self.items)))
 
 
 def _share(
@@ -354,6 +365,19 @@ _HEADINGS: dict[ItemKind, str] = {
     "template": "Resource templates",
 }
 _WITH_ERROR = "error"
+_ERROR_STEP = (
+    "Error: it answers, and says that it failed. Where made-up input is the reason, --fixture DIR "
+    "gives paths that exist; what the server needs (a key, the address of a backend) is passed "
+    "with --env."
+)
+_STEPS = {
+    Health.CRASHED: "Crashed: catch the exception inside the tool and answer a result with "
+    "isError: true and a sentence that a model can act on.",
+    Health.TIMED_OUT: "Timed out: bound what the tool waits for; --timeout gives it longer.",
+    Health.PROTOCOL: "No answer: compliance run says which rule of the protocol was broken.",
+    Health.REFUSED: "Refused: its schema accepts the input; say in the schema what it does not "
+    "take, or answer with isError: true.",
+}
 WORDS = {
     Health.HEALTHY: "answers",
     Health.CRASHED: "crashed",
@@ -411,43 +435,6 @@ def _more(item: AuditItem, style: Style, *, verbose: bool) -> Iterator[str]:
         facts = {"sent": item.sent, "received": item.received, "again": item.repeat}
         yield from fact_lines(facts.items(), margin, style)
         yield from fact_lines((("stderr", line) for line in item.stderr[-5:]), margin, style, 300)
-
-
-def next_steps(report: AuditReport) -> list[str]:
-    """What somebody who reads this can do about it."""
-    steps = []
-    healths = {item.health for item in report.items}
-    if any(item.answers_with_error for item in report.items):
-        steps.append(
-            "Error: it answers, and says that it failed. Where made-up input is the reason, "
-            "--fixture DIR gives paths that exist; what the server needs (a key, the address of a "
-            "backend) is passed with --env."
-        )
-    if Health.CRASHED in healths:
-        steps.append(
-            "Crashed: catch the exception inside the tool and answer a result with isError: true "
-            "and a sentence that a model can act on."
-        )
-    if Health.TIMED_OUT in healths:
-        steps.append("Timed out: bound what the tool waits for; --timeout gives it longer.")
-    if Health.PROTOCOL in healths:
-        steps.append("No answer: compliance run says which rule of the protocol was broken.")
-    if Health.REFUSED in healths:
-        steps.append(
-            "Refused: its schema accepts the input; say in the schema what it does not take, or "
-            "answer with isError: true."
-        )
-    if any(item.findings for item in report.items):
-        steps.append("Findings: make the hint or the output schema say what the tool does.")
-    unsafe = [one for one in report.tools if not one.tested and one.detail != ONLY_AS_TASK]
-    if unsafe:
-        steps.append(
-            f"Skipped: {len(unsafe)} tool{'s' * (len(unsafe) != 1)} may write. --include-writes "
-            "calls such tools; with --docker IMAGE, or on a copy with --fixture DIR, that is safe."
-        )
-    if report.tested:
-        steps.append("--output DIR writes a starter test for each item.")
-    return steps
 
 
 _KINDS = {Health.CRASHED: "crash", Health.TIMED_OUT: "timeout", Health.PROTOCOL: "protocol"}

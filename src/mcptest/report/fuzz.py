@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import UNSET
@@ -24,7 +24,7 @@ from mcptest.core.results import (
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
 from mcptest.report.audit import ONLY_AS_TASK
-from mcptest.report.head import ReportHead, unread_results
+from mcptest.report.head import ReportHead
 from mcptest.report.terminal import Style, fact_lines
 
 
@@ -123,6 +123,7 @@ class FuzzSummary(msgspec.Struct, frozen=True, kw_only=True):
 class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     """A whole run."""
 
+    title: ClassVar[str] = "Fuzz"
     seed: int = 0
     runs_per_tool: Count = 0
     tools: tuple[FuzzedTool, ...] = ()
@@ -175,10 +176,11 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        yield from self.opening_lines(style)
+    @property
+    def unread(self) -> Mapping[str, str]:
+        return {"tools/list": self.problem} if self.problem else {}
+
+    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
         yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
         yield ""
         names = [tool.name for tool in self.tools] + [tool.name for tool in self.skipped]
@@ -196,8 +198,6 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
                 yield from failure_lines(failure, style)
         for one in self.skipped:
             yield f"  {style.dash} {_padded(one.name, width)}  skipped: {show(one.reason, 200)}"
-        yield ""
-        yield from self.closing_lines(_unread(self), next_steps(self), style)
 
     def in_words(self) -> str:
         tested = self.tools
@@ -217,26 +217,30 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
             parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
         return f"{early}{tools}, seed {self.seed}: {', '.join(parts)}"
 
-    def as_markdown(self) -> str:
-        lines = [
-            *markdown.opening("Fuzz", self.heading(), self.in_words()),
-            "| tool | passed | |",
-            "|---|---|---|",
-            *(
-                markdown.row(
-                    tool.name,
-                    f"{tool.passed}/{tool.runs}",
-                    "; ".join(filter(None, (tool.unchecked, *tool.notes))),
-                )
-                for tool in self.tools
-            ),
-            *(markdown.row(one.name, "", f"skipped: {one.reason}") for one in self.skipped),
-        ]
+    def found_markdown(self) -> Iterator[str]:
+        yield "| tool | passed | |"
+        yield "|---|---|---|"
+        for tool in self.tools:
+            said = "; ".join(filter(None, (tool.unchecked, *tool.notes)))
+            yield markdown.row(tool.name, f"{tool.passed}/{tool.runs}", said)
+        for one in self.skipped:
+            yield markdown.row(one.name, "", f"skipped: {one.reason}")
         if self.failures:
-            lines += ["", "| | tool | input | what came | again |", "|---|---|---|---|---|"]
-            lines += [_markdown_failure(failure) for failure in self.failures]
-        lines += markdown.closing(_unread(self), self.notes, next_steps(self))
-        return "\n".join(lines) + "\n"
+            yield from ("", "| | tool | input | what came | again |", "|---|---|---|---|---|")
+            yield from map(_markdown_failure, self.failures)
+
+    def next_steps(self) -> list[str]:
+        found = {failure.verdict for failure in self.failures}
+        steps = [step for verdict, step in _STEPS.items() if verdict in found]
+        if found:
+            steps.append("--output DIR saves each failure as a test that fails until it is mended.")
+        unsafe = [tool for tool in self.skipped if tool.reason != ONLY_AS_TASK]
+        if unsafe:
+            steps.append(
+                f"Skipped: what may write ({len(unsafe)}). --include-writes fuzzes it too; with "
+                "--docker IMAGE, or on a copy with --fixture DIR, that is safe."
+            )
+        return steps
 
     def as_run(self) -> RunReport:
         results = [result for tool in self.tools for result in _of_tool(tool)]
@@ -244,12 +248,19 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
             TestResult(name=f"fuzz {one.name}", status=Status.SKIP, detail=one.reason)
             for one in self.skipped
         )
-        unread = unread_results(_unread(self))
-        return self.run_of((*unread, *results, *skipped), notes=(f"seed {self.seed}",))
+        found = (*self.unread_results(), *results, *skipped)
+        return self.run_of(found, notes=(f"seed {self.seed}",))
 
 
 _NAME = 60
 _LABELS = 5
+_STEPS = {
+    FuzzVerdict.CRASH: "Crash: check the arguments before they are used, and answer a result with "
+    "isError: true and a sentence that a model can act on.",
+    FuzzVerdict.HANG: "Hang: bound what the tool does; --timeout gives it longer.",
+    FuzzVerdict.PROTOCOL: "No answer: what the server wrote is no message of the protocol.",
+    FuzzVerdict.LEAK: "Leak: report what went wrong in words, without the insides of the server.",
+}
 WORDS = {
     FuzzVerdict.CRASH: "CRASH",
     FuzzVerdict.HANG: "HANG",
@@ -322,35 +333,6 @@ def _others(failure: FuzzFailure) -> str:
     shown = "; ".join(show(label, 80) for label in failure.others[:_LABELS])
     more = len(failure.others) - _LABELS
     return f"{shown}; and {more} more" if more > 0 else shown
-
-
-def next_steps(report: FuzzReport) -> list[str]:
-    steps = []
-    found = {failure.verdict for failure in report.failures}
-    if FuzzVerdict.CRASH in found:
-        steps.append(
-            "Crash: check the arguments before they are used, and answer a result with "
-            "isError: true and a sentence that a model can act on."
-        )
-    if FuzzVerdict.HANG in found:
-        steps.append("Hang: bound what the tool does; --timeout gives it longer.")
-    if FuzzVerdict.PROTOCOL in found:
-        steps.append("No answer: what the server wrote is no message of the protocol.")
-    if FuzzVerdict.LEAK in found:
-        steps.append("Leak: report what went wrong in words, without the insides of the server.")
-    if found:
-        steps.append("--output DIR saves each failure as a test that fails until it is mended.")
-    unsafe = [tool for tool in report.skipped if tool.reason != ONLY_AS_TASK]
-    if unsafe:
-        steps.append(
-            f"Skipped: what may write ({len(unsafe)}). --include-writes fuzzes it too; with "
-            "--docker IMAGE, or on a copy with --fixture DIR, that is safe."
-        )
-    return steps
-
-
-def _unread(report: FuzzReport) -> dict[str, str]:
-    return {"tools/list": report.problem} if report.problem else {}
 
 
 def _markdown_failure(failure: FuzzFailure) -> str:

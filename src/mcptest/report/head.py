@@ -7,14 +7,15 @@ knows results: `as_run` gives those of any kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, ClassVar, TypeAlias
 
 import msgspec
 
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Count, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
+from mcptest.report import markdown
 from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
 from mcptest.report.terminal import Style, why_revision
 
@@ -99,6 +100,8 @@ class ReportHead(
 ):
     """Who was looked at, how and when."""
 
+    title: ClassVar[str]
+    """What the page says that this is of a server."""
     tool: str = ""
     """The version of mcptest that wrote it."""
     server_name: str = ""
@@ -138,31 +141,62 @@ class ReportHead(
         version = f" {show(self.server_version, 40)}" if self.server_version else ""
         return f"{name}{version} over {self.transport}, {self.revision}"
 
-    def opening_lines(self, style: Style) -> Iterator[str]:
-        """The heading, and why this revision was spoken, where that is known."""
+    @property
+    def unread(self) -> Mapping[str, str]:
+        """Lists that could not be read, by their method."""
+        return {}
+
+    def totals(self) -> str:
+        """The summary below the heading."""
+        return self.in_words()
+
+    def next_steps(self) -> list[str]:
+        """What somebody who reads this can do about it."""
+        return []
+
+    def lines(
+        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
+    ) -> Iterator[str]:
+        """The server and why its revision was spoken, what was found, what to do about it."""
         yield style.paint(self.heading(), "bold")
         if self.revision_reason:
             yield style.paint(why_revision(self.revision, self.revision_reason), "dim")
-
-    def closing_lines(
-        self, unread: Mapping[str, str], steps: Sequence[str], style: Style
-    ) -> Iterator[str]:
-        """The lists that could not be read, the notes, the summary, and what to do next."""
-        for method, reason in unread.items():
-            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
-        yield from (f"{style.warning} {show(note, 300)}" for note in self.notes)
-        yield style.paint(self.in_words(), "bold")
+        yield from self.found_lines(style, verbose=verbose, quiet=quiet)
+        yield ""
+        yield from self.closing_lines(style)
+        steps = self.next_steps()
         if steps:
             yield from ("", "Next steps:")
             yield from (f"  {number}. {step}" for number, step in enumerate(steps, 1))
 
+    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
+        """What was found, for a terminal; `quiet` leaves out what is in order."""
+        raise NotImplementedError
 
-def unread_results(problems: Mapping[str, str]) -> list[TestResult]:
-    """A failed result for each list that could not be read, by its method."""
-    return [
-        TestResult(name=method, status=Status.FAIL, detail=reason, kind="call")
-        for method, reason in problems.items()
-    ]
+    def closing_lines(self, style: Style) -> Iterator[str]:
+        """The lists that could not be read, the notes, the summary."""
+        for method, reason in self.unread.items():
+            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
+        yield from (f"{style.warning} {show(note, 300)}" for note in self.notes)
+        yield style.paint(self.totals(), "bold")
+
+    def as_markdown(self) -> str:
+        lines = (
+            *markdown.opening(self.title, self.heading(), self.totals()),
+            *self.found_markdown(),
+            *markdown.closing(self.unread, self.notes, self.next_steps()),
+        )
+        return "".join(f"{line}\n" for line in lines)
+
+    def found_markdown(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def unread_results(self) -> list[TestResult]:
+        """A failed result for each list that could not be read."""
+        return [
+            TestResult(name=method, status=Status.FAIL, detail=reason, kind="call")
+            for method, reason in self.unread.items()
+        ]
 
 
 def stated_code(code: int) -> ExitCode:

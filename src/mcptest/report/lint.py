@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import ClassVar
 
 from mcptest.core.results import Count, FailedCheck, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.report import markdown
-from mcptest.report.head import ReportHead, unread_results
+from mcptest.report.head import ReportHead
 from mcptest.report.problems import NAME, Level, ReportedProblem, ReportedRule
 from mcptest.report.terminal import Style
 from mcptest.rules.lint.finding import (
@@ -26,6 +27,7 @@ from mcptest.rules.lint.linter import rules_of_profile
 class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
     """Everything that was found about one server, or one file."""
 
+    title: ClassVar[str] = "Lint"
     tools: Count = 0
     prompts: Count = 0
     resources: Count = 0
@@ -102,11 +104,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         yield ""
         if len(findings) > SHOWN:
             yield f"… and {len(findings) - SHOWN} more findings: --json has them all"
-        for method, reason in self.problems.items():
-            yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
-        for note in self.notes:
-            yield f"{style.warning} {show(note, 300)}"
-        yield style.paint(self.totals(), "bold")
+        yield from self.closing_lines(style)
         if len(findings) < len(self.findings):
             yield f"--verbose lists the notes too ({codes_in_words(self.of(LintSeverity.NOTE))})"
         if findings and not fix:
@@ -142,17 +140,18 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         total = f"{total} ({codes})" if codes else total
         return f"{total}, {noted}" if noted else total
 
-    def as_markdown(self) -> str:
-        lines = markdown.opening("Lint", self.heading(), self.totals())
+    @property
+    def unread(self) -> Mapping[str, str]:
+        return self.problems
+
+    def found_markdown(self) -> Iterator[str]:
         if self.serious:
-            lines += ["| | code | item | finding | fix |", "|---|---|---|---|---|"]
-            for one in self.serious[:SHOWN]:
-                cells = (one.severity.value, one.code, one.item, one.message, fix_in_words(one))
-                lines.append(markdown.row(*cells))
+            yield from ("| | code | item | finding | fix |", "|---|---|---|---|---|")
+        for one in self.serious[:SHOWN]:
+            cells = (one.severity.value, one.code, one.item, one.message, fix_in_words(one))
+            yield markdown.row(*cells)
         if len(self.serious) > SHOWN:
-            lines += ["", f"{len(self.serious) - SHOWN} more findings are in the JSON self."]
-        lines += markdown.closing(self.problems, self.notes)
-        return "\n".join(lines) + "\n"
+            yield from ("", f"{len(self.serious) - SHOWN} more findings are in the JSON report.")
 
     def as_run(self) -> RunReport:
         """Items without a finding are counted in one test, so that an empty report is none."""
@@ -161,7 +160,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             gathered.setdefault((one.kind, one.item, one.code), []).append(one)
         results = tuple(_result(findings, strict=self.strict) for findings in gathered.values())
         clean = TestResult(name="everything else that was looked at", status=Status.PASS)
-        return self.run_of((*unread_results(self.problems), *results, clean))
+        return self.run_of((*self.unread_results(), *results, clean))
 
     def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
         """`file` is what was linted, if it was no server."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -125,6 +125,7 @@ class PropertySummary(msgspec.Struct, frozen=True, kw_only=True):
 class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.property/1"):
     """A whole run."""
 
+    title: ClassVar[str] = "Properties"
     seed: int = 0
     wanted: Count = 0
     """Examples that were asked for, for each property."""
@@ -181,10 +182,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
 
     # -- views ---------------------------------------------------------------------------------
 
-    def lines(
-        self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
-    ) -> Iterator[str]:
-        yield from self.opening_lines(style)
+    def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
         yield f"seed {self.seed}, about {self.wanted} examples for each property"
         yield ""
         for one in self.properties:
@@ -199,8 +197,6 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
                 yield from counterexample_lines(found, style, verbose=verbose)
         for problem in self.problems:
             yield f"  {style.cross} {show(problem, 300)}"
-        yield ""
-        yield from self.closing_lines({}, next_steps(self), style)
 
     def in_words(self) -> str:
         early = "interrupted; " if self.interrupted else ""
@@ -220,17 +216,29 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
             parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
         return f"{early}{', '.join(parts)}, seed {self.seed}"
 
-    def as_markdown(self) -> str:
-        lines = [
-            *markdown.opening("Properties", self.heading(), self.in_words()),
-            "| property | examples | |",
-            "|---|---|---|",
-            *(_row(one) for one in self.properties),
-        ]
+    def found_markdown(self) -> Iterator[str]:
+        yield "| property | examples | |"
+        yield "|---|---|---|"
+        yield from map(_row, self.properties)
         for found in self.counterexamples:
-            lines += ["", *_counterexample(found)]
-        lines += markdown.closing({}, (*self.problems, *self.notes), next_steps(self))
-        return "\n".join(lines) + "\n"
+            yield ""
+            yield from _counterexample(found)
+        if self.problems:
+            yield ""
+            yield from (f"- {code(problem)}" for problem in self.problems)
+
+    def next_steps(self) -> list[str]:
+        steps = []
+        rules = sorted({one.rule for one in self.counterexamples if one.rule})
+        if rules:
+            steps.append(f"mcptest explain {rules[0]} says what the rule wants, and why.")
+        if self.counterexamples:
+            steps.append(
+                "--output DIR writes each counterexample as a capture, a suite and a pytest file."
+            )
+        if any(one.skipped and "--allow-tool" in one.skipped for one in self.properties):
+            steps.append("--allow-tool NAME lets a tool be called that does not say it only reads.")
+        return steps
 
     def as_run(self) -> RunReport:
         return self.run_of(property_results(self), notes=(f"seed {self.seed}", *self.problems))
@@ -296,20 +304,6 @@ def _remarks(found: Counterexample) -> Iterator[str]:
         yield "it did not happen again on a fresh server"
     if found.known:
         yield "it was found before, and is not mended"
-
-
-def next_steps(report: PropertyReport) -> list[str]:
-    steps = []
-    rules = sorted({one.rule for one in report.counterexamples if one.rule})
-    if rules:
-        steps.append(f"mcptest explain {rules[0]} says what the rule wants, and why.")
-    if report.counterexamples:
-        steps.append(
-            "--output DIR writes each counterexample as a capture, a suite and a pytest file."
-        )
-    if any(one.skipped and "--allow-tool" in one.skipped for one in report.properties):
-        steps.append("--allow-tool NAME lets a tool be called that does not say it only reads.")
-    return steps
 
 
 def _row(one: PropertyResult) -> str:

@@ -51,19 +51,18 @@ def _source(
     report: ReportHead,
     entries: Iterable[PageEntry],
     *,
-    unread: Mapping[str, str] = {},
     group: str = "",
     column: Column | None = None,
     **more: Any,
 ) -> Source:
-    """`unread`: why lists could not be read, by their method; they stand in no column."""
+    """Lists that could not be read stand in no column."""
     server = report.server_name
     name = " ".join(filter(None, (server, report.revision)))
     column = column or Column(name, server, report.revision)
     seed = [f"seed {seed}"] if (seed := getattr(report, "seed", None)) is not None else []
     lists = [
         PageEntry(method, "fail", group, brief=brief(why), facts=(Fact("Why", "code", why),))
-        for method, why in unread.items()
+        for method, why in report.unread.items()
     ]
     return Source(
         subject=server,
@@ -94,8 +93,7 @@ def source_of_fuzz(report: FuzzReport, places: Places) -> Source:
         )
         for tool in report.skipped
     ]
-    unread = {"tools/list": report.problem} if report.problem else {}
-    return _source(report, (*tried, *skipped), unread=unread)
+    return _source(report, (*tried, *skipped))
 
 
 def _tool(tool: FuzzedTool, places: Places) -> Iterator[PageEntry]:
@@ -206,7 +204,7 @@ _PLURALS = {
 def source_of_audit(report: AuditReport, places: Places) -> Source:
     items = (_item(one, places) for one in report.items)
     grade = f"{report.score} %" if report.score is not None else ""
-    return _source(report, items, unread=report.problems, group="lists", grade=grade)
+    return _source(report, items, group="lists", grade=grade)
 
 
 def _item(item: AuditItem, places: Places) -> PageEntry:
@@ -250,7 +248,6 @@ def source_of_lint(report: LintReport, _places: Places) -> Source:
     source = _source(
         report,
         [_finding(one, report) for one in report.serious],
-        unread=report.problems,
         group="lists",
         column=Column(report.server_name, report.server_name),
         summary=report.totals(),
