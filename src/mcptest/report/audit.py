@@ -259,8 +259,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         return f"{early}score {share}: {', '.join(parts)}"
 
     def found_markdown(self) -> Iterator[str]:
-        yield "| | name | class | time | |"
-        yield "|---|---|---|---|---|"
+        yield from markdown.table_head("| | name | class | time | |")
         yield from map(_markdown_row, self.items)
 
     def next_steps(self) -> list[str]:

@@ -24,7 +24,7 @@ from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, Sc
 from mcptest.core.verdict import Side
 from mcptest.report.compliance.text import TextPage
 from mcptest.report.head import Report
-from mcptest.report.markdown import code
+from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of
 from mcptest.report.terminal import Style, why_revision
 
@@ -307,8 +307,9 @@ def _lines(report: ConformanceReport) -> Iterator[str]:
     yield ""
     yield report.in_words()
     yield ""
-    yield "| | scenario | revision | transport | passed | warned | failed | skipped |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield from table_head(
+        "| | scenario | revision | transport | passed | warned | failed | skipped |"
+    )
     for result in report.results:
         yield _row(result, report)
     bad = [one for one in report.results if one.failed or one.warned]

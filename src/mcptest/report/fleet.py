@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.facts import counted, failures_first, gate_line, letter_of
 from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
 from mcptest.report.head import Percent, Report, stated_code
-from mcptest.report.markdown import code
+from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import (
     NAME,
     ReportedProblem,
@@ -334,8 +335,7 @@ def _lines(report: FleetReport) -> Iterator[str]:
     yield ""
     yield f"**{code(report.in_words())}**"
     yield ""
-    yield "| " + " | ".join(HEADINGS) + " |"
-    yield "|---" * len(HEADINGS) + "|"
+    yield from table_head(f"| {' | '.join(HEADINGS)} |")
     for server in report.servers[:_ROWS]:
         yield "| " + " | ".join(code(cell) if cell else "" for cell in cells_of(server)) + " |"
     if len(report.servers) > _ROWS:
@@ -410,21 +410,21 @@ def _results(server: FleetServer, report: FleetReport) -> Iterator[TestResult]:
         yield replace(one, file=report.config)
     if server.compliance is None:
         return
-    for judgement in server.compliance.judgements:
-        for result in results_of_judgement(judgement, place, strict=report.strict):
-            yield replace(result, language=server.name, server=server.name)
-    for gate in server.compliance.gates:
-        yield replace(result_of_gate(gate, place), language=server.name, server=server.name)
+    judged = [
+        *(
+            result
+            for judgement in server.compliance.judgements
+            for result in results_of_judgement(judgement, place, strict=report.strict)
+        ),
+        *(result_of_gate(gate, place) for gate in server.compliance.gates),
+    ]
+    yield from (replace(one, language=server.name, server=server.name) for one in judged)
 
 
 def results_beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
     """Whether it was judged at all, and its audit, in the revision that it was judged in."""
-    name, revision = server.name, server.revision or ""
-    for one in _beside_the_rules(server):
-        yield replace(one, language=name, server=name, revision=revision)
-
-
-def _beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
+    name = server.name
+    around: dict[str, Any] = {"language": name, "server": name, "revision": server.revision or ""}
     proof = Proof(repeat=server.repeat) if server.repeat else None
     # A judged server without an audit was not judged to the end.
     cut_short = server.outcome is ServerOutcome.FAILED and server.audit is None
@@ -441,15 +441,16 @@ def _beside_the_rules(server: FleetServer) -> Iterator[TestResult]:
         duration_ms=server.duration_ms,
         kind=kind if bad else "",
         proof=proof if bad else None,
+        **around,
     )
     if server.audit is None:
         return
     for one in server.audit.as_run().results:
-        yield replace(one, name=f"audit {one.name}")
+        yield replace(one, name=f"audit {one.name}", **around)
     if server.audit.failed and server.audit.min_score is not None:
         score, demanded = server.audit.score, server.audit.min_score
         said = f"the score is {score}%, {demanded}% is demanded"
-        yield TestResult("audit score", Status.FAIL, said, kind="check", proof=proof)
+        yield TestResult("audit score", Status.FAIL, said, kind="check", proof=proof, **around)
 
 
 def results_of_hazards(report: FleetReport) -> Iterator[TestResult]:
@@ -476,26 +477,22 @@ _RIGHT = frozenset({"audit", "tools", "MUST", "time"})
 
 def _table(rows: Sequence[FleetServer], style: Style) -> Iterator[str]:
     cells = [cells_of(one) for one in rows]
-    widths = [
-        max(terminal.cells(row[place]) for row in (HEADINGS, *cells))
-        for place in range(len(HEADINGS))
-    ]
-    yield style.paint(f"  {_joined(HEADINGS, widths)}", "bold")
+    widths = [max(map(terminal.cells, column)) for column in zip(HEADINGS, *cells, strict=True)]
+    yield style.paint(f"  {_padded(HEADINGS, widths)}  {HEADINGS[-1]}", "bold")
     for server, row in zip(rows, cells, strict=True):
-        *first, outcome = row
-        colour = _COLOURS.get(server.outcome, "red")
-        line = _joined((*first, ""), widths)
-        yield f"{_sign(server, style)} {line}  {style.paint(outcome, colour)}"
+        outcome = style.paint(row[-1], _COLOURS.get(server.outcome, "red"))
+        yield f"{_sign(server, style)} {_padded(row, widths)}  {outcome}"
 
 
-def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
+def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
+    """All but the outcome, which stands last."""
+    columns = list(zip(HEADINGS, row, widths, strict=True))[:-1]
+    return "  ".join(
         " " * (width - terminal.cells(text)) + text
         if heading in _RIGHT
         else terminal.pad(text, width)
-        for heading, text, width in zip(HEADINGS, row, widths, strict=True)
-    ]
-    return "  ".join([*padded[:-1], row[-1]]).rstrip() if row[-1] else "  ".join(padded[:-1])
+        for heading, text, width in columns
+    )
 
 
 def _sign(server: FleetServer, style: Style) -> str:

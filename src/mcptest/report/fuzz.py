@@ -218,8 +218,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         return f"{early}{tools}, seed {self.seed}: {', '.join(parts)}"
 
     def found_markdown(self) -> Iterator[str]:
-        yield "| tool | passed | |"
-        yield "|---|---|---|"
+        yield from markdown.table_head("| tool | passed | |")
         for tool in self.tools:
             said = "; ".join(filter(None, (tool.unchecked, *tool.notes)))
             yield markdown.row(tool.name, f"{tool.passed}/{tool.runs}", said)

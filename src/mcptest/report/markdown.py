@@ -41,6 +41,11 @@ def row(*cells: str) -> str:
     return "| " + " | ".join(map(code, cells)) + " |"
 
 
+def table_head(names: str) -> tuple[str, str]:
+    """The line with the names of the columns, and the one below it."""
+    return names, "|---" * (names.count("|") - 1) + "|"
+
+
 def opening(what: str, subject: str, summary: str) -> list[str]:
     """How the page of a command on one server begins."""
     return [f"### {what} of {code(subject)}", "", f"**{code(summary)}**", ""]
@@ -95,8 +100,7 @@ def _lines(report: RunReport) -> Iterator[str]:
 
 def _table(report: RunReport, titles: dict[Identity, str]) -> Iterator[str]:
     rows = (_row(result, titles, report.trials > 1) for result in report.results)
-    yield "| Status | Test | Duration |"
-    yield "|---|---|---|"
+    yield from table_head("| Status | Test | Duration |")
     yield from within(rows, ROOM_FOR_ROWS, len(report.results), "| | and {} more | |")
     yield ""
 
@@ -146,8 +150,7 @@ def _reliability(report: RunReport) -> Iterator[str]:
         for test in measured.tests
     )
     yield from ("### Reliability", "")
-    yield "| Test | Trials | Passed | pass@k | pass^k |"
-    yield "|---|---|---|---|---|"
+    yield from table_head("| Test | Trials | Passed | pass@k | pass^k |")
     yield from within(rows, ROOM_FOR_ROWS // 4, len(measured.tests), "| and {} more | | | | |")
     yield from ("", f"**{measured}**", "")
 

@@ -217,8 +217,7 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         return f"{early}{', '.join(parts)}, seed {self.seed}"
 
     def found_markdown(self) -> Iterator[str]:
-        yield "| property | examples | |"
-        yield "|---|---|---|"
+        yield from markdown.table_head("| property | examples | |")
         yield from map(_row, self.properties)
         for found in self.counterexamples:
             yield ""

@@ -270,24 +270,19 @@ def expected_in_words(row: Row) -> list[str]:
 
 def needs_in_words(needs: Needs) -> list[str]:
     """What must be so for the rule to be asked; empty when it always is."""
-    found = [f"the server declares {', '.join(needs.capability)}"] if needs.capability else []
-    if needs.any_capability:
-        found.append(f"the server declares one of {', '.join(needs.any_capability)}")
-    if needs.undeclared:
-        found.append(f"the server does not declare {', '.join(needs.undeclared)}")
-    if needs.transport:
-        found.append(f"the transport is {' or '.join(needs.transport)}")
-    if needs.session:
-        found.append("the server gave out a session id")
-    if needs.authorization:
-        found.append("the server asks for a token")
-    if needs.extension:
-        found.append(f"the server declares the extension {needs.extension}")
-    if needs.fixture:
-        known = well_known().get(needs.fixture, ())
-        named = f", or it has {' or '.join(known)}" if known else ""
-        found.append(f"the server has the fixture {needs.fixture}{named}")
-    return found
+    known = well_known().get(needs.fixture, ())
+    named = f", or it has {' or '.join(known)}" if known else ""
+    told = [
+        (needs.capability, f"the server declares {', '.join(needs.capability)}"),
+        (needs.any_capability, f"the server declares one of {', '.join(needs.any_capability)}"),
+        (needs.undeclared, f"the server does not declare {', '.join(needs.undeclared)}"),
+        (needs.transport, f"the transport is {' or '.join(needs.transport)}"),
+        (needs.session, "the server gave out a session id"),
+        (needs.authorization, "the server asks for a token"),
+        (needs.extension, f"the server declares the extension {needs.extension}"),
+        (needs.fixture, f"the server has the fixture {needs.fixture}{named}"),
+    ]
+    return [words for wanted, words in told if wanted]
 
 
 def conditions_in_words(when: Sequence[Condition]) -> list[str]:

@@ -10,15 +10,14 @@ import argparse
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
 
 from mcptest import __version__
 from mcptest.commands.reporting import code_of_report, conclude
-from mcptest.commands.server_options import Explored, close_and_say_notes, exploring
+from mcptest.commands.server_options import close_and_say_notes, exploring
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems
+from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.coverage import (
     KINDS,
     CoverageKinds,
@@ -53,7 +52,7 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         try:
-            report = _count_coverage(arguments, explored, loaded.suite.tests, kinds)
+            report = _count_coverage(arguments, explored.subject, loaded.suite.tests, kinds)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
         captured = close_and_say_notes(explored)
@@ -63,69 +62,43 @@ def run_coverage(arguments: argparse.Namespace) -> int:
 
 
 def _kinds(words: str) -> tuple[CoveredKind, ...]:
+    kinds = {f"{kind}s": kind for kind in KINDS}
     wanted = [word.strip() for word in words.split(",") if word.strip()]
-    unknown = [word for word in wanted if word not in _KIND_OF]
+    unknown = [word for word in wanted if word not in kinds]
     if unknown or not wanted:
         named = unknown[0] if unknown else ""
-        raise UsageError(f"--of takes some of {', '.join(_KIND_OF)}, not {named!r}")
-    return tuple(_KIND_OF[word] for word in wanted)
+        raise UsageError(f"--of takes some of {', '.join(kinds)}, not {named!r}")
+    return tuple(kinds[word] for word in wanted)
 
 
-def _count_coverage(
-    arguments: argparse.Namespace,
-    explored: Explored,
-    tests: tuple[Test, ...],
-    kinds: tuple[CoveredKind, ...],
-) -> CoverageReport:
-    subject = explored.subject
-    offer = subject.offer()
-    info = subject.client.server.info
-    return coverage_of(
-        offer,
-        tests,
-        server=str(info.get("name") or subject.masker.text(subject.target.label)),
-        is_skipped=_is_skipped,
-        kinds=kinds,
-        threshold=arguments.threshold,
-    )
-
-
-def _is_skipped(test: Test) -> bool:
-    wanted = test.skip_unless_env
-    return test.skip or (bool(wanted) and not os.environ.get(wanted))
-
-
-_KIND_OF: dict[str, CoveredKind] = {
-    "tools": "tool",
-    "prompts": "prompt",
-    "resources": "resource",
-    "templates": "template",
+_MEMBERS: dict[CoveredKind, str] = {
+    "tool": "name",
+    "prompt": "name",
+    "resource": "uri",
+    "template": "uriTemplate",
 }
+"""By which an item is known."""
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 _KINDS_OF_TOOL_BLOCKS = (ToolBlock, SamplingBlock, LoggingBlock, NotificationsBlock)
 _LONGEST_URI = 4_000
 _UNKNOWN_KEPT = 100
 
 
-def coverage_of(
-    offer: OfferedItems,
-    tests: Iterable[Test],
-    *,
-    server: str,
-    is_skipped: Callable[[Test], bool],
-    kinds: Collection[CoveredKind] = KINDS,
-    threshold: float | None = None,
+def _count_coverage(
+    arguments: argparse.Namespace,
+    subject: Subject,
+    tests: Collection[Test],
+    kinds: Collection[CoveredKind],
 ) -> CoverageReport:
     """Count for each item the tests that assert on it."""
+    offer = subject.offer()
     offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in KINDS}
     templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
     running: Counter[tuple[CoveredKind, str]] = Counter()
     skipped: Counter[tuple[CoveredKind, str]] = Counter()
     unknown: dict[tuple[CoveredKind, str], Unknown] = {}
-    count = 0
     for test in tests:
-        count += 1
-        counted = skipped if is_skipped(test) else running
+        counted = skipped if _is_skipped(test) else running
         for kind, name in set(_subjects(test, offered["resource"], templates)):
             if name in offered[kind]:
                 counted[kind, name] += 1
@@ -138,30 +111,28 @@ def coverage_of(
                 for name in offered[kind]
             )
         )
-        for kind in KINDS
-        if kind in kinds
+        for kind in kinds
     }
+    named = subject.client.server.info.get("name")
     return CoverageReport(
-        server=server,
+        server=str(named or subject.masker.text(subject.target.label)),
         kinds=CoverageKinds(**found),
         unknown=tuple(unknown.values()),
-        tests=count,
-        threshold=threshold,
+        tests=len(tests),
+        threshold=arguments.threshold,
         problems=tuple(f"{name}: {show(why, 200)}" for name, why in offer.problems.items()),
         tool=f"mcptest {__version__}",
     )
 
 
+def _is_skipped(test: Test) -> bool:
+    wanted = test.skip_unless_env
+    return test.skip or (bool(wanted) and not os.environ.get(wanted))
+
+
 def _names(offer: OfferedItems, kind: CoveredKind) -> Iterator[str]:
-    lists: dict[CoveredKind, tuple[tuple[Any, ...], str]] = {
-        "tool": (offer.tools, "name"),
-        "prompt": (offer.prompts, "name"),
-        "resource": (offer.resources, "uri"),
-        "template": (offer.templates, "uriTemplate"),
-    }
-    items, member = lists[kind]
-    for item in items:
-        name = item.get(member) if isinstance(item, dict) else None
+    for item in getattr(offer, f"{kind}s"):
+        name = item.get(_MEMBERS[kind]) if isinstance(item, dict) else None
         if isinstance(name, str):
             yield name
 

@@ -33,7 +33,7 @@ from mcptest.report.compliance.facts import (
     why_no_letter,
 )
 from mcptest.report.compliance.text import matrix_facts, matrix_rows
-from mcptest.report.markdown import code, fenced, within
+from mcptest.report.markdown import code, fenced, table_head, within
 from mcptest.report.terminal import why_revision
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def _letter(letter: str) -> str:
 
 
 def _facts(report: ComplianceReport) -> Iterator[str]:
-    yield "| Server | Revision | Transport | Grade | Score | Coverage | Profile |"
-    yield "|---|---|---|---|---|---|---|"
+    yield from table_head("| Server | Revision | Transport | Grade | Score | Coverage | Profile |")
     for one in report.judgements:
         letter = letter_of(one.grade)
         named = server_in_words(one)
@@ -115,8 +114,7 @@ def _facts(report: ComplianceReport) -> Iterator[str]:
 def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
     if not gates:
         return
-    yield "| Gate | | |"
-    yield "|---|---|---|"
+    yield from table_head("| Gate | | |")
     for gate in gates:
         told = "<br>".join(code(text, 400) for text in (gate.detail, *gate.lines[:20]) if text)
         yield f"| {code(gate.name, 60)} | {'✅ PASS' if gate.passed else '❌ FAIL'} | {told} |"
@@ -147,8 +145,7 @@ def _failing(rules: Iterable[tuple[RuleResult, str]]) -> Iterator[str]:
     failed = list(rules)
     if not failed:
         return
-    yield "| | Rule | | What must hold |"
-    yield "|---|---|---|---|"
+    yield from table_head("| | Rule | | What must hold |")
     rows = (
         f"| {_sign(one)} | {code(one.id, 40)} | {one.severity.value} | {code(one.title)} |"
         for one, _ in failed
@@ -183,8 +180,7 @@ def _sections(judgement: Judgement) -> Iterator[str]:
     if not sections:
         return
     yield from ("<details><summary>Sections</summary>", "")
-    yield "| Section | Grade | Score | Passed | Failed | Not observed |"
-    yield "|---|---|---|---|---|---|"
+    yield from table_head("| Section | Grade | Score | Passed | Failed | Not observed |")
     rows = (
         f"| {code(one.section, 60)} | {_letter(show(one.grade, 4)) if one.grade else ''} "
         f"| {score(one.score) if one.passed + one.failed else ''} "
@@ -207,8 +203,7 @@ def _groups(title: str, groups: Sequence[Group]) -> Iterator[str]:
 
 def _matrix(report: ComplianceReport) -> Iterator[str]:
     rows = matrix_rows(report)
-    yield "| | " + " | ".join(str(one.revision) for one in report.judgements) + " | |"
-    yield "|---" * (len(report.judgements) + 2) + "|"
+    yield from table_head(f"| | {' | '.join(str(one.revision) for one in report.judgements)} | |")
     facts = [matrix_facts(one) for one in report.judgements]
     for name in facts[0]:
         cells = (_letter(one[name]) if name == "grade" else one[name] for one in facts)
