@@ -104,8 +104,14 @@ def _publish(
         say_run(arguments, report, failed or bool(unwritten and arguments.strict_reports))
     elif report.results:
         style = Style.of(sys.stdout, no_color=arguments.no_color)
-        text = (ending.as_text or _text_for(arguments))(report, style, columns())
-        sys.stdout.write(in_short(report, style) if arguments.quiet else text)
+        if arguments.quiet:
+            text = in_short(report, style)
+        elif ending.as_text is not None:
+            text = ending.as_text(report, style, columns())
+        else:
+            words = {"verbose": arguments.verbose, "all_failures": arguments.all_failures}
+            text = render(report, style, **words, width=columns())
+        sys.stdout.write(text)
     sys.stdout.flush()
     return report, bool(unwritten)
 
@@ -124,19 +130,6 @@ def wanted_reports(arguments: argparse.Namespace) -> Wanted:
         save_baseline=arguments.save_baseline,
         partial=bool(narrowed or arguments.fail_fast),
     )
-
-
-def _text_for(arguments: argparse.Namespace) -> Renderer:
-    def as_text(report: RunReport, style: Style, width: int) -> str:
-        return render(
-            report,
-            style,
-            verbose=arguments.verbose,
-            all_failures=arguments.all_failures,
-            width=width,
-        )
-
-    return as_text
 
 
 def _exit_code(

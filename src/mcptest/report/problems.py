@@ -87,8 +87,8 @@ class Problems(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def problems_of_run(report: RunReport, command: str = "run") -> Problems:
-    return problems_of(command, report, problems_in_run(report))
+def problems_of_run(report: RunReport) -> Problems:
+    return problems_of("run", report, problems_in_run(report))
 
 
 def problems_of(command: str, run: RunReport, found: Iterable[ReportedProblem]) -> Problems:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -96,27 +95,27 @@ class ListedRule:
         return self.severity_in(None)
 
     def severity_in(self, revision: Revision | None) -> Severity:
-        rule = self.newest if revision is None else self.by_revision.get(revision, self.newest)
-        return rule.severity or Severity.MUST
+        return self._in(revision).severity or Severity.MUST
 
     def url(self, revision: Revision | None = None) -> str:
-        rule = self.newest if revision is None else self.by_revision.get(revision, self.newest)
-        return rule.url
+        return self._in(revision).url
+
+    def _in(self, revision: Revision | None) -> CorpusRule:
+        return self.newest if revision is None else self.by_revision.get(revision, self.newest)
 
     def stages(self) -> list[tuple[Window, Row | None]]:
         """What is sent and expected, for each run of revisions in which it stays the same."""
-        found: list[tuple[Window, Row | None]] = []
-        for _, run in itertools.groupby(self.by_revision.items(), key=lambda pair: _asked(pair[1])):
-            held = list(run)
-            found.append((window_of(held[0][0], held[-1][0]), held[-1][1].row))
-        return found
+        runs = self._runs(lambda revision: _asked(self.by_revision[revision]))
+        return [(window, self.by_revision[last].row) for window, last in runs]
 
     def severities(self) -> list[tuple[Window, Severity]]:
-        found = []
-        for severity, run in itertools.groupby(self.by_revision, key=self.severity_in):
+        return [(window, self.severity_in(last)) for window, last in self._runs(self.severity_in)]
+
+    def _runs(self, what: Callable[[Revision], object]) -> Iterator[tuple[Window, Revision]]:
+        """The revisions in a row in which something stays the same, and the last of them."""
+        for _, run in itertools.groupby(self.by_revision, key=what):
             held = list(run)
-            found.append((window_of(held[0], held[-1]), severity))
-        return found
+            yield window_of(held[0], held[-1]), held[-1]
 
     def pages(self) -> list[str]:
         """The page of the specification; where it moved, each in its newest revision."""
@@ -145,31 +144,23 @@ def _asked(rule: CorpusRule) -> tuple[object, ...]:
     return row.check, row.expect, row.says, row.needs, row.when
 
 
-def corpus_rules(corpora: Path | None = None) -> dict[str, ListedRule]:
+@functools.cache
+def corpus_rules() -> dict[str, ListedRule]:
     """Every rule of the corpora by id, also those that a rule over sessions judges."""
-    return _shipped() if corpora is None else _gathered(corpora)
-
-
-@functools.lru_cache(maxsize=1)
-def _shipped() -> dict[str, ListedRule]:
-    return _gathered(None)
-
-
-def _gathered(corpora: Path | None) -> dict[str, ListedRule]:
     found: dict[str, dict[Revision, CorpusRule]] = {}
     for revision in TIMELINE:
-        corpus = corpus_of(revision, corpora)
+        corpus = corpus_of(revision)
         for name, rule in corpus.rules.items() if corpus is not None else ():
             found.setdefault(name, {})[revision] = rule
     return {name: ListedRule(name, found[name]) for name in sorted(found)}
 
 
 def all_listed_rules(
-    revision: Revision | None = None, side: str | None = None, corpora: Path | None = None
+    revision: Revision | None = None, side: str | None = None
 ) -> list[Rule | ListedRule]:
     """Every rule that holds in that revision and judges that side, section by section."""
     known: list[Rule | ListedRule] = [*all_rules()]
-    known += [rule for name, rule in corpus_rules(corpora).items() if name not in RULES]
+    known += [rule for name, rule in corpus_rules().items() if name not in RULES]
     rules = [
         rule
         for rule in known

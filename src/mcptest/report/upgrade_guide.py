@@ -246,27 +246,24 @@ def _touched_test(one: Touched) -> TouchedTest:
 # -- markdown ------------------------------------------------------------------------------
 
 
-def diff_as_markdown(
-    diff: VersionDiff, touched: Sequence[Touched] | None = None, level: int = 1
-) -> Iterator[str]:
-    """The guide as markdown lines, with headings from that level on."""
-    marks = "#" * level
-    yield f"{marks} {diff.from_version} → {diff.to_version}"
+def diff_as_markdown(diff: VersionDiff, touched: Sequence[Touched] | None = None) -> Iterator[str]:
+    """The guide as markdown lines."""
+    yield f"# {diff.from_version} → {diff.to_version}"
     yield ""
     yield from ((diff.about, "") if diff.about else ())
     yield f"{summary_in_words(diff)}."
     for bucket, heading in HEADINGS.items():
         entries = list(diff.in_bucket(bucket))
         if entries:
-            yield from ("", f"{marks}# {heading}", "")
+            yield from ("", f"## {heading}", "")
             for entry in entries:
                 yield from _entry_markdown(entry)
     moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
     if moved:
-        yield from ("", f"{marks}# Same expectation, another severity", "")
+        yield from ("", "## Same expectation, another severity", "")
         yield from (f"- **{e.rule_id}** {e.title}: {severity_in_words(e)}" for e in moved)
     if touched is not None:
-        yield from ("", f"{marks}# Your tests", "")
+        yield from ("", "## Your tests", "")
         yield from (f"- {code(one.test.name)}: {plain(one.why)}" for one in touched)
         yield from () if touched else ("None is touched.",)
 

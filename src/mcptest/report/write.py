@@ -71,12 +71,12 @@ def rendered(name: str, report: RunReport) -> bytes:
     return as_json(report)
 
 
-def badge(report: RunReport, label: str = "mcptest") -> bytes:
+def badge(report: RunReport) -> bytes:
     """As an endpoint of shields.io reads it: green only if all passed and the run was complete."""
     complete = report.passed == len(report.results) > 0 and not report.interrupted
     colour = "red" if report.failed else "brightgreen" if complete else "yellow"
     counts = f"{report.passed}/{len(report.results)}"
-    return as_json({"schemaVersion": 1, "label": label, "message": counts, "color": colour})
+    return as_json({"schemaVersion": 1, "label": "mcptest", "message": counts, "color": colour})
 
 
 def stored_baseline(wanted: Wanted) -> Baseline | None:

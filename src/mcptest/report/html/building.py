@@ -271,11 +271,11 @@ def page_of(
     return pictures.page([Stored(name, report, ended)], ended, notes)
 
 
-def page_of_run(report: RunReport, name: str = "this run") -> bytes:
+def page_of_run(report: RunReport) -> bytes:
     """The page of a run that has just ended, with the captures that it wrote of its failures."""
     proofs = (one.proof for one in report.results if one.proof is not None)
     kept = (proof.capture for proof in proofs if proof.capture)
-    return page_of(report, kept, name=name)
+    return page_of(report, kept)
 
 
 def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:

@@ -38,7 +38,6 @@ from mcptest.report.html.page_facts import (
     Outcome,
     PageEntry,
     Pin,
-    Section,
     Source,
     Unjudged,
     brief,
@@ -74,10 +73,7 @@ def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
         grade=letter_of(judgement.grade),
         graded=True,
         about=tuple(_about(report, judgement)),
-        sections=tuple(
-            Section(one.section, one.grade, one.score, one.passed, one.failed, one.not_observed)
-            for one in (judgement.grade.sections if judgement.grade is not None else ())
-        ),
+        sections=judgement.grade.sections if judgement.grade is not None else (),
         unjudged=tuple(
             Unjudged(outcome, group.why, group.ids[:IDS_NAMED])
             for outcome, groups in _UNJUDGED.items()

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from mcptest.core.judgement import SectionScore
 from mcptest.core.results import FailedCheck
 from mcptest.core.verdict import Finding
 
@@ -70,17 +71,6 @@ class PageReliability(msgspec.Struct, frozen=True):
     """pass^k: how likely all of k trials pass."""
 
 
-class Section(msgspec.Struct, frozen=True):
-    """A part of the specification with its score."""
-
-    name: str
-    grade: str
-    score: float
-    passed: int
-    failed: int
-    not_observed: int
-
-
 class Unjudged(msgspec.Struct, frozen=True):
     """Rules that share the reason why they were not judged."""
 
@@ -100,7 +90,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether there is more to say of its grade than a letter."""
     about: tuple[str, ...] = ()
     """Score, coverage, caps, by which rules: a line each."""
-    sections: tuple[Section, ...] = ()
+    sections: tuple[SectionScore, ...] = ()
     unjudged: tuple[Unjudged, ...] = ()
 
 

@@ -64,11 +64,12 @@ const gradeColour = (letter) => (/^A/.test(letter) ? "good" : /^[BC]/.test(lette
 function sectionTable(sections) {
   const head = ["section", "", "score", "grade", "passed", "failed", "not observed"];
   return h("div", { class: "wide" }, h("table", { class: "sections" }, h("tr", {}, head.map((word) => h("th", {}, word))), sections.map((one) => {
-    const bar = h("span", { class: "bar" }, h("i", { class: one.failed ? "poor" : "good" }));
-    const seen = one.passed + one.failed;
+    const { passed = 0, failed = 0, not_observed = 0 } = one;  // what is none is not written
+    const bar = h("span", { class: "bar" }, h("i", { class: failed ? "poor" : "good" }));
+    const seen = passed + failed;
     bar.firstChild.style.width = (seen ? Math.max(0, Math.min(100, one.score)) : 0) + "%";
     const score = seen ? (one.score >= 100 ? "100" : (Math.floor(one.score * 10) / 10).toFixed(1)) : "";
-    return h("tr", {}, h("td", { class: "peer" }, one.name.slice(0, 100)), h("td", {}, bar), [score, one.grade, one.passed, one.failed, one.not_observed].map((value) => h("td", { class: "number" }, value)));
+    return h("tr", {}, h("td", { class: "peer" }, one.section.slice(0, 100)), h("td", {}, bar), [score, one.grade, passed, failed, not_observed].map((value) => h("td", { class: "number" }, value)));
   })));
 }
 
