@@ -10,14 +10,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from mcptest.core.errors import ExitCode
-from mcptest.core.results import (
-    FailedCheck,
-    Proof,
-    RunReport,
-    TestResult,
-    always,
-    derive,
-)
+from mcptest.core.results import FailedCheck, Proof, RunReport, TestResult, always, derive
 from mcptest.core.results import Status as RunStatus
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult

@@ -25,13 +25,7 @@ from mcptest.report.compliance.facts import counted, failures_first, gate_line, 
 from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
 from mcptest.report.head import Percent, Report, stated_code
 from mcptest.report.markdown import code, table_head
-from mcptest.report.problems import (
-    NAME,
-    ReportedProblem,
-    ReportedRule,
-    facts_of,
-    problems_in_run,
-)
+from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of, problems_in_run
 from mcptest.report.terminal import Style, duration
 from mcptest.rules.composition import COMPOSITION_RULES
 from mcptest.suite.reading import Place

@@ -24,9 +24,7 @@ from mcptest.commands.server_options import (
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.probe.audit_run import Audit, AuditOrder
 from mcptest.probe.starter_suites import place_starters, starters_of_audit, written_server
-from mcptest.report.audit import (
-    AuditReport,
-)
+from mcptest.report.audit import AuditReport
 from mcptest.transport.interrupt import stopping_on_signals
 
 

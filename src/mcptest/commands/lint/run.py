@@ -25,10 +25,7 @@ from mcptest.core.message import ABSENT, Kind
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OfferedItems, RequestOutcome, Subject
-from mcptest.report.lint import (
-    LintReport,
-    rule_lines,
-)
+from mcptest.report.lint import LintReport, rule_lines
 from mcptest.report.problems import problems_of
 from mcptest.report.progress import Progress
 from mcptest.report.terminal import Style, say

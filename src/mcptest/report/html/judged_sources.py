@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from mcptest.core.judgement import (
-    Evidence,
-    GateResult,
-    Judgement,
-    RootCause,
-    RuleResult,
-)
+from mcptest.core.judgement import Evidence, GateResult, Judgement, RootCause, RuleResult
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
 from mcptest.core.verdict import Outcome as JudgedOutcome
 from mcptest.core.verdict import Severity
