@@ -13,9 +13,7 @@ from mcptest.report.progress import (
     ERASE,
     LiveBlock,
     LiveState,
-    Running,
     live_lines,
-    size_of,
     told_failure,
 )
 from mcptest.report.terminal import Style
@@ -29,11 +27,11 @@ STATE = LiveState(
     failed=2,
     seconds=72.4,
     running=(
-        Running("quick one", 0.2),
-        Running("reads a file", 3.9),
-        Running("searches everything 漢字漢字漢字漢字漢字漢字漢字漢字漢字", 61.0),
-        Running("waits", 1.0),
-        Running("waits too", 0.9),
+        (0.2, "quick one"),
+        (3.9, "reads a file"),
+        (61.0, "searches everything 漢字漢字漢字漢字漢字漢字漢字漢字漢字"),
+        (1.0, "waits"),
+        (0.9, "waits too"),
     ),
 )
 
@@ -104,7 +102,7 @@ def test_a_failure_is_one_line_or_two() -> None:
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_nothing_of_a_peer_steers_the_terminal(number: int) -> None:
     name = HOSTILE[number]
-    state = LiveState(done=0, total=1, running=(Running(name, 9),), doing=name)
+    state = LiveState(done=0, total=1, running=((9, name),), doing=name)
     lines = [*live_lines(state, PLAIN, 40), *told_failure(name, name, PLAIN, 40)]
     for line in lines:
         assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u202e\ud800-\udfff]", line)
@@ -142,7 +140,7 @@ def test_the_cursor_is_never_hidden_and_waits_where_the_block_begins() -> None:
 
 
 def test_the_size_is_asked_for_each_time_and_has_an_otherwise() -> None:
-    assert size_of(io.StringIO()) == (80, 24)
+    assert LiveBlock(io.StringIO()).size() == (80, 24)
     reading, writing = os.openpty()
     try:
         import fcntl
@@ -152,7 +150,7 @@ def test_the_size_is_asked_for_each_time_and_has_an_otherwise() -> None:
         with open(writing, "w", closefd=False) as stream:
             for rows, wide in ((30, 100), (6, 20)):
                 fcntl.ioctl(writing, termios.TIOCSWINSZ, struct.pack("HHHH", rows, wide, 0, 0))
-                assert size_of(stream) == (wide, rows)
+                assert LiveBlock(stream).size() == (wide, rows)
     finally:
         os.close(reading)
         os.close(writing)

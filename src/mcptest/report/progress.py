@@ -25,11 +25,6 @@ _SECONDS = 7
 _SURE_OF_THE_RATE = 1.0
 
 
-class Running(msgspec.Struct, frozen=True):
-    name: str
-    seconds: float
-
-
 class LiveState(msgspec.Struct, frozen=True):
     """How far a run has come."""
 
@@ -37,7 +32,8 @@ class LiveState(msgspec.Struct, frozen=True):
     total: int
     failed: int = 0
     seconds: float = 0.0
-    running: tuple[Running, ...] = ()
+    running: Sequence[tuple[float, str]] = ()
+    """What has begun, with the seconds since then."""
     doing: str = ""
     """What was heard of last, where nobody says what has begun."""
 
@@ -98,13 +94,12 @@ def _bar(state: LiveState, style: Style, room: int) -> str:
 
 def _below(state: LiveState, style: Style, room: int) -> Iterator[str]:
     """What has been running for longest comes first."""
-    slow = sorted(
-        (one for one in state.running if one.seconds >= WORTH_NAMING), key=lambda one: -one.seconds
-    )
-    for one in slow[:RUNNING_SHOWN]:
-        taken = f"{_clock(one.seconds):>{min(_SECONDS, room // 3)}}"
-        name = terminal.cut(show(one.name, _NAME), max(1, room - len(taken) - 2))
-        yield f"{style.paint(taken, 'dim')}  {name}"
+    slow = [one for one in state.running if one[0] >= WORTH_NAMING]
+    slow.sort(key=lambda one: -one[0])
+    for seconds, name in slow[:RUNNING_SHOWN]:
+        taken = f"{_clock(seconds):>{min(_SECONDS, room // 3)}}"
+        shown = terminal.cut(show(name, _NAME), max(1, room - len(taken) - 2))
+        yield f"{style.paint(taken, 'dim')}  {shown}"
     if len(slow) > RUNNING_SHOWN:
         more = f"and {len(slow) - RUNNING_SHOWN} more"
         yield style.paint(terminal.cut(" " * min(_SECONDS + 2, room // 3) + more, room), "dim")
@@ -119,11 +114,6 @@ def _clock(seconds: float) -> str:
     if hours:
         return f"{hours}h{minutes:02d}m"
     return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
-
-
-def rows_of(names: Sequence[tuple[str, float]], now: float) -> tuple[Running, ...]:
-    """From names and the times at which they began."""
-    return tuple(Running(name, max(0.0, now - since)) for name, since in names)
 
 
 # -- A few lines at the bottom of a terminal that are drawn over and over, and are gone at the ---
@@ -141,15 +131,6 @@ def is_live(stream: TextIO, style: Style, environment: Mapping[str, str] = os.en
     return style.colour and not in_ci and not dumb and stream.isatty()
 
 
-def size_of(stream: TextIO) -> tuple[int, int]:
-    """Columns and lines as they are now, so a window may be resized at any time."""
-    try:
-        size = os.get_terminal_size(stream.fileno())
-    except (AttributeError, OSError, ValueError):
-        return _OTHERWISE
-    return size.columns or _OTHERWISE[0], size.lines or _OTHERWISE[1]
-
-
 class LiveBlock:
     """The lines on one stream. A stream that can't be written to any more costs only them."""
 
@@ -160,7 +141,12 @@ class LiveBlock:
         self._gone = False
 
     def size(self) -> tuple[int, int]:
-        return size_of(self._stream)
+        """Columns and lines as they are now, so a window may be resized at any time."""
+        try:
+            size = os.get_terminal_size(self._stream.fileno())
+        except (AttributeError, OSError, ValueError):
+            return _OTHERWISE
+        return size.columns or _OTHERWISE[0], size.lines or _OTHERWISE[1]
 
     @property
     def is_shown(self) -> bool:
@@ -295,22 +281,19 @@ class Progress:
     def _draw_in_time(self) -> None:
         if not self.is_live or self._clock() - self._drawn_at < BETWEEN_DRAWINGS:
             return
-        self._drawn_at = self._clock()
-        self._block.draw(live_lines(self._state(), self._style, *self._block.size()))
-        untold, self._untold = self._untold, []
-        if untold:
-            self._block.tell(untold)
-
-    def _state(self) -> LiveState:
-        now = self._clock()
-        return LiveState(
+        now = self._drawn_at = self._clock()
+        state = LiveState(
             done=self._done,
             total=max(self.total, self._done),
             failed=self._failed,
             seconds=now - self._began,
-            running=rows_of(list(self.running.values()), now),
+            running=[(now - since, name) for name, since in list(self.running.values())],
             doing=self._doing,
         )
+        self._block.draw(live_lines(state, self._style, *self._block.size()))
+        untold, self._untold = self._untold, []
+        if untold:
+            self._block.tell(untold)
 
     def _tell_failure(self, name: str, reason: str) -> None:
         if not self.is_live:
