@@ -24,7 +24,7 @@ OFFER = OfferedItems(
 def covered(suite: str, **options: Any) -> CoverageReport:
     tests, source = load_text(suite.encode(), "s.yaml", Given(server=True))
     assert source.finish() == []
-    return coverage_of(OFFER, tests, server="s", is_skipped=lambda t: t.skip, **options)
+    return coverage_of(OFFER, tests, server="s", **options)
 
 
 def counts(report: CoverageReport) -> dict[str, tuple[int, int]]:
@@ -103,5 +103,5 @@ def test_a_hostile_template_takes_no_time() -> None:
         Given(server=True),
     )
     offer = OfferedItems(templates=({"uriTemplate": template},))
-    report = coverage_of(offer, tests, server="s", is_skipped=lambda t: False)
+    report = coverage_of(offer, tests, server="s")
     assert counts(report)[template] == (0, 0)

@@ -52,13 +52,25 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     loaded = load_suites(paths, fixture=arguments.fixture or os.devnull, server_given=True)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         try:
-            report = _count_coverage(arguments, explored.subject, loaded.suite.tests, kinds)
+            subject = explored.subject
+            report = coverage_of(
+                subject.offer(),
+                loaded.suite.tests,
+                server=_name_of(subject),
+                kinds=kinds,
+                threshold=arguments.threshold,
+            )
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
         captured = close_and_say_notes(explored)
     written = conclude(arguments, report)
     code = code_of_report(report, "the server offers nothing that could be covered")
     return max(captured, written, code)
+
+
+def _name_of(subject: Subject) -> str:
+    named = subject.client.server.info.get("name")
+    return str(named or subject.masker.text(subject.target.label))
 
 
 def _kinds(words: str) -> tuple[CoveredKind, ...]:
@@ -84,14 +96,15 @@ _LONGEST_URI = 4_000
 _UNKNOWN_KEPT = 100
 
 
-def _count_coverage(
-    arguments: argparse.Namespace,
-    subject: Subject,
+def coverage_of(
+    offer: OfferedItems,
     tests: Collection[Test],
-    kinds: Collection[CoveredKind],
+    *,
+    server: str,
+    kinds: Collection[CoveredKind] = KINDS,
+    threshold: float | None = None,
 ) -> CoverageReport:
     """Count for each item the tests that assert on it."""
-    offer = subject.offer()
     offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in KINDS}
     templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
     running: Counter[tuple[CoveredKind, str]] = Counter()
@@ -113,13 +126,12 @@ def _count_coverage(
         )
         for kind in kinds
     }
-    named = subject.client.server.info.get("name")
     return CoverageReport(
-        server=str(named or subject.masker.text(subject.target.label)),
+        server=server,
         kinds=CoverageKinds(**found),
         unknown=tuple(unknown.values()),
         tests=len(tests),
-        threshold=arguments.threshold,
+        threshold=threshold,
         problems=tuple(f"{name}: {show(why, 200)}" for name, why in offer.problems.items()),
         tool=f"mcptest {__version__}",
     )
