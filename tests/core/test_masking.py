@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -310,3 +311,17 @@ def test_the_first_half_of_a_huge_secret_is_hidden_where_a_text_was_cut() -> Non
     for length in (5, 1_000, 150_000, len(HUGE) - 1):
         assert masker.cut_text(f"first\nsaid {HUGE[:length]}…") == "first\nsaid ***…"
     assert masker.cut_text(f"said {HUGE[:4]}…") == f"said {HUGE[:4]}…"
+
+
+def test_a_large_message_is_masked_without_being_read() -> None:
+    """A secret in an answer that just fits: each copy of its value would count."""
+    raw = b'{"text":"' + b"hello " * 2_000_000 + b'hush-hush-1"}'
+    masker = Masker(["hush-hush-1"])
+    tracemalloc.start()
+    try:
+        masked = masker.message(raw)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert masked == raw.replace(b"hush-hush-1", b"***")
+    assert peak < 4 * len(raw)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MASK = "***"
 _LONG_NUMBER = 10_000_000
+_LARGE = 1024 * 1024
+"""Bytes of a message that is masked as it is: its value would take far more than they do."""
 _PERCENT = "%[0-9A-F]{2}"
 _AFTER_A_CUT = "….)]}\"' "
 """What may stand behind a text that was cut."""
@@ -120,7 +122,9 @@ class Masker:
         if self.idle:
             return raw
         masked = self.raw(raw)
-        if masked == raw or (value := _decoded(raw)) is _NOT_JSON:
+        if masked == raw or (len(raw) > _LARGE and _is_json(masked)):
+            return masked
+        if (value := _decoded(raw)) is _NOT_JSON:
             return masked
         safe = self.value(value)
         # the masked bytes may be no JSON any more, or hold a secret in another spelling
@@ -186,6 +190,14 @@ def _decoded(raw: bytes) -> Any:
         return msgspec.json.decode(raw)
     except (ValueError, RecursionError):
         return _NOT_JSON
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        msgspec.json.decode(raw, type=msgspec.Raw)  # looks at every byte, builds nothing
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _as_bytes(text: str) -> bytes:

@@ -13,13 +13,12 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Flaw, json_type
 from mcptest.core.spelling import close_matches
 from mcptest.suite.go_format import compact_json, quote, trim_space
 from mcptest.suite.matching import match
 from mcptest.suite.regex import as_bytes
-from mcptest.wire.json_text import is_deeper, read_json
+from mcptest.wire.json_text import costs_too_much, read_json
 
 LISTS = {
     "prompts/list": "prompts",
@@ -206,7 +205,7 @@ def text_or_first_line(text: str) -> tuple[Any, str]:
 def _line_value(line: str) -> Any:
     """The value, or ABSENT. Most lines are no JSON, and nobody asks why, so this is quick."""
     raw = line.encode("utf-8", "replace")
-    if is_deeper(raw, DEFAULT_LIMITS.depth):
+    if costs_too_much(raw):
         return ABSENT
     try:
         return _decode(raw)

@@ -32,7 +32,7 @@ from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.wire.envelope import decode, is_meant_as_message
-from mcptest.wire.json_text import is_deeper
+from mcptest.wire.json_text import costs_too_much
 
 _encode = msgspec.json.Encoder().encode
 _decode_any = msgspec.json.Decoder().decode
@@ -118,7 +118,7 @@ def _stream_of(record: Frame) -> bytes:
 
 def _is_json(raw: bytes) -> bool:
     """Whether a reader of the line will find exactly these bytes again."""
-    if is_deeper(raw, DEFAULT_LIMITS.depth):
+    if costs_too_much(raw):
         return False
     try:
         _check_json(raw)  # looks at every byte, builds nothing

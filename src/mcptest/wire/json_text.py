@@ -37,10 +37,10 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     Duplicate keys are not looked for here, see `duplicate_keys`: the search costs more than the
     parse and only a verdict needs it.
     """
+    if has_too_many_values(raw):  # first: to look how deep they are nested takes longer
+        return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, _too_many_values()))
     if is_deeper(raw, depth):
         return _unread(raw, Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
-    if has_too_many_values(raw):
-        return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, _too_many_values()))
     try:
         return _decode(raw), ()
     except (ValueError, RecursionError):
@@ -59,7 +59,7 @@ def beginning_of(raw: bytes) -> Beginning:
     """Whether `raw` is JSON of a message, could have become that, or never could."""
     if raw.lstrip()[:1] not in (b"{", b"["):
         return Beginning.OF_NOTHING
-    if is_deeper(raw, DEFAULT_LIMITS.depth) or has_too_many_values(raw):
+    if costs_too_much(raw):
         return Beginning.OF_A_MESSAGE  # nobody parses it
     try:
         _decode(raw)
@@ -125,6 +125,11 @@ def _quotes_of(value: Any) -> int:
         elif type(part) is list:
             parts += part
     return _encode(value).count(b'"')
+
+
+def costs_too_much(raw: bytes) -> bool:
+    """Whether nobody may parse the text, however well-formed it is."""
+    return has_too_many_values(raw) or is_deeper(raw, DEFAULT_LIMITS.depth)
 
 
 def is_deeper(raw: bytes, depth: int) -> bool:
