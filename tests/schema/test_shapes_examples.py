@@ -10,9 +10,8 @@ import pytest
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
-from mcptest.schema.shapes import client_features
 from mcptest.schema.shapes.checker import fit_of, shape_problems
-from mcptest.schema.shapes.methods import EXCHANGES, NOTICES
+from mcptest.schema.shapes.table import message_table
 from mcptest.schema.shapes.vocabulary import (
     AnyShape,
     ArrayOf,
@@ -26,6 +25,7 @@ from mcptest.schema.shapes.vocabulary import (
 from tests.support.official_schema import FOLDER, RESULT_NAMES
 
 NEWEST = Revision.V2026_07_28
+TABLE = message_table()
 EXAMPLES = sorted((FOLDER / NEWEST.value).glob("*/*.json"))
 METHODS = {name: method for method, name in RESULT_NAMES.items()}
 ASKED = {"CreateMessageRequest", "ElicitRequest", "ListRootsRequest"}
@@ -38,11 +38,11 @@ WRONG_THEMSELVES = {
 }
 """Examples that pass the official schema only because any result passes as InputRequiredResult."""
 NAMED_OTHERWISE: dict[str, Shape] = {
-    "InputRequests": client_features.INPUT_REQUESTS,
-    "InputResponses": client_features.INPUT_RESPONSES,
-    "UntitledSingleSelectEnumSchema": client_features.PROPERTY,
-    "UntitledMultiSelectEnumSchema": client_features.PROPERTY,
-    "TitledMultiSelectEnumSchema": client_features.PROPERTY,
+    "InputRequests": MapOf(TABLE.type("InputRequest")),
+    "InputResponses": MapOf(TABLE.type("InputResponse")),
+    "UntitledSingleSelectEnumSchema": TABLE.type("PrimitiveSchemaDefinition"),
+    "UntitledMultiSelectEnumSchema": TABLE.type("PrimitiveSchemaDefinition"),
+    "TitledMultiSelectEnumSchema": TABLE.type("PrimitiveSchemaDefinition"),
 }
 pytestmark = pytest.mark.skipif(
     not EXAMPLES, reason="the official examples are not beside the repository"
@@ -57,7 +57,7 @@ def inner_shapes(shape: Shape) -> list[Shape]:
     if isinstance(shape, MapOf):
         return [shape.value]
     if isinstance(shape, AnyShape):
-        return [one for _, one in shape.alternatives]
+        return [case.shape for case in shape.alternatives]
     if isinstance(shape, ByMember):
         return [*(case.shape for case in shape.cases), shape.otherwise]
     if isinstance(shape, Tagged):
@@ -68,8 +68,8 @@ def inner_shapes(shape: Shape) -> list[Shape]:
 def named_shapes() -> dict[str, Shape]:
     """Every object with a name that is part of some message."""
     found: dict[str, Shape] = {}
-    rest: list[Shape] = [shape for row in EXCHANGES for shape in (row.request, row.answer)]
-    rest += [row.message for row in NOTICES]
+    rest: list[Shape] = [shape for row in TABLE.requests for shape in (row.message, row.answer)]
+    rest += [row.message for row in TABLE.notifications]
     while rest:
         shape = rest.pop()
         if isinstance(shape, Obj) and shape.name:
@@ -81,7 +81,7 @@ def named_shapes() -> dict[str, Shape]:
 def problems_of(name: str, value: Any) -> list[Any]:
     """What is wrong with an example of the definition."""
     if name in ASKED:
-        return fit_of(client_features.INPUT_REQUEST, NEWEST)(value) or []
+        return fit_of(TABLE.type("InputRequest"), NEWEST)(value) or []
     if name.endswith("Notification"):
         return [*shape_problems(value, Kind.NOTIFICATION, "server", NEWEST)]
     if name.endswith("Request"):

@@ -16,14 +16,7 @@ import pytest
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
 from mcptest.schema.shapes.checker import shape_problems
-from mcptest.schema.shapes.methods import (
-    ANY_ERROR,
-    ERRORS,
-    EXCHANGES,
-    NOTICES,
-    MethodShapes,
-    Notice,
-)
+from mcptest.schema.shapes.table import message_table
 from tests.support.official_schema import (
     DATED,
     ERROR_NAMES,
@@ -47,6 +40,7 @@ from tests.support.shape_generation import broken, each_member_changed, envelope
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the official schema files are not beside the repository"
 )
+TABLE = message_table()
 OF_EACH_SORT = 31
 """From each of the two sources; each is then broken once or twice."""
 AT_LEAST = 20_000
@@ -81,15 +75,15 @@ def our_content(
     sort: Sort, revision: Revision, chance: random.Random, full: bool = False
 ) -> dict[str, Any]:
     if sort.kind is Kind.ERROR:
-        shape = ERRORS.get(sort.code, ANY_ERROR)
+        shape = TABLE.errors.get(sort.code, TABLE.any_error)
         made: dict[str, Any] = sample(shape, revision, chance, full)
         made["error"]["code"] = sort.code
         return made
     if sort.kind is Kind.NOTIFICATION:
-        shape = next(row.message for row in NOTICES if row.method == sort.method)
+        shape = next(row.message for row in TABLE.notifications if row.method == sort.method)
     else:
-        row = next(row for row in EXCHANGES if row.method == sort.method)
-        shape = row.request if sort.kind is Kind.REQUEST else row.answer
+        row = next(row for row in TABLE.requests if row.method == sort.method)
+        shape = row.message if sort.kind is Kind.REQUEST else row.answer
     content: dict[str, Any] = sample(shape, revision, chance, full)
     return content
 
@@ -109,19 +103,14 @@ def their_message(sort: Sort, revision: Revision, chance: random.Random) -> dict
 # -- the same sorts of messages ------------------------------------------------------------
 
 
-def sends(row: MethodShapes | Notice, side: str, revision: Revision) -> bool:
-    window = row.by_client if side == "client" else row.by_server
-    return window is not None and revision in window
-
-
 @pytest.mark.parametrize("revision", DATED, ids=str)
 def test_each_side_sends_what_the_official_schema_lets_it_send(revision: Revision) -> None:
     ours = []
     for side, other in (("client", "server"), ("server", "client")):
-        methods = [row.method for row in EXCHANGES if sends(row, side, revision)]
+        methods = [row.method for row in TABLE.requests if row.is_sent_by(side, revision)]
         ours += [Sort(Kind.REQUEST, side, method) for method in methods]
         ours += [Sort(Kind.RESULT, other, method) for method in methods]
-        notices = [row.method for row in NOTICES if sends(row, side, revision)]
+        notices = [row.method for row in TABLE.notifications if row.is_sent_by(side, revision)]
         ours += [Sort(Kind.NOTIFICATION, side, method) for method in notices]
     theirs = [sort for sort in sorts_of(revision) if sort.kind is not Kind.ERROR]
     assert sorted(map(str, ours)) == sorted(map(str, theirs))

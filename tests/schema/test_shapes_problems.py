@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mcptest.core.message import Kind
-from mcptest.core.revision import Revision
+from mcptest.core.revision import Revision, Window
 from mcptest.schema.shapes.checker import MOST_PROBLEMS, ShapeProblem, fit_of, shape_problems
-from mcptest.schema.shapes.vocabulary import SINCE_JUNE_2025, STRING, may, need, obj
+from mcptest.schema.shapes.vocabulary import Obj, Plain, ShapeField
 
 A, B, C, D, E, DRAFT = Revision
 
@@ -231,7 +231,8 @@ def test_depth_costs_nothing_where_any_value_is_allowed() -> None:
 
 
 def test_a_table_with_a_member_twice_in_one_revision_is_refused() -> None:
-    shape = obj("Thing", need("a", STRING), may("a", STRING, SINCE_JUNE_2025))
+    again = ShapeField("a", Plain.STRING, required=False, window=Window(since=C))
+    shape = Obj("Thing", (ShapeField("a", Plain.STRING), again))
     assert fit_of(shape, A)({"a": "x"}) is None
     with pytest.raises(ValueError, match="Thing has a member twice in 2025-06-18"):
         fit_of(shape, C)

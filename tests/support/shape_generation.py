@@ -66,7 +66,7 @@ def sample(shape: Shape, revision: Revision, chance: random.Random, full: bool =
         many = chance.random() < 0.5
         return sample(ArrayOf(shape.item) if many else shape.item, revision, chance, full)
     if isinstance(shape, AnyShape):
-        return sample(chance.choice(shape.alternatives)[1], revision, chance, full)
+        return sample(chance.choice(shape.alternatives).shape, revision, chance, full)
     if isinstance(shape, Tagged):
         return _tagged(shape, revision, chance, full)
     if isinstance(shape, ByMember):
@@ -99,7 +99,7 @@ def _tagged(shape: Tagged, revision: Revision, chance: random.Random, full: bool
     case = chance.choice(known)
     value = sample(case.shape, revision, chance, full)
     if shape.untagged is None or chance.random() < 0.8 or case.shape is not shape.untagged:
-        value[shape.member] = case.tag
+        value[shape.member] = case.sign
     return value
 
 

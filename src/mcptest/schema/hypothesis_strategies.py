@@ -163,7 +163,7 @@ def shaped(shape: Shape, revision: Revision, members: Members) -> SearchStrategy
         one = shaped(shape.item, revision, members)
         return one | st.lists(one, max_size=_FEW)
     if isinstance(shape, AnyShape):
-        return st.one_of([shaped(one, revision, members) for _, one in shape.alternatives])
+        return st.one_of([shaped(one.shape, revision, members) for one in shape.alternatives])
     if isinstance(shape, Tagged):
         return st.one_of(_tagged(shape, revision, members))
     if isinstance(shape, ByMember):
@@ -200,7 +200,7 @@ def _between(shape: Between) -> SearchStrategy[Any]:
 
 def _tagged(shape: Tagged, revision: Revision, members: Members) -> list[SearchStrategy[Any]]:
     return [
-        st.tuples(shaped(case.shape, revision, members), st.just({shape.member: case.tag})).map(
+        st.tuples(shaped(case.shape, revision, members), st.just({shape.member: case.sign})).map(
             lambda parts: {**parts[0], **parts[1]}
         )
         for case in shape.cases

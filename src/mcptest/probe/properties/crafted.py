@@ -9,7 +9,7 @@ import msgspec
 
 from mcptest.core.message import ABSENT, Flaw, Kind, json_type
 from mcptest.core.revision import STATELESS_REVISIONS, Era, Revision
-from mcptest.schema.shapes.basic import KEY
+from mcptest.rules.protocol import META_PREFIX
 from mcptest.schema.shapes.checker import problems_if_known
 from mcptest.wire.envelope import decode, envelope_problems
 from mcptest.wire.json_text import duplicate_keys
@@ -120,6 +120,6 @@ def _of_call(value: dict[str, Any], revision: Revision) -> Iterator[str]:
     params = value.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     if kind is Kind.REQUEST and revision.era is Era.STATELESS and isinstance(meta, dict):
-        version = meta.get(KEY + "protocolVersion")
+        version = meta.get(META_PREFIX + "protocolVersion")
         if version not in [one.wire_version for one in STATELESS_REVISIONS]:
             yield f"the version {version!r} is none of this era"

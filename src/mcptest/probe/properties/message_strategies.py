@@ -12,12 +12,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import HANDSHAKE_ERA, Era, Revision
-from mcptest.probe.properties.crafted import (
-    Crafted,
-    encoded_message,
-    request,
-    valid_message,
-)
+from mcptest.probe.properties.crafted import Crafted, encoded_message, request, valid_message
 from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.probe.properties.steps import (
     AskAtOnce,
@@ -34,6 +29,7 @@ from mcptest.probe.properties.steps import (
     Unsubscribe,
     settled,
 )
+from mcptest.rules.protocol import LOG_LEVELS, META_PREFIX
 from mcptest.schema.hypothesis_strategies import (
     INTEGERS,
     KEYS,
@@ -51,8 +47,7 @@ from mcptest.schema.near_valid import (
     judged,
     near_valid_cases,
 )
-from mcptest.schema.shapes.basic import KEY, LOGGING_LEVEL
-from mcptest.schema.shapes.methods import ANY_ERROR, EXCHANGES, NOTICES, MethodShapes, Notice
+from mcptest.schema.shapes.table import MethodShapes, message_table
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, named_items
 
 # -- Arguments of tools --------------------------------------------------------------------------
@@ -120,20 +115,14 @@ _ALWAYS: Final = frozenset({"ping", "server/discover"})
 
 def sent_by_client(revision: Revision) -> dict[str, MethodShapes]:
     """The requests that a client of the revision knows."""
-    return {
-        row.method: row
-        for row in EXCHANGES
-        if row.by_client is not None and revision in row.by_client
-    }
+    rows = message_table().requests
+    return {row.method: row for row in rows if row.is_sent_by("client", revision)}
 
 
-def told_by_client(revision: Revision) -> dict[str, Notice]:
+def told_by_client(revision: Revision) -> dict[str, MethodShapes]:
     """The notifications that a client of the revision knows."""
-    return {
-        row.method: row
-        for row in NOTICES
-        if row.by_client is not None and revision in row.by_client
-    }
+    rows = message_table().notifications
+    return {row.method: row for row in rows if row.is_sent_by("client", revision)}
 
 
 def meta(revision: Revision, *, may_log: bool = True) -> SearchStrategy[dict[str, Any]]:
@@ -141,12 +130,12 @@ def meta(revision: Revision, *, may_log: bool = True) -> SearchStrategy[dict[str
     optional: dict[str, SearchStrategy[Any]] = {"progressToken": TOKENS}
     if revision.era is Era.HANDSHAKE:
         return objects_of({}, optional)
-    optional[KEY + "clientInfo"] = _CLIENTS
+    optional[META_PREFIX + "clientInfo"] = _CLIENTS
     if may_log:
-        optional[KEY + "logLevel"] = shaped(LOGGING_LEVEL, revision, {})
+        optional[META_PREFIX + "logLevel"] = st.sampled_from(LOG_LEVELS)
     required: dict[str, SearchStrategy[Any]] = {
-        KEY + "protocolVersion": st.just(revision.wire_version),
-        KEY + "clientCapabilities": st.just({}),
+        META_PREFIX + "protocolVersion": st.just(revision.wire_version),
+        META_PREFIX + "clientCapabilities": st.just({}),
     }
     return objects_of(required, optional)
 
@@ -162,7 +151,7 @@ def params_by_shape(revision: Revision) -> dict[str, SearchStrategy[Any]]:
     }
     found = {}
     for method, row in sent_by_client(revision).items():
-        whole = shaped(row.request, revision, members)
+        whole = shaped(row.message, revision, members)
         found[method] = whole.map(lambda content: content.get("params", ABSENT))
     return found
 
@@ -177,7 +166,7 @@ def params_of_offer(
     found: dict[str, SearchStrategy[Any]] = {}
     for method in sent_by_client(revision):
         if method in _ALWAYS or (method in _NEEDS and offer.declares(_NEEDS[method])):
-            own = {"level": shaped(LOGGING_LEVEL, revision, {})}
+            own = {"level": st.sampled_from(LOG_LEVELS)}
             found[method] = _params(revision, headed, own) if method == "logging/setLevel" else bare
         for content in _CONTENTS[method](offer) if method in _CONTENTS else ():
             made = _params(revision, headed, content)
@@ -309,11 +298,11 @@ def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
         return st.nothing()
     contents = [
         shaped(row.answer, revision, {})
-        for row in EXCHANGES
-        if row.by_server is not None and revision in row.by_server
+        for row in message_table().requests
+        if row.is_sent_by("server", revision)
     ]
     head = st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": identifiers()})
-    content = st.one_of([*contents, shaped(ANY_ERROR, revision, {})])
+    content = st.one_of([*contents, shaped(message_table().any_error, revision, {})])
     return st.tuples(head, content).map(
         lambda parts: valid_message({**parts[0], **parts[1]}, "response")
     )

@@ -15,7 +15,7 @@ from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Era, Revision
 from mcptest.probe.properties.crafted import ALIVE, Crafted, Intent, encoded_message, request
-from mcptest.schema.shapes.basic import KEY
+from mcptest.rules.protocol import META_PREFIX
 
 # -- A mutation ----------------------------------------------------------------------------------
 
@@ -75,7 +75,10 @@ def needed_params(revision: Revision) -> dict[str, Any]:
     """What the params of every request hold."""
     if revision.era is Era.HANDSHAKE:
         return {}
-    meta = {KEY + "protocolVersion": revision.wire_version, KEY + "clientCapabilities": {}}
+    meta = {
+        META_PREFIX + "protocolVersion": revision.wire_version,
+        META_PREFIX + "clientCapabilities": {},
+    }
     return {"_meta": meta}
 
 
@@ -354,7 +357,7 @@ _OF_TYPE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "argument": ("completion/complete", {"ref": _REF}),
 }
 _WANTED: Final = {"arguments": "object", "ref": "object", "argument": "object"}
-_VERSION, _CAPABILITIES = KEY + "protocolVersion", KEY + "clientCapabilities"
+_VERSION, _CAPABILITIES = META_PREFIX + "protocolVersion", META_PREFIX + "clientCapabilities"
 
 
 def _member_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
@@ -419,7 +422,7 @@ _PARAMS: Final = (
     _stateless(
         "log-level-unknown",
         "the log level in _meta does not exist",
-        _meta_with(KEY + "logLevel", "loud", "", "INFO", "warn"),
+        _meta_with(META_PREFIX + "logLevel", "loud", "", "INFO", "warn"),
         "LOG-104",
     ),
 )

@@ -14,14 +14,7 @@ from typing import Any, TypeAlias
 from mcptest.core.message import ABSENT, Kind, json_type
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
-from mcptest.schema.shapes.methods import (
-    ANY_ERROR,
-    ERRORS,
-    EXCHANGES,
-    NOTICES,
-    MethodShapes,
-    Notice,
-)
+from mcptest.schema.shapes.table import message_table
 from mcptest.schema.shapes.vocabulary import (
     AnyShape,
     ArrayOf,
@@ -258,7 +251,7 @@ def _summary(shape: Shape) -> str:
 
 def _tagged(shape: Tagged, revision: Revision) -> Fit:
     known = [case for case in shape.cases if revision in case.window]
-    cases = {case.tag: fit_of(case.shape, revision) for case in known}
+    cases = {case.sign: fit_of(case.shape, revision) for case in known}
     expected = _listed(tuple(cases))
     untagged = fit_of(shape.untagged, revision) if shape.untagged is not None else None
     other = fit_of(shape.other, revision) if shape.other is not None else None
@@ -279,7 +272,7 @@ def _tagged(shape: Tagged, revision: Revision) -> Fit:
 
 def _by_member(shape: ByMember, revision: Revision) -> Fit:
     cases = [
-        (case.member, case.lacking, fit_of(case.shape, revision))
+        (case.sign, case.lacking, fit_of(case.shape, revision))
         for case in shape.cases
         if revision in case.window
     ]
@@ -296,7 +289,7 @@ def _by_member(shape: ByMember, revision: Revision) -> Fit:
 
 
 def _any_of(shape: AnyShape, revision: Revision) -> Fit:
-    alternatives = [(sign, fit_of(one, revision)) for sign, one in shape.alternatives]
+    alternatives = [(case.sign, fit_of(case.shape, revision)) for case in shape.alternatives]
 
     def fit(value: Any) -> list[Misshape] | None:
         refused: list[tuple[bool, int, list[Misshape]]] = []
@@ -409,18 +402,12 @@ def _fits(kind: Kind, sender: str, revision: Revision) -> dict[Any, Fit]:
 
 
 def _shapes(kind: Kind, sender: str, revision: Revision) -> dict[Any, Obj]:
+    table = message_table()
     if kind is Kind.ERROR:
-        return {None: ANY_ERROR, **ERRORS}
-    if kind is Kind.NOTIFICATION:
-        return {row.method: row.message for row in NOTICES if _sends(row, sender, revision)}
-    if kind is Kind.REQUEST:
-        return {row.method: row.request for row in EXCHANGES if _sends(row, sender, revision)}
+        return {None: table.any_error, **table.errors}
     if kind is Kind.RESULT:
         asker = "server" if sender == "client" else "client"
-        return {row.method: row.answer for row in EXCHANGES if _sends(row, asker, revision)}
-    return {}
-
-
-def _sends(row: MethodShapes | Notice, sender: str, revision: Revision) -> bool:
-    window = row.by_client if sender == "client" else row.by_server
-    return window is not None and revision in window
+        asked = (row for row in table.requests if row.is_sent_by(asker, revision))
+        return {row.method: row.answer for row in asked}
+    rows = {Kind.REQUEST: table.requests, Kind.NOTIFICATION: table.notifications}.get(kind, ())
+    return {row.method: row.message for row in rows if row.is_sent_by(sender, revision)}

@@ -1,23 +1,16 @@
-"""The words in which message shapes are written down: one table, a revision window per member.
+"""What a message shape is made of: values, not code. Every object is open.
 
-A shape is a value, not code: `shape_checks` turns it into functions, and the tests turn it into
-messages. Every object is open: members that the table does not name are allowed, as in all five
-revisions of the official schema.
+`checker` turns a shape into functions, `hypothesis_strategies` and the tests turn it into messages.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from mcptest.core.revision import EVERY_REVISION, Revision, Window
+import msgspec
 
-SINCE_MARCH_2025 = Window(since=Revision.V2025_03_26)
-SINCE_JUNE_2025 = Window(since=Revision.V2025_06_18)
-SINCE_NOVEMBER_2025 = Window(since=Revision.V2025_11_25)
-UNTIL_NOVEMBER_2025 = Window(until=Revision.V2025_11_25)
-IN_NOVEMBER_2025 = Window(since=Revision.V2025_11_25, until=Revision.V2026_07_28)
+from mcptest.core.revision import EVERY_REVISION, Window
 
 
 class Plain(enum.Enum):
@@ -35,17 +28,7 @@ class Plain(enum.Enum):
     ANY = "any JSON value"
 
 
-STRING = Plain.STRING
-INTEGER = Plain.INTEGER
-NUMBER = Plain.NUMBER
-BOOLEAN = Plain.BOOLEAN
-OBJECT = Plain.OBJECT
-TOKEN = Plain.TOKEN
-ANY = Plain.ANY
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(msgspec.Struct, frozen=True):
     """A number within bounds, both included."""
 
     least: float
@@ -53,116 +36,83 @@ class Between:
     integer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """One of these strings."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayOf:
+class ArrayOf(msgspec.Struct, frozen=True):
     item: Shape
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class OneOrMany(msgspec.Struct, frozen=True):
+    """A value or an array of such values."""
+
+    item: Shape
+
+
+class MapOf(msgspec.Struct, frozen=True):
     """An object whose keys its sender chooses."""
 
     value: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeField:
+class ShapeField(msgspec.Struct, frozen=True):
     """One member of an object, in the revisions where it means something.
 
     Outside of its window it is a member like any other that nobody knows. A member whose type
-    changed has a row for each type.
+    changed has a row for each type. null is a value, and not the same as leaving a member out.
     """
 
     name: str
     shape: Shape
-    required: bool
-    window: Window
+    required: bool = True
+    window: Window = EVERY_REVISION
 
 
-@dataclass(frozen=True, slots=True)
-class Obj:
+class Obj(msgspec.Struct, frozen=True):
     """An object with known members; `name` is what the specification calls it, if it does."""
 
     name: str
     fields: tuple[ShapeField, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedCase:
-    """What `Tagged` chooses when the tag says `tag`, in the revisions that know it."""
+class Case(msgspec.Struct, frozen=True):
+    """What is chosen by a tag, or where a member is there and another is not."""
 
-    tag: str
+    sign: str
     shape: Shape
     window: Window = EVERY_REVISION
+    lacking: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """An object whose shape is told by one of its members.
+class Tagged(msgspec.Struct, frozen=True):
+    """An object whose shape is told by the value of one of its members.
 
     Without `untagged` the tag must be there, without `other` it must be one of the known ones.
     """
 
     member: str
-    cases: tuple[TaggedCase, ...]
+    cases: tuple[Case, ...]
     untagged: Shape | None = None
     other: Shape | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What `ByMember` chooses when one member is there and another is not."""
-
-    member: str
-    shape: Shape
-    lacking: str = ""
-    window: Window = EVERY_REVISION
-
-
-@dataclass(frozen=True, slots=True)
-class ByMember:
+class ByMember(msgspec.Struct, frozen=True):
     """An object whose shape is told by which members it has; the first case that fits counts."""
 
-    cases: tuple[Holding, ...]
+    cases: tuple[Case, ...]
     otherwise: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class AnyShape:
+class AnyShape(msgspec.Struct, frozen=True):
     """At least one shape fits. Where none does, the one whose `sign` is a member is explained."""
 
-    alternatives: tuple[tuple[str, Shape], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OneOrMany:
-    """A value or an array of such values."""
-
-    item: Shape
+    alternatives: tuple[Case, ...]
 
 
 Shape: TypeAlias = (
     Plain | Between | Words | ArrayOf | MapOf | Obj | Tagged | ByMember | AnyShape | OneOrMany
 )
-
-
-def need(name: str, shape: Shape, window: Window = EVERY_REVISION) -> ShapeField:
-    """A member that must be there."""
-    return ShapeField(name, shape, True, window)
-
-
-def may(name: str, shape: Shape, window: Window = EVERY_REVISION) -> ShapeField:
-    """A member that may be left out. null is a value, and not the same as leaving it out."""
-    return ShapeField(name, shape, False, window)
-
-
-def obj(name: str, *fields: ShapeField) -> Obj:
-    return Obj(name, fields)
