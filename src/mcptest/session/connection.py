@@ -490,12 +490,13 @@ class Connection:
         first_of_it = value[:1] if isinstance(value, list) else value
         problems = message.problems or batch_problems(first_of_it)
         reason = problems[0].reason if problems else "no answer"
-        description = f"{show(raw, 100)!r} ({reason})"
+        is_too_much = bool(problems) and problems[0].flaw in _TOO_MUCH
+        shown = f"{show(raw, 100)!r}"
+        description = f"{reason}: {shown}" if is_too_much else f"{shown} ({reason})"
         for waiting in self._on_stream(frame.stream):
             first = not waiting.spoiled  # of a flood, one is looked at closely
-            known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if first else ""
-            if problems and problems[0].flaw in _TOO_MUCH:
-                known = reason
+            looks_closely = first and not is_too_much
+            known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if looks_closely else ""
             waiting.spoiled = f"{known}: {description}" if known else description
         if frame.stream not in self._bodies:
             self._unusable(description)

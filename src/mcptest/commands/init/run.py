@@ -47,8 +47,10 @@ def run_init(arguments: argparse.Namespace) -> int:
             code, server = _write_suite(arguments, explored)
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
+    target = explored.target
+    del explored  # and with it what the server said, which may be large
     if server is not None:  # when the server that was explored is gone: the tests have their own
-        code = max(code, _keep_answers(arguments, explored.target, server))
+        code = max(code, _keep_answers(arguments, target, server))
         named = () if server.block else tuple(server_options(arguments))
         _say_next(arguments, arguments.fixture, named, with_snapshots=arguments.snapshots)
     return code
