@@ -28,6 +28,7 @@ from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.lint import LintReport
 from mcptest.report.problems import Problems, problems_of
+from mcptest.report.terminal import Style
 from mcptest.rules.lint.finding import LintFinding, LintSeverity
 from mcptest.rules.lint.linter import all_lint_rules
 from tests.report.test_report_forms import EACH, agent_of, checked, tap_of
@@ -247,6 +248,22 @@ def test_what_a_linted_server_says_breaks_no_form(text: str) -> None:
     found = finding(code, text, LintSeverity.ERROR, text)
     report = LintReport(server=text, findings=(found, found), problems={text: text}, notes=(text,))
     results_of(problems_about(text, report))
+
+
+def test_of_many_findings_the_gravest_are_shown() -> None:
+    codes = [rule.code for rule in all_lint_rules()]
+    error, warning = (next(c for c in codes if c[0] == letter) for letter in "EW")
+    warnings = [finding(warning, f"tool-{n}", LintSeverity.WARNING) for n in range(1_200)]
+    last = finding(error, "last", LintSeverity.ERROR, "the only error")
+    report = LintReport(server="s", findings=(*warnings, last))
+    text = list(report.lines(Style()))
+    assert any("the only error" in line for line in text)
+    assert "… and 201 more findings: --json has them all" in text
+    assert sum(warning in line for line in text) - 1 == 999  # one line has the totals
+    assert "the only error" in report.as_markdown()
+    errors = [finding(error, f"tool-{n}", LintSeverity.ERROR) for n in range(1_100)]
+    text = list(LintReport(server="s", findings=(*warnings, *errors)).lines(Style()))
+    assert "… and 1300 more findings, 100 of them errors: --json has them all" in text
 
 
 # -- codes ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
@@ -93,7 +93,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         """`notes`: list them too, instead of counting them."""
         yield style.paint(self.heading(), "bold")
         findings = self.findings if notes else self.serious
-        shown = findings[:SHOWN]
+        shown = gravest(findings)
         for (kind, item), those in groupby(shown, key=lambda one: (one.kind, one.item)):
             yield ""
             name = show(item, _NAME)
@@ -103,7 +103,9 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
                 yield from _lines(finding, style, fix=fix, verbose=verbose)
         yield ""
         if len(findings) > SHOWN:
-            yield f"… and {len(findings) - SHOWN} more findings: --json has them all"
+            left_out = _errors_among(findings) - _errors_among(shown)
+            errors = f", {left_out} of them errors" if left_out else ""
+            yield f"… and {len(findings) - SHOWN} more findings{errors}: --json has them all"
         yield from self.closing_lines(style)
         if len(findings) < len(self.findings):
             yield f"--verbose lists the notes too ({codes_in_words(self.of(LintSeverity.NOTE))})"
@@ -147,7 +149,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
     def found_markdown(self) -> Iterator[str]:
         if self.serious:
             yield from ("| | code | item | finding | fix |", "|---|---|---|---|---|")
-        for one in self.serious[:SHOWN]:
+        for one in gravest(self.serious):
             cells = (one.severity.value, one.code, one.item, one.message, fix_in_words(one))
             yield markdown.row(*cells)
         if len(self.serious) > SHOWN:
@@ -186,6 +188,19 @@ SHOWN = 1_000
 _NAME = 120
 _CODES = 8
 _KINDS = {"tools": "tool", "prompts": "prompt", "resources": "resource", "templates": "template"}
+
+
+def gravest(findings: Sequence[LintFinding]) -> Sequence[LintFinding]:
+    """As many as are shown, in their order: a note never takes the place of an error."""
+    if len(findings) <= SHOWN:
+        return findings
+    grades = list(LintSeverity)
+    places = sorted(range(len(findings)), key=lambda at: grades.index(findings[at].severity))
+    return [findings[at] for at in sorted(places[:SHOWN])]
+
+
+def _errors_among(findings: Iterable[LintFinding]) -> int:
+    return sum(one.severity is LintSeverity.ERROR for one in findings)
 
 
 def _lines(finding: LintFinding, style: Style, *, fix: bool, verbose: bool) -> Iterator[str]:
