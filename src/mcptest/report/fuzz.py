@@ -204,17 +204,15 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         if not tested:
             return f"nothing was fuzzed: {len(self.skipped)} tools, all skipped"
         early = "interrupted; " if self.interrupted else ""
-        tools = f"{len(tested)} tool{'s' * (len(tested) != 1)}"
+        told = {
+            "with a schema that can't be checked": sum(bool(tool.unchecked) for tool in tested),
+            "skipped": len(self.skipped),
+            "not reached": self.unreached,
+            f"restart{'s' * (self.restarts != 1)}": self.restarts,
+        }
         parts = [f"{self.passed}/{self.runs} inputs passed", *_counts(self.failures)]
-        unchecked = sum(bool(tool.unchecked) for tool in tested)
-        if unchecked:
-            parts.append(f"{unchecked} with a schema that can't be checked")
-        if self.skipped:
-            parts.append(f"{len(self.skipped)} skipped")
-        if self.unreached:
-            parts.append(f"{self.unreached} not reached")
-        if self.restarts:
-            parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
+        parts += [f"{count} {words}" for words, count in told.items() if count]
+        tools = f"{len(tested)} tool{'s' * (len(tested) != 1)}"
         return f"{early}{tools}, seed {self.seed}: {', '.join(parts)}"
 
     def found_markdown(self) -> Iterator[str]:

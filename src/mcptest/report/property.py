@@ -205,15 +205,13 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         held = sum(not any(found.counts for found in one.counterexamples) for one in tried)
         parts = [f"{held}/{len(tried)} properties hold", f"{self.examples} examples"]
         failed = len(self.failures)
-        advice = len(self.counterexamples) - failed
-        if failed:
-            parts.append(f"{failed} counterexample{'s' * (failed != 1)}")
-        if advice:
-            parts.append(f"{advice} against advice (SHOULD)")
-        if untried:
-            parts.append(f"{len(untried)} not tried ({', '.join(untried)})")
-        if self.restarts:
-            parts.append(f"{self.restarts} restart{'s' * (self.restarts != 1)}")
+        told = {
+            f"counterexample{'s' * (failed != 1)}": failed,
+            "against advice (SHOULD)": len(self.counterexamples) - failed,
+            f"not tried ({', '.join(untried)})": len(untried),
+            f"restart{'s' * (self.restarts != 1)}": self.restarts,
+        }
+        parts += [f"{count} {words}" for words, count in told.items() if count]
         return f"{early}{', '.join(parts)}, seed {self.seed}"
 
     def found_markdown(self) -> Iterator[str]:

@@ -233,18 +233,15 @@ def proof_of(result: RuleResult, bounds: FactBounds) -> Iterator[tuple[str, str]
     more = len(result.findings) - bounds.findings
     if more > 0:
         yield "", f"and {more} more like this"
-    if result.reason:
-        yield "why", show(result.reason, LINE)
-    if result.unlocked_by:
-        yield "needs", show(result.unlocked_by, LINE)
-    if result.from_sdk is not None:
-        yield "from", origin_in_words(result)
-    if result.common is not None:
-        yield "common", commonness_in_words(result.common)
-    if result.fix and result.failed:
-        yield "fix", _in_one_line(result.fix)
-    if result.repeat:
-        yield "repeat", show(result.repeat, COMMAND)
+    told = {
+        "why": show(result.reason, LINE),
+        "needs": show(result.unlocked_by, LINE),
+        "from": origin_in_words(result),
+        "common": commonness_in_words(result.common) if result.common is not None else "",
+        "fix": _in_one_line(result.fix) if result.failed else "",
+        "repeat": show(result.repeat, COMMAND),
+    }
+    yield from ((label, text) for label, text in told.items() if text)
 
 
 def _in_one_line(text: str) -> str:
