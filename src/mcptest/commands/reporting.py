@@ -199,18 +199,18 @@ def conclude(
     report: Report,
     *,
     forms: Forms | None = None,
-    lines: Callable[[Style], Iterable[str]] | None = None,
     in_step_summary: bool = False,
+    **shown: bool,
 ) -> int:
     """Print the report and write the files; gives what became of the files, as an exit code.
 
-    `lines` is the text where options of the command change it. `in_step_summary` adds the markdown
-    to the summary that GitHub Actions shows of a step.
+    `in_step_summary` adds the markdown to the summary that GitHub Actions shows of a step; `shown`
+    are further words for the text, where options of the command change it.
     """
     forms = forms or forms_of(report)
     is_a_form = is_for_a_program(arguments) and not arguments.json
     if not is_a_form:
-        print_report(arguments, report, lines)
+        print_report(arguments, report, **shown)
     wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
         (arguments.json_file, lambda: as_json(report)),
         (getattr(arguments, "coverage_json", None), lambda: as_json(report)),
@@ -230,29 +230,21 @@ def conclude(
     return written
 
 
-def print_report(
-    arguments: argparse.Namespace,
-    report: Report,
-    lines: Callable[[Style], Iterable[str]] | None = None,
-) -> None:
+def print_report(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     if arguments.json:
         say_json(sys.stdout, as_json(report))
     elif arguments.quiet and not report.failed:
         say(sys.stdout, report.in_words() + "\n")
     else:
-        say_lines(arguments, report, lines)
+        say_lines(arguments, report, **shown)
 
 
-def say_lines(
-    arguments: argparse.Namespace,
-    report: Report,
-    lines: Callable[[Style], Iterable[str]] | None = None,
-) -> None:
+def say_lines(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     """The text for a person, on stdout."""
     style = Style.of(sys.stdout, no_color=arguments.no_color)
     quiet = getattr(arguments, "quiet", False)  # which the rules over captures do not have
     words = {"verbose": arguments.verbose, "quiet": quiet, "width": columns(100)}
-    for line in lines(style) if lines else report.lines(style, **words):
+    for line in report.lines(style, **words, **shown):
         say(sys.stdout, line + "\n")
 
 

@@ -77,14 +77,8 @@ def _lint_and_report(
         problems=lambda: problems_of("lint", run, report.found_problems(run, file)),
         repeat=lambda: _repeat(arguments),
     )
-    words = {"fix": arguments.fix, "verbose": arguments.verbose}
     notes = arguments.verbose or bool(arguments.select)
-    written = conclude(
-        arguments,
-        report,
-        forms=forms,
-        lines=lambda style: report.lines(style, notes=notes, **words),
-    )
+    written = conclude(arguments, report, forms=forms, fix=arguments.fix, notes=notes)
     nothing = "nothing to lint: no tools, prompts or resources"
     return max(written, code_of_report(report, nothing))
 
