@@ -1,12 +1,10 @@
 """Loading a revision's folder: rows with places, what it extends, and the registry beside it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from mcptest.core.revision import Revision, revision_of_label
 from mcptest.core.safe_text import show
@@ -21,19 +19,16 @@ from mcptest.rules.corpus.registry import (
     RegistryEntry,
     Row,
     load_registry,
+    one_line,
 )
 from mcptest.suite.fields import (
-    Declaration,
-    Field,
-    Flag,
-    ListOf,
-    ObjectOf,
+    DECLARED,
     Reading,
-    Text,
-    Texts,
+    declared,
     read_object,
+    value_of,
 )
-from mcptest.suite.model import ROW as EXPECT_ROW
+from mcptest.suite.model import Strings
 from mcptest.suite.observed import Expectation, exchange_target_problem
 from mcptest.suite.reading import (
     ListNode,
@@ -46,7 +41,7 @@ from mcptest.suite.reading import (
     did_you_mean,
     read_yaml,
 )
-from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
+from mcptest.suite.sent_message import SentCheck, check_of, spelled_out_items
 
 SHIPPED: Final = Path(__file__).parents[2] / "compliance"
 """The corpora that come with us."""
@@ -54,71 +49,15 @@ CORPUS_FILE: Final = "corpus.yml"
 
 _BESIDE: Final = ("control", "unlike", "absent")
 
-NEEDS = Declaration(
-    "needs",
-    "Without these the rule is not asked.",
-    (
-        Field("capability", Texts(), "What the server must declare."),
-        Field("any_capability", Texts(), "Of these the server must declare at least one."),
-        Field("undeclared", Texts(), "What the server must not declare."),
-        Field("transport", Texts(), "Where it can be seen."),
-        Field("fixture", Text(), "What the server must have been given for tests."),
-        Field("session", Flag(), "The server gave out a session id."),
-        Field("authorization", Flag(), "The server asks for a token."),
-        Field("extension", Text(), "The extension that the server must declare."),
-        Field("single_era", Flag(), "The server speaks no older revision beside this one."),
-    ),
-)
-WHEN_ROW = Declaration(
-    "a condition",
-    "What must hold of the exchange so that anything can be expected of it.",
-    (
-        *EXPECT_ROW.fields,
-        Field("otherwise", Text(), "Why nothing can be where it does not hold.", required=True),
-    ),
-)
-CORPUS_ROW = Declaration(
-    "a rule",
-    "One rule of a revision.",
-    (
-        Field("rule_id", Text(), "Its id in the registry.", required=True),
-        Field("check", ObjectOf(CHECK), CHECK.doc, required=True),
-        Field("when", ListOf(WHEN_ROW), WHEN_ROW.doc),
-        Field("expect", ListOf(EXPECT_ROW), "What must hold of the answer.", required=True),
-        Field(
-            "expect_of_both_eras",
-            ListOf(EXPECT_ROW),
-            "What must hold instead where the server speaks older revisions too.",
-        ),
-        Field("says", Text(), "What is expected, in words, where the matchers are hard to read."),
-        Field(
-            "control",
-            ObjectOf(CHECK),
-            "The same with nothing wrong in it; unless it works, a refusal says nothing.",
-        ),
-        Field(
-            "unlike",
-            ObjectOf(CHECK),
-            "A request with nothing wrong in it; a refusal of the same words says nothing.",
-        ),
-        Field(
-            "absent",
-            ObjectOf(CHECK),
-            "The same for what is not there; a result of the same words served nothing.",
-        ),
-        Field("needs", ObjectOf(NEEDS), NEEDS.doc),
-        Field("safe", Text(), "Why it does no harm."),
-    ),
-)
-CORPUS = Declaration(
-    "corpus.yml",
-    "What a revision takes over from an earlier one.",
-    (
-        Field("extends", Text(), "The folder whose rules hold here too."),
-        Field("removes", Texts(), "Rules of it that do not."),
-        Field("about", Text(), "What this revision changed."),
-    ),
-)
+
+@declared("corpus.yml")
+@dataclass(frozen=True, slots=True)
+class CorpusHeading:
+    """What a revision takes over from an earlier one."""
+
+    extends: Annotated[str, "The folder whose rules hold here too."] = ""
+    removes: Annotated[Strings, "Rules of it that do not."] = ()
+    about: Annotated[str, "What this revision changed."] = ""
 
 
 class _Folder:
@@ -127,10 +66,8 @@ class _Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.rows: dict[str, Row] = {}
-        self.extends = ""
-        self.about = ""
-        self.removes: tuple[str, ...] = ()
-        self.heading: Reading | None = None
+        self.read: Reading | None = None
+        self.heading = CorpusHeading()
         self.problems: list[SuiteProblem] = []
 
     def finish(self, source: SuiteSource) -> None:
@@ -138,47 +75,38 @@ class _Folder:
             self.problems.extend(source.finish())
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRows:
-    """The rows by id, and what the revision says it changed."""
-
-    rows: dict[str, Row]
-    about: str
-
-
-def load_rows(path: Path, known: Collection[str] | None, *, extending: bool) -> LoadedRows:
-    """All rows of a folder; SuiteError when anything is wrong with any file."""
+def load_rows(
+    path: Path, known: Collection[str] | None, *, extending: bool
+) -> tuple[dict[str, Row], str]:
+    """All rows of a folder by id, and what the revision says it changed; SuiteError when anything
+    is wrong with any file."""
     folder = _read_folder(path, known)
     rows: dict[str, Row] = {}
-    if folder.extends and extending:
-        rows = _extended(folder, known)
+    if folder.read is not None and folder.heading.extends and extending:
+        rows = _extended(folder, folder.read, known)
     if folder.problems:
         raise SuiteError(folder.problems)
-    return LoadedRows(dict(sorted({**rows, **folder.rows}.items())), folder.about)
+    return dict(sorted({**rows, **folder.rows}.items())), one_line(folder.heading.about)
 
 
-def _extended(folder: _Folder, known: Collection[str] | None) -> dict[str, Row]:
+def _extended(folder: _Folder, read: Reading, known: Collection[str] | None) -> dict[str, Row]:
     """The rows of the folder that is extended, without those that are removed."""
-    heading = folder.heading
-    assert heading is not None  # who extends has one
-    base = folder.path.parent / folder.extends
-    earlier = revision_of_label(folder.extends)
-    own = revision_of_label(folder.path.name)
-    if base.name != folder.extends or not base.is_dir():
-        heading.complain(f"there is no corpus {show(folder.extends, 60)} beside it", "extends")
+    extends = folder.heading.extends
+    base, rows = folder.path.parent / extends, dict[str, Row]()
+    earlier, own = revision_of_label(extends), revision_of_label(folder.path.name)
+    if base.name != extends or not base.is_dir():
+        read.complain(f"there is no corpus {show(extends, 60)} beside it", "extends")
     elif earlier is None or own is None or earlier >= own:
-        heading.complain(f"{folder.extends} is no earlier revision", "extends")
-    if heading.sound:
-        rows = dict(load_rows(base, known, extending=True).rows)
-        for name in folder.removes:
+        read.complain(f"{extends} is no earlier revision", "extends")
+    if read.sound:
+        rows, _ = load_rows(base, known, extending=True)
+        for name in folder.heading.removes:
             if rows.pop(name, None) is None:
-                heading.complain(f"{show(name, 40)} is not in {folder.extends}", "removes")
+                read.complain(f"{show(name, 40)} is not in {extends}", "removes")
             elif name in folder.rows:
-                heading.complain(f"{name} is removed and given again", "removes")
-        folder.finish(heading.source)
-        return rows
-    folder.finish(heading.source)
-    return {}
+                read.complain(f"{name} is removed and given again", "removes")
+    folder.finish(read.source)
+    return rows
 
 
 def _read_folder(path: Path, known: Collection[str] | None) -> _Folder:
@@ -197,12 +125,10 @@ def _read_folder(path: Path, known: Collection[str] | None) -> _Folder:
 def _read_heading(file: Path, folder: _Folder) -> None:
     root, source = read_yaml(file)
     if isinstance(root, MappingNode):
-        folder.heading = read_object(CORPUS, root, source)
-        folder.extends = folder.heading.get("extends", "")
-        folder.removes = folder.heading.get("removes", ())
-        folder.about = " ".join(folder.heading.get("about", "").split())
-        if folder.removes and not folder.extends:
-            folder.heading.complain("removes has no meaning without extends", "removes")
+        folder.read = read_object(DECLARED[CorpusHeading], root, source)
+        folder.heading = value_of(CorpusHeading, folder.read)
+        if folder.heading.removes and not folder.heading.extends:
+            folder.read.complain("removes has no meaning without extends", "removes")
     elif root is not None:
         source.report(f"{CORPUS_FILE} must be a mapping, not {describe(root)}", 1, 1)
     folder.finish(source)
@@ -215,7 +141,7 @@ def _read_rows(file: Path, folder: _Folder, known: Collection[str] | None) -> No
             if not isinstance(item, MappingNode):
                 source.report("a rule must be a mapping", item.line, item.column)
                 continue
-            row = _row(read_object(CORPUS_ROW, item, source), known)
+            row = _row(read_object(DECLARED[Row], item, source), known)
             if row is not None:
                 _keep(row, folder, source)
     elif not source.errors:
@@ -250,23 +176,21 @@ def _row(read: Reading, known: Collection[str] | None) -> Row | None:
     if check is None or not read.sound:
         return None
     _check_names(read, check, (*expect, *(one.expectation for one in when)))
-    says = " ".join(read.get("says", "").split())
-    return Row(
-        name,
-        check,
-        expect,
-        needs,
-        says,
-        read.get("safe", ""),
-        when,
-        expect_of_both_eras=of_both,
-        place=read.place,
-        **{one: check_of(given) for one in _BESIDE if (given := read.get(one)) is not None},
-    )
+    given = {
+        **read.values,
+        **{one: check_of(read.get(one)) for one in _BESIDE if one in read},
+        "check": check,
+        "expect": expect,
+        "expect_of_both_eras": of_both,
+        "when": when,
+        "needs": needs,
+        "says": one_line(read.get("says", "")),
+    }
+    return Row(**given, place=read.place)
 
 
 def _conditions(rows: tuple[Reading, ...], check: SentCheck | None) -> tuple[Condition, ...]:
-    words = (" ".join(one.get("otherwise").split()) for one in rows if one.sound)
+    words = (one_line(one.get("otherwise")) for one in rows if one.sound)
     return tuple(map(Condition, expectations_of(rows, check), words))
 
 
@@ -302,8 +226,7 @@ def _needs(read: Reading | None) -> Needs:
     if fixture and fixture not in known_fixtures():
         hint = did_you_mean(fixture, sorted(known_fixtures()))
         read.complain(f"unknown fixture {show(fixture, 60)}", "fixture", hint=hint)
-    names = [field.name for field in NEEDS.fields]
-    return Needs(**{name: read.get(name, getattr(Needs(), name)) for name in names})
+    return Needs(**read.values)
 
 
 def registry_beside(folder: Path) -> dict[str, RegistryEntry] | None:
@@ -349,7 +272,7 @@ class VersionCorpus:
         return revision_of_label(self.version)
 
     @classmethod
-    def load_dir(cls, version: str, path: Path | str, *, extending: bool = True) -> VersionCorpus:
+    def load_dir(cls, version: str, path: Path | str, *, extending: bool = True) -> "VersionCorpus":
         """The rules that are written in a folder, and by default in those that it extends.
 
         The registry next to the folder, where there is one, says what they are called and how
@@ -358,17 +281,13 @@ class VersionCorpus:
         folder = Path(path)
         registry = registry_beside(folder)
         known = None if registry is None else registry.keys()
-        loaded = load_rows(folder, known, extending=extending)
-        revision = revision_of_label(version)
-        entries = registry or {}
-        return cls(
-            version,
-            {
-                name: CorpusRule(name, row, entries.get(name), None, revision)
-                for name, row in loaded.rows.items()
-            },
-            loaded.about,
-        )
+        rows, about = load_rows(folder, known, extending=extending)
+        revision, entries = revision_of_label(version), registry or {}
+        rules = {
+            name: CorpusRule(name, row, entries.get(name), None, revision)
+            for name, row in rows.items()
+        }
+        return cls(version, rules, about)
 
 
 def corpus_of(revision: Revision, corpora: Path | None = None) -> VersionCorpus | None:

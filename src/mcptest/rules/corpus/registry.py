@@ -3,12 +3,10 @@
 A text or a keyword may be given for all revisions, or by the revision from which it holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args
 
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label
 from mcptest.core.safe_text import show
@@ -17,18 +15,24 @@ from mcptest.rules import catalogue  # noqa: F401 - fills RULES
 from mcptest.rules.declaration import RULES, Rule, Same, specification_url
 from mcptest.rules.migration import migration_items
 from mcptest.suite.fields import (
+    DECLARED,
     Choice,
     Declaration,
     Field,
     ListOf,
+    Mark,
     Reading,
     Text,
-    Texts,
     TextTable,
+    declared,
+    fields_of,
     read_object,
+    value_of,
 )
 from mcptest.suite.go_format import compact_json
 from mcptest.suite.matching import json_equal
+from mcptest.suite.model import ROW as EXPECT_ROW
+from mcptest.suite.model import Strings
 from mcptest.suite.observed import Expectation, SeenExchange, judge_exchange
 from mcptest.suite.reading import (
     ListNode,
@@ -42,7 +46,7 @@ from mcptest.suite.reading import (
     did_you_mean,
     read_yaml,
 )
-from mcptest.suite.sent_message import SentCheck
+from mcptest.suite.sent_message import CHECK, SentCheck
 
 REGISTRY_FILE: Final = "registry.yml"
 UNTESTED_FILE: Final = "not-testable.yml"
@@ -51,34 +55,38 @@ _TRANSPORTS = ("stdio", "http", "sse")
 _BY_REVISION = ("severity", "spec")
 _NEEDED = ("id", "title", "section", "severity", "spec", "requirement")
 _T = TypeVar("_T")
+_NO_PLACE: Final = Place("")
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryEntry:
-    """What the registry says about one rule."""
+    """What the registry says about one rule, apart from what it expects."""
 
-    id: str
-    title: str = ""
-    section: str = ""
+    id: Annotated[str, "Its name, which never changes its meaning."]
+    title: Annotated[str, "What must hold, in a few words."] = ""
+    section: Annotated[str, "The group that it is reported in."] = ""
     severities: Mapping[Revision, Severity] = field(default_factory=dict)
     """By the revision from which each holds."""
-    side: Side = Side.SERVER
-    transports: tuple[str, ...] = ()
+    side: Annotated[Side, Choice(_SIDES), "Who is judged: the server by default."] = Side.SERVER
+    transports: Annotated[Strings, "Where it can be seen; anywhere by default."] = ()
     specs: Mapping[Revision, str] = field(default_factory=dict)
-    requirement: str = ""
-    fix: str = ""
-    retired: str = ""
-    """What becomes of it where a later revision does not have it any more."""
-    statements: tuple[str, ...] = ()
-    """The statements of the specification that it covers, by the codes of our list."""
-    session_rule: str = ""
-    yields_to: Mapping[str, Same] = field(default_factory=dict)
-    """As in a rule over sessions."""
-    migration: tuple[str, ...] = ()
-    """The items of `rules/migration.py` that it belongs to, by their ids."""
-    basic: str = ""
-    """Why no client gets any further where it fails: then the grade is F."""
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
+    requirement: Annotated[str, "What is demanded and why, in our words."] = ""
+    fix: Annotated[str, "What to do when it fails."] = ""
+    retired: Annotated[str, "What to do where a revision does not have it any more."] = ""
+    statements: Annotated[
+        Strings, "The statements of the specification that it covers, by the codes of our list."
+    ] = ()
+    session_rule: Annotated[str, "The rule over whole sessions that judges it."] = ""
+    yields_to: Annotated[
+        Mapping[str, Same], TextTable(), "Rules that tell of the fault where both saw the same."
+    ] = field(default_factory=dict)
+    migration: Annotated[
+        Strings, "The items of `rules/migration.py` that it belongs to, by their ids."
+    ] = ()
+    basic: Annotated[str, "Why no client gets any further where it fails: then the grade is F."] = (
+        ""
+    )
+    place: Place = field(default=_NO_PLACE, compare=False)
 
     @property
     def session(self) -> Rule | None:
@@ -104,47 +112,30 @@ ENTRY = Declaration(
     "a rule of the registry",
     "What is known about one rule, apart from what it expects.",
     (
-        Field("id", Text(), "Its name, which never changes its meaning."),
-        Field("session_rule", Text(), "The rule over whole sessions that judges it."),
-        Field("title", Text(), "What must hold, in a few words."),
-        Field("section", Text(), "The group that it is reported in."),
+        *fields_of(RegistryEntry),
         Field("severity", TextTable(), "MUST, SHOULD or MAY; or one from each revision on."),
-        Field("side", Choice(_SIDES), "Who is judged: the server by default."),
-        Field("transports", Texts(), "Where it can be seen; anywhere by default."),
         Field("spec", TextTable(), "Page and anchor; or one from each revision on."),
-        Field("requirement", Text(), "What is demanded and why, in our words."),
-        Field("fix", Text(), "What to do when it fails."),
-        Field("retired", Text(), "What to do where a revision does not have it any more."),
-        Field("statements", Texts(), "The statements of the specification that it covers."),
-        Field("yields_to", TextTable(), "Rules that tell of the fault where both saw the same."),
-        Field("migration", Texts(), "What changes between revisions that it belongs to."),
-        Field("basic", Text(), "Why no client gets any further where it fails."),
     ),
 )
 REGISTRY = Declaration(
     "a registry", "All rules.", (Field("rules", ListOf(ENTRY), "The rules.", required=True),)
 )
-UNTESTED = Declaration(
-    "a statement without a rule",
-    "Why a statement of the specification is not judged.",
-    (
-        Field("statement", Text(), "Its code in our list.", required=True),
-        Field("says", Text(), "What it says.", required=True),
-        Field("why", Text(), "Why it is not judged.", required=True),
-    ),
-)
-UNTESTED_LIST = Declaration(
-    "a list of statements",
-    "The statements that no rule judges.",
-    (Field("statements", ListOf(UNTESTED), "The statements.", required=True),),
-)
 
 
+@declared("a statement without a rule")
 @dataclass(frozen=True, slots=True)
 class Untested:
-    statement: str
-    says: str
-    why: str
+    """Why a statement of the specification is not judged."""
+
+    statement: Annotated[str, "Its code in our list.", Mark.REQUIRED]
+    says: Annotated[str, "What it says.", Mark.REQUIRED]
+    why: Annotated[str, "Why it is not judged.", Mark.REQUIRED]
+
+
+_STATEMENTS = Field("statements", ListOf(DECLARED[Untested]), "The statements.", required=True)
+UNTESTED_LIST = Declaration(
+    "a list of statements", "The statements that no rule judges.", (_STATEMENTS,)
+)
 
 
 def load_registry(path: Path) -> dict[str, RegistryEntry]:
@@ -172,7 +163,7 @@ def load_untested(path: Path) -> tuple[Untested, ...]:
     if source.errors:
         raise SuiteError(source.finish())
     rows: tuple[Reading, ...] = read.get("statements", ()) if read is not None else ()
-    return tuple(Untested(one.get("statement"), one.get("says"), one.get("why")) for one in rows)
+    return tuple(value_of(Untested, one) for one in rows)
 
 
 def _read(
@@ -228,27 +219,16 @@ def _entry(read: Reading) -> RegistryEntry | None:
     _check_yielding(read)
     if not read.sound:
         return None
-    return RegistryEntry(
-        id=read.get("id", session),
-        title=read.get("title", ""),
-        section=read.get("section", ""),
-        severities=severities,
-        side=Side(read.get("side", "server")),
-        transports=read.get("transports", ()),
-        specs=specs,
-        requirement=_one_line(read.get("requirement", "")),
-        fix=_one_line(read.get("fix", "")),
-        retired=_one_line(read.get("retired", "")),
-        statements=read.get("statements", ()),
-        session_rule=session,
-        yields_to=read.get("yields_to", {}),
-        migration=read.get("migration", ()),
-        basic=_one_line(read.get("basic", "")),
-        place=read.place,
-    )
+    given: dict[str, Any] = {
+        name: one_line(one) if isinstance(one, str) else one
+        for name, one in read.values.items()
+        if name not in _BY_REVISION
+    }
+    given |= {"id": read.get("id", session), "side": Side(read.get("side", "server"))}
+    return RegistryEntry(**given, severities=severities, specs=specs, place=read.place)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -279,25 +259,22 @@ def _by_revision(read: Reading, name: str, understand: Any) -> dict[Revision, An
     return found
 
 
+@declared("needs")
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Without these the rule is not applicable, or stays unobserved."""
+    """Without these the rule is not asked: it is not applicable, or stays unobserved."""
 
-    capability: tuple[str, ...] = ()
-    """What the server must declare; a dot leads inside: `resources.subscribe`."""
-    any_capability: tuple[str, ...] = ()
-    """Of these it must declare at least one."""
-    undeclared: tuple[str, ...] = ()
-    """What it must not declare."""
-    transport: tuple[str, ...] = ()
-    fixture: str = ""
-    session: bool = False
-    """The server gave out a session id."""
-    authorization: bool = False
-    """The server asks for a token."""
-    extension: str = ""
-    single_era: bool = False
-    """The server speaks no older revision beside this one."""
+    capability: Annotated[
+        Strings, "What the server must declare; a dot leads inside: `resources.subscribe`."
+    ] = ()
+    any_capability: Annotated[Strings, "Of these the server must declare at least one."] = ()
+    undeclared: Annotated[Strings, "What the server must not declare."] = ()
+    transport: Annotated[Strings, "Where it can be seen."] = ()
+    fixture: Annotated[str, "What the server must have been given for tests."] = ""
+    session: Annotated[bool, "The server gave out a session id."] = False
+    authorization: Annotated[bool, "The server asks for a token."] = False
+    extension: Annotated[str, "The extension that the server must declare."] = ""
+    single_era: Annotated[bool, "The server speaks no older revision beside this one."] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,33 +290,56 @@ class Condition:
     """Why nothing can be expected where it does not hold, in words."""
 
 
+WHEN_ROW = Declaration(
+    "a condition",
+    "What must hold of the exchange so that anything can be expected of it.",
+    (
+        *EXPECT_ROW.fields,
+        Field("otherwise", Text(), "Why nothing can be where it does not hold.", required=True),
+    ),
+)
+
+
 def unmet(when: Sequence[Condition], seen: SeenExchange) -> Condition | None:
     """The first condition that does not hold of what was seen."""
     return next((one for one in when if not judge_exchange([one.expectation], seen).passed), None)
 
 
+Expected: TypeAlias = tuple[Expectation, ...]
+
+
+@declared("a rule")
 @dataclass(frozen=True, slots=True)
 class Row:
     """One rule as a revision's folder gives it."""
 
-    rule_id: str
-    check: SentCheck
-    expect: tuple[Expectation, ...]
-    needs: Needs = field(default_factory=Needs)
-    says: str = ""
-    """What is expected, in words, where the matchers are hard to read."""
-    safe: str = ""
-    """Why asking this of a server in production does no harm, where it is not obvious."""
-    when: tuple[Condition, ...] = ()
-    control: SentCheck | None = None
-    """The same with nothing wrong in it. Unless it works, a refusal says nothing."""
-    unlike: SentCheck | None = None
-    """Something else with nothing wrong in it. A refusal of the same words says nothing."""
-    absent: SentCheck | None = None
-    """The same for something that is not there. A result of the same words served nothing."""
-    expect_of_both_eras: tuple[Expectation, ...] = ()
-    """What must hold instead where the server speaks older revisions too."""
-    place: Place = field(default_factory=lambda: Place(""), compare=False)
+    rule_id: Annotated[str, "Its id in the registry.", Mark.REQUIRED]
+    check: Annotated[SentCheck, CHECK.doc, Mark.REQUIRED]
+    expect: Annotated[Expected, ListOf(EXPECT_ROW), "What must hold of the answer.", Mark.REQUIRED]
+    needs: Annotated[Needs, DECLARED[Needs].doc] = Needs()
+    says: Annotated[str, "What is expected, in words, where the matchers are hard to read."] = ""
+    safe: Annotated[
+        str, "Why asking this of a server in production does no harm, where it is not obvious."
+    ] = ""
+    when: Annotated[tuple[Condition, ...], ListOf(WHEN_ROW), WHEN_ROW.doc] = ()
+    control: Annotated[
+        SentCheck | None,
+        "The same with nothing wrong in it; unless it works, a refusal says nothing.",
+    ] = None
+    unlike: Annotated[
+        SentCheck | None,
+        "A request with nothing wrong in it; a refusal of the same words says nothing.",
+    ] = None
+    absent: Annotated[
+        SentCheck | None,
+        "The same for what is not there; a result of the same words served nothing.",
+    ] = None
+    expect_of_both_eras: Annotated[
+        Expected,
+        ListOf(EXPECT_ROW),
+        "What must hold instead where the server speaks older revisions too.",
+    ] = ()
+    place: Place = field(default=_NO_PLACE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
