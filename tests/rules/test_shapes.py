@@ -141,11 +141,11 @@ PROOFS: dict[str, list[list[Part]]] = {
         ]
     ],
     "INV-005": [
-        [result_of("tools/call", {})],
         [
             result_of("tools/call", {"content": [], "structuredContent": 5}),
             result_of("tools/call", {"content": [], "isError": "no"}),
         ],
+        [result_of("tools/call", {})],
     ],
     "CONTENT-001": [[block({"type": "image", "data": 5, "mimeType": "image/png"})]],
     "RES-001": [
@@ -157,8 +157,6 @@ PROOFS: dict[str, list[list[Part]]] = {
             listed("resources/list", "resources", 5),
             listed("resources/list", "resources", {"name": "n"}),
             listed("resources/list", "resources", {"uri": "a:b", "name": None}),
-        ],
-        [
             listed("resources/templates/list", "resourceTemplates", 5),
             listed("resources/templates/list", "resourceTemplates", {"name": "n"}),
             listed("resources/templates/list", "resourceTemplates", {"uriTemplate": "a:{b}"}),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -38,6 +38,8 @@ OnRoutine: TypeAlias = Literal["send", "count", "skip"]
 Conversations: TypeAlias = Literal["polite", "any", "tour"]
 Same: TypeAlias = Literal["message", "silence", "id", "noise", "answer"]
 """What two rules saw where they tell of one fault; `rules/yielding.py` compares their proofs."""
+Narrowing: TypeAlias = Callable[["Step", list[str]], bool]
+"""Narrows a wrong shape to what a rule sees, by the message and the parts of the pointer."""
 ShownBy: TypeAlias = Literal["message", "missing answer", "silence"]
 Topic: TypeAlias = Kind | type[Record]
 Judging = TypeVar("Judging", bound="Callable[[Check], Watching] | Callable[[Check, Step], None]")
@@ -63,8 +65,7 @@ class WrongShape:
     patterns: tuple[str, ...]
     methods: tuple[str, ...] = ()
     """Empty: whatever the method."""
-    when: Callable[[Step, list[str]], bool] | None = None
-    """Narrows it to what the rule sees, by the message and the parts of the pointer."""
+    when: Narrowing | None = None
     window: Window = EVERY_REVISION
 
 
@@ -118,9 +119,11 @@ class Rule:
     """Every other rule yields to it where both saw the same."""
     reports: tuple[str, ...] = ()
     """What it reports where it has a wrong shape, so that the rules about shapes leave it alone:
-    patterns of pointers into the messages that it listens to."""
+    patterns of pointers into the messages that it listens to first of all."""
+    reports_when: Mapping[str, Narrowing] = field(default_factory=dict)
+    """The same under a condition."""
     reports_shapes: tuple[WrongShape, ...] = ()
-    """The same of other messages, or under some condition; once it is declared, all of them."""
+    """The same of other messages; once it is declared, all of them."""
     watch: Callable[[Check], Watching] = _undeclared
 
     def __call__(self, judging: Judging) -> Judging:
@@ -130,12 +133,17 @@ class Rule:
             raise ValueError(f"rule {self.id} has no page: write its docstring")
         by_step = len(inspect.signature(judging).parameters) > 1
         watch: Any = _step_by_step(judging) if by_step else judging
-        shapes = self.reports_shapes
-        if self.reports:
-            assert isinstance(self.listens[0], Kind)  # only messages have a shape
-            shapes = (WrongShape(self.listens[0], self.reports, self.methods), *shapes)
+        shapes = (*self._wrong_shapes(), *self.reports_shapes)
         RULES[self.id] = replace(self, watch=watch, reports_shapes=shapes)
         return judging
+
+    def _wrong_shapes(self) -> Iterator[WrongShape]:
+        kind = self.listens[0]
+        if isinstance(kind, Kind):  # only messages have a shape
+            if self.reports:
+                yield WrongShape(kind, self.reports, self.methods, None, self.window)
+            for pattern, when in self.reports_when.items():
+                yield WrongShape(kind, (pattern,), self.methods, when, self.window)
 
     @property
     def is_about_silence(self) -> bool:

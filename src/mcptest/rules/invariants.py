@@ -9,7 +9,7 @@ from typing import Any
 from mcptest.core.message import ABSENT, Kind, json_type
 from mcptest.core.revision import HANDSHAKE_ERA
 from mcptest.core.verdict import Side
-from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
+from mcptest.rules.declaration import Check, Watching, session_rule
 from mcptest.rules.protocol import SERVER_CAPABILITY, declares, exists, member_at
 from mcptest.rules.session import Step
 
@@ -218,14 +218,8 @@ def _error_text(step: Step) -> str:
     spec="server/tools#tool-result",
     listens=(Kind.RESULT,),
     methods=("tools/call",),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT, ("/result/content",), methods=("tools/call",), when=_has_no_content_at_all
-        ),
-        WrongShape(
-            Kind.RESULT, ("/result/structuredContent", "/result/isError"), methods=("tools/call",)
-        ),
-    ),
+    reports=("/result/structuredContent", "/result/isError"),
+    reports_when={"/result/content": _has_no_content_at_all},
 )
 def tool_results_have_content(check: Check, step: Step) -> None:
     """A successful `tools/call` carries a `content` array or `structuredContent`.
@@ -274,7 +268,7 @@ def _tool_result_fault(result: Any, step: Step) -> str:
     "an error has an integer code and a string message",
     listens=(Kind.ERROR, Kind.INVALID),
     conversations="any",
-    reports_shapes=(WrongShape(Kind.ERROR, ("/error", "/error/code", "/error/message")),),
+    reports=("/error", "/error/code", "/error/message"),
 )
 def errors_have_code_and_message(check: Check, step: Step) -> None:
     """Every JSON-RPC error carries an integer `code` and a string `message`.

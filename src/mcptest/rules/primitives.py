@@ -22,7 +22,6 @@ from mcptest.core.verdict import Severity, Side
 from mcptest.rules.declaration import (
     Check,
     Watching,
-    WrongShape,
     once_declared,
     session_rule,
 )
@@ -365,11 +364,7 @@ def _has_bad_contents(step: Step, parts: list[str]) -> bool:
     "the content blocks of a tool result are of a known type",
     spec="server/tools#tool-result",
     methods=("tools/call",),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT, ("/result/content/*/**",), methods=("tools/call",), when=_has_bad_block
-        ),
-    ),
+    reports_when={"/result/content/*/**": _has_bad_block},
 )
 def content_blocks_are_known(check: Check, step: Step) -> None:
     """Each block of `content` is text, image, resource, audio (2025-03-26) or a link (2025-06-18).
@@ -389,14 +384,7 @@ def content_blocks_are_known(check: Check, step: Step) -> None:
     spec="server/resources#resource-contents",
     methods=("resources/read",),
     reports=("/result/contents",),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT,
-            ("/result/contents/*/**",),
-            methods=("resources/read",),
-            when=_has_bad_contents,
-        ),
-    ),
+    reports_when={"/result/contents/*/**": _has_bad_contents},
 )
 def resource_contents_are_whole(check: Check, step: Step) -> None:
     """The result of `resources/read` is a `contents` array; each item has a `uri` and one of two.
@@ -420,21 +408,13 @@ def resource_contents_are_whole(check: Check, step: Step) -> None:
     "a listed resource has a URI and a name",
     spec="server/resources#resource",
     methods=("resources/list", "resources/templates/list"),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT,
-            ("/result/resources/*", "/result/resources/*/uri", "/result/resources/*/name"),
-            methods=("resources/list",),
-        ),
-        WrongShape(
-            Kind.RESULT,
-            (
-                "/result/resourceTemplates/*",
-                "/result/resourceTemplates/*/uriTemplate",
-                "/result/resourceTemplates/*/name",
-            ),
-            methods=("resources/templates/list",),
-        ),
+    reports=(
+        "/result/resources/*",
+        "/result/resources/*/uri",
+        "/result/resources/*/name",
+        "/result/resourceTemplates/*",
+        "/result/resourceTemplates/*/uriTemplate",
+        "/result/resourceTemplates/*/name",
     ),
 )
 def listed_resources_are_named(check: Check, step: Step) -> None:
@@ -459,14 +439,7 @@ def listed_resources_are_named(check: Check, step: Step) -> None:
     spec="server/prompts#promptmessage",
     methods=("prompts/get",),
     reports=("/result/messages/*", "/result/messages/*/role"),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT,
-            ("/result/messages/*/content/**",),
-            methods=("prompts/get",),
-            when=_has_bad_prompt_block,
-        ),
-    ),
+    reports_when={"/result/messages/*/content/**": _has_bad_prompt_block},
 )
 def prompt_messages_are_whole(check: Check, step: Step) -> None:
     """Each message of `prompts/get` has the role `user` or `assistant` and one content block.
@@ -597,14 +570,7 @@ def logging_was_declared(check: Check) -> Watching:
     "a log message has a known level and data",
     spec=f"{_SPEC}#log-message-notifications",
     reports=("/params", "/params/level"),
-    reports_shapes=(
-        WrongShape(
-            Kind.NOTIFICATION,
-            ("/params/data",),
-            methods=("notifications/message",),
-            when=_has_known_level,
-        ),
-    ),
+    reports_when={"/params/data": _has_known_level},
 )
 def log_messages_are_whole(check: Check, step: Step) -> None:
     """`level` is one of the eight names of syslog, in lower case, and `data` is there."""

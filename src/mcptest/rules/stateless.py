@@ -45,17 +45,11 @@ _server_rule = partial(
     "every request carries its version and capabilities",
     spec="basic#_meta",
     listens=(Kind.REQUEST,),
-    reports_shapes=(
-        WrongShape(
-            Kind.REQUEST,
-            (
-                "/params",
-                "/params/_meta",
-                meta_pointer(PROTOCOL_VERSION),
-                meta_pointer(CLIENT_CAPABILITIES),
-            ),
-            window=STATELESS_ERA,
-        ),
+    reports=(
+        "/params",
+        "/params/_meta",
+        meta_pointer(PROTOCOL_VERSION),
+        meta_pointer(CLIENT_CAPABILITIES),
     ),
 )
 def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
@@ -137,7 +131,7 @@ def results_have_a_type(check: Check, step: Step) -> None:
     spec="server/utilities/caching",
     listens=(Kind.RESULT,),
     methods=tuple(sorted(CACHEABLE)),
-    reports_shapes=(WrongShape(Kind.RESULT, ("/result/ttlMs", "/result/cacheScope")),),
+    reports=("/result/ttlMs", "/result/cacheScope"),
 )
 def cacheable_results_have_hints(check: Check, step: Step) -> None:
     """Complete results of the four lists, `resources/read` and `server/discover` carry two hints.
@@ -212,13 +206,7 @@ def client_sends_no_responses(check: Check, step: Step) -> None:
     spec="server/discover",
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("server/discover",),
-    reports_shapes=(
-        WrongShape(
-            Kind.RESULT,
-            ("/result/supportedVersions", "/result/supportedVersions/*", "/result/capabilities"),
-            methods=("server/discover",),
-        ),
-    ),
+    reports=("/result/supportedVersions", "/result/supportedVersions/*", "/result/capabilities"),
 )
 def discover_is_complete(check: Check, step: Step) -> None:
     """`server/discover` exists, and its result has `supportedVersions` and `capabilities`.
@@ -352,9 +340,9 @@ def input_is_asked_as_declared(check: Check, step: Step) -> None:
     side=Side.CLIENT,
     spec="basic/patterns/mrtr",
     window=STATELESS_ERA,
-    listens=(Kind.RESULT, Kind.REQUEST),
+    listens=(Kind.REQUEST, Kind.RESULT),
     methods=tuple(sorted(MAY_ASK_FOR_INPUT)),
-    reports_shapes=(WrongShape(Kind.REQUEST, ("/params/inputResponses",)),),
+    reports=("/params/inputResponses",),
 )
 def retries_repeat_the_request(check: Check) -> Watching:
     """The retry has a new id, the same params, an answer to each question and the same state.
@@ -502,14 +490,7 @@ def acknowledgement_comes_first(check: Check) -> Watching:
     "SUBS-002",
     "changes are announced only to subscriptions that asked",
     methods=tuple(CHANGE_NOTIFICATIONS),
-    reports_shapes=(
-        WrongShape(
-            Kind.NOTIFICATION,
-            ("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
-            methods=tuple(CHANGE_NOTIFICATIONS),
-            window=STATELESS_ERA,
-        ),
-    ),
+    reports=("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
 )
 def changes_belong_to_a_subscription(check: Check, step: Step) -> None:
     """`list_changed` and `resources/updated` carry the id of a subscription that asked for them.

@@ -85,11 +85,7 @@ def progress_increases(check: Check) -> Watching:
     "PROG-002",
     "progress names a request that asked for it",
     listens=(Kind.NOTIFICATION, Kind.REQUEST),
-    reports_shapes=(
-        WrongShape(
-            Kind.NOTIFICATION, ("/params/progressToken",), methods=("notifications/progress",)
-        ),
-    ),
+    reports=("/params/progressToken",),
 )
 def progress_was_asked_for(check: Check) -> Watching:
     """The `progressToken` of a notification was given in a request of the other side.
@@ -160,7 +156,7 @@ def progress_stops_with_the_response(check: Check) -> Watching:
     "PROG-004",
     "progress tokens are strings or integers, unique among open requests",
     listens=(Kind.REQUEST, Kind.RESULT, Kind.ERROR),
-    reports_shapes=(WrongShape(Kind.REQUEST, ("/params/_meta/progressToken",)),),
+    reports=("/params/_meta/progressToken",),
 )
 def progress_tokens_are_unique(check: Check) -> Watching:
     """A `progressToken` is a string or an integer that no other open request of the sender uses.
@@ -317,7 +313,7 @@ _pagination_rule = partial(
     spec="server/utilities/pagination",
     listens=(Kind.REQUEST, Kind.RESULT),
     methods=tuple(LISTS),
-    reports_shapes=(WrongShape(Kind.REQUEST, ("/params/cursor",), methods=tuple(LISTS)),),
+    reports=("/params/cursor",),
 )
 def cursors_come_from_the_server(check: Check) -> Watching:
     """A client asks for the next page with a cursor that the server gave for that list.
