@@ -10,16 +10,7 @@ from collections.abc import Iterator
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.suggestions import described_tool
 from mcptest.rules.lint.surface import Surface, SurfaceTool, object_of
-from mcptest.rules.lint.wordlists import (
-    ACKNOWLEDGING,
-    ACTIONS,
-    ALSO_MUTATING,
-    DESTROYING,
-    MUTATING,
-    RETURNING,
-    VAGUE,
-    words_of,
-)
+from mcptest.rules.lint.wordlists import WORDS, words_of
 
 _SHORT_WORD = 10
 _MANY_ACTIONS = 3
@@ -43,7 +34,7 @@ def vague_description(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]
     """
     text = tool.description.lower()
     one_short_word = 0 < len(text) < _SHORT_WORD and " " not in text
-    if text in VAGUE or one_short_word:
+    if text in WORDS.vague or one_short_word:
         message = f'the description "{tool.description}" says nothing'
         yield Remark(message, "description", described_tool(tool))
 
@@ -74,7 +65,7 @@ def unknown_result(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
     """
     text = tool.description.lower()
     declared = object_of(tool.raw, "outputSchema") if isinstance(tool.raw, dict) else {}
-    if text and not declared and not any(word in text for word in RETURNING):
+    if text and not declared and not any(word in text for word in WORDS.returning):
         added = LintSuggestion("/description", _with_sentence(tool.description, "Returns …"))
         yield Remark("the description does not say what it returns", "description", added)
 
@@ -86,15 +77,15 @@ def hidden_side_effect(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark
 
     Say what is created, changed or deleted, and whether calling it twice does harm.
     """
-    verb = next((word for word in tool.words if word in MUTATING), "")
+    verb = next((word for word in tool.words if word in WORDS.mutating), "")
     if not verb or not tool.description or tool.hint("readOnlyHint") is True:
         return  # of a hint that the name belies L213 speaks
     text = tool.description.lower()
-    if any(sign in text for sign in ACKNOWLEDGING) or _uses_mutating_verb(text):
+    if any(sign in text for sign in WORDS.acknowledging) or _uses_mutating_verb(text):
         return
     added = LintSuggestion("/description", _with_sentence(tool.description, "This changes …"))
     message = f'the name says "{verb}", the description names no side effect'
-    harm = None if verb in DESTROYING else LintSeverity.NOTE
+    harm = None if verb in WORDS.destroying else LintSeverity.NOTE
     yield Remark(message, "description", added, severity=harm)
 
 
@@ -104,7 +95,7 @@ def _with_sentence(text: str, sentence: str) -> str:
 
 def _uses_mutating_verb(text: str) -> bool:
     """`Delete the entity` owns up as much as `deletes` does."""
-    return any(word in MUTATING for word in words_of(text))
+    return any(word in WORDS.mutating for word in words_of(text))
 
 
 @lint_rule("W110", "description and schema drift apart", LintSeverity.NOTE, "tool")
@@ -136,7 +127,8 @@ def overloaded_tool(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
     Make one tool for each job.
     """
     text = f" {tool.description.lower()} "
-    found = [verb for verb in ACTIONS if any(f" {verb}{end} " in text for end in ("", "s", "ing"))]
+    endings = ("", "s", "ing")
+    found = [verb for verb in WORDS.actions if any(f" {verb}{end} " in text for end in endings)]
     if len(found) > _MANY_ACTIONS:
         message = f"the description has {len(found)} verbs of action: {', '.join(found)}"
         yield Remark(message, "description")
@@ -209,7 +201,7 @@ def _may_give_orders(text: str) -> bool:
 # -- Annotations of tools ------------------------------------------------------------------------
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-_SURELY_WRITING = (MUTATING | ALSO_MUTATING) - {"add", "execute", "set"}
+_SURELY_WRITING = (WORDS.mutating | WORDS.also_mutating) - {"add", "execute", "set"}
 """`add` may be arithmetic, and what is executed may be a query."""
 
 
@@ -239,7 +231,7 @@ def belied_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
         corrected = LintSuggestion("/annotations/readOnlyHint", value=False)
         message = f'the name says "{verb}", readOnlyHint says that nothing changes'
         yield Remark(message, "annotations.readOnlyHint", corrected)
-    elif tool.hint("destructiveHint") is False and verb in DESTROYING:
+    elif tool.hint("destructiveHint") is False and verb in WORDS.destroying:
         corrected = LintSuggestion("/annotations/destructiveHint", value=True)
         message = f'the name says "{verb}", destructiveHint says that nothing is destroyed'
         yield Remark(message, "annotations.destructiveHint", corrected)
@@ -253,8 +245,8 @@ def missing_hints(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]:
     """
     verb = tool.words[0] if tool.words else ""
     silent = tool.hint("readOnlyHint") is None and tool.hint("destructiveHint") is None
-    if silent and verb in MUTATING | ALSO_MUTATING:
-        hints = {"readOnlyHint": False, "destructiveHint": verb in DESTROYING}
+    if silent and verb in WORDS.mutating | WORDS.also_mutating:
+        hints = {"readOnlyHint": False, "destructiveHint": verb in WORDS.destroying}
         message = f'the name says "{verb}", no annotation says whether it destroys'
         yield Remark(message, "annotations", LintSuggestion("/annotations", hints))
 

@@ -11,38 +11,12 @@ from mcptest.core.secrets import is_secret_name
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.suggestions import described_parameter, with_examples
 from mcptest.rules.lint.surface import Parameter, SurfaceTool
-from mcptest.rules.lint.wordlists import (
-    ALSO_SENSITIVE,
-    GENERIC_NAMES,
-    SENSITIVE,
-    SENSITIVE_WORDS,
-    TELLING_ENDINGS,
-    TELLING_NAMES,
-    USER_FACING,
-    plain,
-    words_of,
-)
+from mcptest.rules.lint.wordlists import WORDS, plain, words_of
 
 _SAYS_THE_TYPE = frozenset(
     {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$dynamicRef", "if", "not"}
 )
 _GUIDING = frozenset({"enum", "pattern", "examples", "default"})
-_FILLER = frozenset(
-    {
-        "the",
-        "a",
-        "an",
-        "of",
-        "for",
-        "to",
-        "this",
-        "value",
-        "parameter",
-        "argument",
-        "input",
-        "field",
-    }
-)
 _QUOTED = re.compile(r"""(['"`])([A-Za-z0-9_.-]{1,40})\1""")
 _CHOOSING = re.compile(
     r"\b(?:one of|either|allowed|valid values|possible values|must be|options)\b"
@@ -57,9 +31,9 @@ _RANGE = re.compile(
 )
 _MOST = re.compile(r"\b(?:max(?:imum)?|at most|up to|no more than)\D{0,15}?(\d{1,12})\b")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "enum")
-_SENSITIVE = re.compile("|".join(SENSITIVE))
-_ALSO_SENSITIVE = re.compile("|".join(ALSO_SENSITIVE))
-_USER_FACING = re.compile("|".join(USER_FACING))
+_SENSITIVE = re.compile("|".join(WORDS.sensitive))
+_ALSO_SENSITIVE = re.compile("|".join(WORDS.also_sensitive))
+_USER_FACING = re.compile("|".join(WORDS.user_facing))
 _PROSE = 2_000
 """Longer texts are searched up to here."""
 
@@ -93,10 +67,10 @@ def required_undescribed(tool: SurfaceTool, limits: LintLimits) -> Iterator[Rema
 
 def _says_itself(parameter: Parameter) -> bool:
     """`repo_path`, `user_id`, `url`; of names that say nothing W104 speaks."""
-    if parameter.name.lower() in GENERIC_NAMES or parameter.schema.keys() & {"enum", "const"}:
+    if parameter.name.lower() in WORDS.generic_names or parameter.schema.keys() & {"enum", "const"}:
         return True
     *before, last = words_of(parameter.name) or [""]
-    return last in TELLING_NAMES or (bool(before) and last in TELLING_ENDINGS)
+    return last in WORDS.telling_names or (bool(before) and last in WORDS.telling_endings)
 
 
 def _is_explained(parameter: Parameter, description: str) -> bool:
@@ -137,7 +111,7 @@ def generic_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
 
     Call it by what it is, or describe it.
     """
-    if parameter.name.lower() in GENERIC_NAMES and not parameter.description:
+    if parameter.name.lower() in WORDS.generic_names and not parameter.description:
         message = f'parameter "{parameter.name}" has a name that says nothing, and no description'
         yield Remark(message, f"args.{parameter.name}", described_parameter(parameter))
 
@@ -180,7 +154,7 @@ def token_parameter(parameter: Parameter, limits: LintLimits) -> Iterator[Remark
     if _SENSITIVE.search(parameter.name.lower()):
         return  # E112 says so
     name = plain(parameter.name)
-    if name in SENSITIVE_WORDS or _ALSO_SENSITIVE.search(name):
+    if name in WORDS.sensitive_words or _ALSO_SENSITIVE.search(name):
         yield _secret(parameter)
 
 
@@ -276,7 +250,7 @@ def repeated_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
     text = parameter.description
     if not text or len(text) > 3 * len(parameter.name) + 60:
         return  # it says more
-    said = set(words_of(text)) - _FILLER
+    said = set(words_of(text)) - WORDS.filler
     if said <= set(words_of(parameter.name)) | {parameter.type}:
         message = f'the description of "{parameter.name}" only repeats its name'
         yield Remark(message, f"args.{parameter.name}.description", described_parameter(parameter))

@@ -6,48 +6,9 @@ from typing import Any
 
 from mcptest.rules.lint.finding import LintSuggestion
 from mcptest.rules.lint.surface import Parameter, SurfaceTool
-from mcptest.rules.lint.wordlists import words_of
+from mcptest.rules.lint.wordlists import WORDS, words_of
 
 _THIRD_PERSON = {"get": "Gets", "list": "Lists", "search": "Searches", "fetch": "Fetches"}
-_MEANINGS = {
-    "id": "Identifier of",
-    "ids": "Identifiers of",
-    "path": "Path, from the root that the server allows, of",
-    "url": "Absolute https URL of",
-    "uri": "URI of",
-    "email": "E-mail address of",
-    "limit": "At most how many",
-    "offset": "How many to skip before",
-    "query": "Words to look for in",
-}
-_EXAMPLES: dict[str, Any] = {
-    "email": "ada@example.com",
-    "url": "https://example.com/page",
-    "uri": "https://example.com/page",
-    "query": "unpaid invoices",
-    "search": "unpaid invoices",
-    "phone": "+44 20 7946 0000",
-    "address": "221B Baker Street, London",
-    "username": "ada",
-    "name": "weekly-report",
-    "names": "weekly-report",
-    "title": "Weekly report",
-    "message": "The build is green.",
-    "prompt": "Summarise the weekly report.",
-    "question": "Which invoices are unpaid?",
-    "filter": "status=open",
-    "sort": "created_at",
-    "locale": "en-GB",
-    "timezone": "Europe/Vienna",
-    "language": "en",
-    "currency": "EUR",
-    "country": "AT",
-    "region": "eu-west-1",
-    "path": "reports/2026/week-01.txt",
-    "file": "reports/2026/week-01.txt",
-    "date": "2026-01-31",
-    "time": "14:30",
-}
 
 
 def described_tool(tool: SurfaceTool) -> LintSuggestion:
@@ -72,9 +33,9 @@ def _third_person(verb: str) -> str:
 
 def described_parameter(parameter: Parameter) -> LintSuggestion:
     words = words_of(parameter.name)
-    known = next((word for word in reversed(words) if word in _MEANINGS), "")
+    known = next((word for word in reversed(words) if word in WORDS.meanings), "")
     others = " ".join(word for word in words if word != known) or "the thing that is meant"
-    text = f"{_MEANINGS[known]} {others}" if known else f"What {' '.join(words)} stands for"
+    text = f"{WORDS.meanings[known]} {others}" if known else f"What {' '.join(words)} stands for"
     example = example_for(parameter)
     shown = f", for example {example}" if isinstance(example, str) and example else ""
     return LintSuggestion(f"{parameter.pointer}/description", f"{text}{shown}.")
@@ -96,5 +57,5 @@ def example_for(parameter: Parameter) -> Any:
 
 def _text_for(parameter: Parameter) -> str:
     words = words_of(parameter.name)
-    known = next((word for word in reversed(words) if word in _EXAMPLES), "")
-    return str(_EXAMPLES.get(known) or "-".join([*words, "1"]))
+    known = next((word for word in reversed(words) if word in WORDS.examples), "")
+    return str(WORDS.examples.get(known) or "-".join([*words, "1"]))
