@@ -212,32 +212,19 @@ def shown_by(rule: str) -> ShownBy:
     return declared.shown_by if declared is not None else "message"
 
 
-class Check:
+class Check(msgspec.Struct, eq=False):
     """One rule at work on one session."""
 
-    __slots__ = (
-        "_findings",
-        "_kept",
-        "_reason",
-        "_unchecked",
-        "observed",
-        "of_server",
-        "rule",
-        "session",
-        "violations",
-    )
-
-    def __init__(self, rule: Rule, session: Session, kept: int = DEFAULT_LIMITS.findings) -> None:
-        self.rule = rule
-        self.session = session
-        self.observed = 0
-        self.of_server = 0
-        """How much of that the server sent."""
-        self.violations = 0
-        self._kept = kept
-        self._findings: list[Finding] = []
-        self._reason = ""
-        self._unchecked = ""
+    rule: Rule
+    session: Session
+    kept: int = DEFAULT_LIMITS.findings
+    observed: int = 0
+    of_server: int = 0
+    """How much of that the server sent."""
+    violations: int = 0
+    _findings: list[Finding] = []
+    _reason: str = ""
+    _unchecked: str = ""
 
     def saw(self, step: Step | None = None) -> None:
         """The capture exercised the rule here."""
@@ -256,7 +243,7 @@ class Check:
     ) -> None:
         """It is broken here. Text of the peer may be passed in as it is: it is made safe here."""
         self.violations += 1
-        if len(self._findings) >= self._kept:
+        if len(self._findings) >= self.kept:
             return
         self._findings.append(
             Finding(

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from mcptest.core.capture import (
     AnyRecord,
     Closed,
@@ -81,19 +83,16 @@ class AnswerMismatch(enum.Enum):
     OTHER_TYPE = "the request's id is of another JSON type"
 
 
-class SessionStream:
+class SessionStream(msgspec.Struct, eq=False):
     """One HTTP exchange, or one entry of a public capture."""
 
-    __slots__ = ("number", "posted", "request", "response", "troubled")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.request: HttpRequest | None = None
-        self.response: HttpResponse | None = None
-        self.posted: Step | None = None
-        """The first message that the client sent on it."""
-        self.troubled = False
-        """Something went wrong on it, so that it was not simply we who closed it."""
+    number: int
+    request: HttpRequest | None = None
+    response: HttpResponse | None = None
+    posted: Step | None = None
+    """The first message that the client sent on it."""
+    troubled: bool = False
+    """Something went wrong on it, so that it was not simply we who closed it."""
 
     def carries_messages_of(self, sender: str) -> bool | None:
         """Whether a body of `sender` has to be a message; None where it may be one.
@@ -134,65 +133,44 @@ class SessionStream:
         return next((value for key, value in headers if key.lower() == name), None)
 
 
-class Step:
+class Step(msgspec.Struct, eq=False):
     """One message (or other record) in its place, with what was known when it passed."""
 
-    __slots__ = (
-        "cancelled",
-        "id",
-        "id_was_used",
-        "id_was_waiting",
-        "in_batch",
-        "kind",
-        "message",
-        "meta",
-        "method",
-        "mismatch",
-        "params",
-        "place",
-        "probes",
-        "record",
-        "request",
-        "result",
-        "revision",
-        "routine",
-        "sender",
-        "stateless",
-        "stream",
-    )
+    place: int
+    record: AnyRecord
+    message: Message
+    sender: str
+    kind: Kind = Kind.INVALID
+    method: str = ""
+    """Of a request or notification; of an answer, that of the request it belongs to."""
+    request: Step | None = None
+    """What an answer answers, or what a cancellation cancels."""
+    mismatch: AnswerMismatch | None = None
+    revision: Revision | None = None
+    """None: a revision with the handshake, but the capture does not say which."""
+    stream: SessionStream | None = None
+    in_batch: bool = False
+    id_was_used: bool = False
+    id_was_waiting: bool = False
+    cancelled: Step | None = None
+    """What cancelled this request."""
+    routine: bool = False
+    """Nothing about it as a message is odd: see `is_routine`."""
+    stateless: bool = False
+    """Is `revision` one of the stateless era?"""
+    probes: bool = False
+    """A request of the stateless era before `initialize`, to find out which era the server speaks;
+    or the answer to it."""
+    id: Any = ABSENT
+    params: dict[str, Any] = {}
+    """The params, or an empty object where there are none or they are not an object."""
+    meta: dict[str, Any] = {}
+    """The `_meta` of the params or the result, or an empty object."""
+    result: Any = ABSENT
 
-    def __init__(self, place: int, record: AnyRecord, message: Message, sender: str) -> None:
-        self.place = place
-        self.record = record
-        self.message = message
-        self.sender = sender
+    def __post_init__(self) -> None:
+        message = self.message
         self.kind = message.kind
-        self.method: str = ""
-        """Of a request or notification; of an answer, that of the request it belongs to."""
-        self.request: Step | None = None
-        """What an answer answers, or what a cancellation cancels."""
-        self.mismatch: AnswerMismatch | None = None
-        self.revision: Revision | None = None
-        """None: a revision with the handshake, but the capture does not say which."""
-        self.stream: SessionStream | None = None
-        self.in_batch = False
-        self.id_was_used = False
-        self.id_was_waiting = False
-        self.cancelled: Step | None = None
-        """What cancelled this request."""
-        self.routine = False
-        """Nothing about it as a message is odd: see `rules.routine`."""
-        self.stateless = False
-        """Is `revision` one of the stateless era?"""
-        self.probes = False
-        """A request of the stateless era before `initialize`, to find out which era the server
-        speaks; or the answer to it."""
-        self.id: Any = ABSENT
-        self.params: dict[str, Any] = _EMPTY
-        """The params, or an empty object where there are none or they are not an object."""
-        self.meta: dict[str, Any] = _EMPTY
-        """The `_meta` of the params or the result, or an empty object."""
-        self.result: Any = ABSENT
         value = message.value
         if type(value) is dict:
             self.id = value.get("id", ABSENT)
@@ -204,7 +182,7 @@ class Step:
                     self.params = holder
             if type(holder) is dict and "_meta" in holder:
                 meta = holder["_meta"]
-                self.meta = meta if type(meta) is dict else _EMPTY
+                self.meta = meta if type(meta) is dict else {}
 
     @property
     def error(self) -> Any:
