@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision, Window
+from mcptest.schema.shapes import table
 from mcptest.schema.shapes.checker import MOST_PROBLEMS, ShapeProblem, fit_of, shape_problems
+from mcptest.schema.shapes.table import read_tables
 from mcptest.schema.shapes.vocabulary import Obj, Plain, ShapeField
 
 A, B, C, D, E, DRAFT = Revision
@@ -225,6 +228,21 @@ def test_depth_costs_nothing_where_any_value_is_allowed() -> None:
     ]
     while deep:  # taken apart from the outside, or freeing it recurses
         deep = deep.pop("a")
+
+
+# -- the table -----------------------------------------------------------------------------
+
+
+def test_the_table_is_the_yaml_that_it_looks_like() -> None:
+    path = Path(table.__file__).with_name("messages.yml")
+    whole = msgspec.yaml.decode(path.read_bytes())
+    assert read_tables(path.read_text()) == as_texts(whole)
+
+
+def as_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): as_texts(one) for key, one in value.items()}
+    return "" if value is None else str(value)
 
 
 # -- the vocabulary ------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class _Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _MessageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    words: dict[str, tuple[str, ...]]
+    words: dict[str, str]
     objects: dict[str, dict[str, Any]]
     choices: dict[str, _Choice]
     requests: dict[str, _Method]
@@ -84,14 +84,35 @@ class _MessageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def message_table() -> MessageTable:
-    return MessageTable(Path(__file__).with_name("messages.yml").read_bytes())
+    return MessageTable(Path(__file__).with_name("messages.yml").read_text("utf-8"))
+
+
+def read_tables(text: str) -> dict[str, Any]:
+    """Tables of texts, each within the one that is indented less: all the YAML that the file has.
+    To import a reader of all of YAML takes longer than to read it."""
+    root: dict[str, Any] = {}
+    levels, last = [(0, root)], ""
+    for line in text.splitlines():
+        key, _, value = line.partition(" #")[0].partition(":")
+        name = key.strip()
+        if not name or name.startswith("#"):
+            continue
+        depth = key.index(name)
+        if depth > levels[-1][0]:
+            inner: dict[str, Any] = {}
+            levels[-1][1][last] = inner
+            levels.append((depth, inner))
+        while depth < levels[-1][0]:
+            levels.pop()
+        levels[-1][1][name], last = value.strip(), name
+    return root
 
 
 class MessageTable:
     """Every message that there is, and every type by its name."""
 
-    def __init__(self, raw: bytes) -> None:
-        self._file = msgspec.yaml.decode(raw, type=_MessageFile)
+    def __init__(self, text: str) -> None:
+        self._file = msgspec.convert(read_tables(text), _MessageFile, strict=False)
         self._types: dict[str, Shape] = {}
         self.requests = tuple(self._request(*row) for row in self._file.requests.items())
         self.notifications = tuple(
@@ -108,7 +129,7 @@ class MessageTable:
 
     def _made(self, name: str) -> Shape:
         if name in self._file.words:
-            return Words(self._file.words[name])
+            return Words(tuple(self._file.words[name].split(", ")))
         if name in self._file.objects:
             return Obj(name, tuple(self._fields(self._file.objects[name])))
         one = self._file.choices[name]
