@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcptest.core.message import ABSENT
-from mcptest.core.revision import EVERY_REVISION, HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
+from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
+from mcptest.schema.shapes.table import message_table
 
 META_PREFIX: Final = "io.modelcontextprotocol/"
 PROTOCOL_VERSION: Final = META_PREFIX + "protocolVersion"
@@ -15,41 +16,11 @@ SERVER_INFO: Final = META_PREFIX + "serverInfo"
 LOG_LEVEL: Final = META_PREFIX + "logLevel"
 SUBSCRIPTION_ID: Final = META_PREFIX + "subscriptionId"
 
-_SINCE_C = Window(since=Revision.V2025_06_18, until=Revision.V2026_07_28)
-_TASKS = Window(since=Revision.V2025_11_25)  # core in 2025-11-25, an extension afterwards
+_TASKS_EXTENSION: Final = frozenset(
+    {"tasks/get", "tasks/result", "tasks/cancel", "tasks/list", "tasks/update"}
+)
+"""Requests of clients from 2026-07-28 on: what was core in 2025-11-25, and what came with it."""
 
-CLIENT_REQUESTS: Final[dict[str, Window]] = {
-    "initialize": HANDSHAKE_ERA,
-    "ping": HANDSHAKE_ERA,
-    "server/discover": STATELESS_ERA,
-    "tools/list": EVERY_REVISION,
-    "tools/call": EVERY_REVISION,
-    "resources/list": EVERY_REVISION,
-    "resources/read": EVERY_REVISION,
-    "resources/templates/list": EVERY_REVISION,
-    "resources/subscribe": HANDSHAKE_ERA,
-    "resources/unsubscribe": HANDSHAKE_ERA,
-    "prompts/list": EVERY_REVISION,
-    "prompts/get": EVERY_REVISION,
-    "completion/complete": EVERY_REVISION,
-    "logging/setLevel": HANDSHAKE_ERA,
-    "tasks/get": _TASKS,
-    "tasks/result": _TASKS,
-    "tasks/cancel": _TASKS,
-    "tasks/list": _TASKS,
-    "tasks/update": STATELESS_ERA,
-    "subscriptions/listen": STATELESS_ERA,
-}
-SERVER_REQUESTS: Final[dict[str, Window]] = {
-    "ping": HANDSHAKE_ERA,
-    "sampling/createMessage": HANDSHAKE_ERA,
-    "roots/list": HANDSHAKE_ERA,
-    "elicitation/create": _SINCE_C,
-    "tasks/get": Window(Revision.V2025_11_25, Revision.V2026_07_28),
-    "tasks/result": Window(Revision.V2025_11_25, Revision.V2026_07_28),
-    "tasks/cancel": Window(Revision.V2025_11_25, Revision.V2026_07_28),
-    "tasks/list": Window(Revision.V2025_11_25, Revision.V2026_07_28),
-}
 SERVER_CAPABILITY: Final[dict[str, str]] = {
     "tools/list": "tools",
     "tools/call": "tools",
@@ -100,9 +71,11 @@ LOG_LEVELS: Final = (
 
 def exists(method: str, sender: str, revision: Revision | None) -> bool:
     """May `sender` make this request in the revision? An unknown revision has them all."""
-    table = CLIENT_REQUESTS if sender == "client" else SERVER_REQUESTS
-    window = table.get(method)
-    return window is not None and (revision is None or revision in window)
+    spoken = TIMELINE if revision is None else (revision,)
+    if sender == "client" and method in _TASKS_EXTENSION and spoken[-1] in STATELESS_REVISIONS:
+        return True
+    rows = (row for row in message_table().requests if row.method == method)
+    return any(row.is_sent_by(sender, one) for row in rows for one in spoken)
 
 
 def declares(capabilities: Any, name: str, member: str = "") -> bool:
