@@ -39,7 +39,6 @@ from mcptest.suite.reading import (
     is_nothing,
     nearest,
     read_yaml,
-    read_yaml_bytes,
 )
 
 Known = Table[Side, Table[str, frozenset[str]]]
@@ -229,21 +228,27 @@ def _rank(status: CheckStatus) -> int:
 REVISIONS = (Revision.V2025_11_25, Revision.V2026_07_28)
 
 
-class RequirementSet(msgspec.Struct, frozen=True):
+class NotScored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Run and shown, never counted, with the reason."""
+
+    side: Side
+    scenario: str
+    reason: str
+
+
+class RequirementSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Scenarios by name, in the order in which they are run."""
 
-    revision: Revision
     server: tuple[str, ...]
     client: tuple[str, ...]
-    not_scored: dict[tuple[Side, str], str]
-    """Run and shown, never counted, with the reason."""
+    not_scored: tuple[NotScored, ...] = ()
 
     def scored(self, side: Side) -> tuple[str, ...]:
         return self.server if side is Side.SERVER else self.client
 
     def shown(self, side: Side) -> tuple[str, ...]:
         """All that is run: what counts first, then the rest."""
-        rest = tuple(name for one, name in self.not_scored if one is side)
+        rest = tuple(one.scenario for one in self.not_scored if one.side is side)
         return (*self.scored(side), *rest)
 
 
@@ -254,32 +259,5 @@ def requirement_set(revision: Revision) -> RequirementSet:
         raise UsageError(
             f"there is no requirement set for {revision}", hint=f"there are sets for {known}"
         )
-    name = f"conformance/requirements/{revision.value}.yml"
-    root, source = read_yaml_bytes(files("mcptest").joinpath(name).read_bytes(), name)
-    assert isinstance(root, MappingNode), source.finish()
-    return RequirementSet(
-        revision,
-        _names(root.entries["server"][1]),
-        _names(root.entries["client"][1]),
-        dict(_reasons(root.entries["not_scored"][1])),
-    )
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    assert isinstance(node, ListNode)
-    return tuple(_text(one) for one in node.items)
-
-
-def _reasons(node: Node) -> list[tuple[tuple[Side, str], str]]:
-    assert isinstance(node, ListNode)
-    found = []
-    for item in node.items:
-        assert isinstance(item, MappingNode)
-        entry = {key: _text(value) for key, (_, value) in item.entries.items()}
-        found.append(((Side(entry["side"]), entry["scenario"]), entry["reason"]))
-    return found
-
-
-def _text(node: Node) -> str:
-    assert isinstance(node, ScalarNode)
-    return node.text
+    file = files("mcptest").joinpath(f"conformance/requirements/{revision.value}.yml")
+    return msgspec.yaml.decode(file.read_bytes(), type=RequirementSet)

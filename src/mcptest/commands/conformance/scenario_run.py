@@ -82,11 +82,12 @@ class Required(msgspec.Struct, frozen=True):
 
 
 def required_scenarios(arguments: argparse.Namespace, side: Side) -> Required:
-    found = requirement_set(parse_revision(arguments.requirements))
+    revision = parse_revision(arguments.requirements)
+    found = requirement_set(revision)
     missing = [name for name in found.shown(side) if name in NOT_OFFERED[side]]
     names = [name for name in found.shown(side) if name not in missing]
     notes = [f"not offered: {', '.join(missing)}"] if missing else []
-    return Required(found.revision, names, list(found.scored(side)), notes)
+    return Required(revision, names, list(found.scored(side)), notes)
 
 
 def jobs_of(arguments: argparse.Namespace) -> int:
