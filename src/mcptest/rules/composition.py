@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,8 +26,7 @@ _NAMED = {
     "resources/list": ("resources", "uri"),
 }
 IDS_SHOWN = 10
-Finder: TypeAlias = Callable[[Sequence["JudgedSession"], Sequence[str], bool], Iterator["Shared"]]
-"""From the sessions, their labels and whether they share no transport."""
+Finder: TypeAlias = Callable[["ComposedServers"], Iterator["Shared"]]
 
 
 @dataclass(slots=True)
@@ -52,6 +51,14 @@ class Offered:
                 name = item.get(key) if isinstance(item, dict) else None
                 if isinstance(name, str) and len(names) < DEFAULT_LIMITS.items:
                     names.setdefault(name, step.place)
+
+
+class ComposedServers(NamedTuple):
+    """Servers behind one client."""
+
+    labelled: Sequence[tuple[JudgedSession, str]]
+    separate: bool
+    """Captures that don't say which transport they used share none."""
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -126,33 +133,29 @@ def compose(sessions: Sequence[JudgedSession], separate: bool = False) -> list[H
     """Every hazard among the sessions. `separate`: captures that don't say share no transport."""
     if len(sessions) < 2:
         return []
-    labels = labels_of(sessions)
+    together = ComposedServers(list(zip(sessions, labels_of(sessions), strict=True)), separate)
     return [
         Hazard(rule.id, rule.title, *msgspec.structs.astuple(one))
         for rule in COMPOSITION_RULES.values()
-        for one in islice(rule.find(sessions, labels, separate), DEFAULT_LIMITS.findings)
+        for one in islice(rule.find(together), DEFAULT_LIMITS.findings)
     ]
 
 
-def _shared_names(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], kind: str, shown: int = 80
-) -> Iterator[Shared]:
+def _shared_names(servers: ComposedServers, kind: str, shown: int = 80) -> Iterator[Shared]:
     owners: dict[str, list[str]] = {}
-    for session, label in zip(sessions, labels, strict=True):
+    for session, label in servers.labelled:
         for name in getattr(session.offered, kind):
             owners.setdefault(name, []).append(label)
-    for name, servers in owners.items():
-        if len(servers) > 1:
-            message = f"{kind[:-1]} {show(name, shown)!r} is offered by {_listed(servers)}"
-            yield Shared(message, (show(name, 200),), tuple(servers))
+    for name, labels in owners.items():
+        if len(labels) > 1:
+            message = f"{kind[:-1]} {show(name, shown)!r} is offered by {_listed(labels)}"
+            yield Shared(message, (show(name, 200),), tuple(labels))
 
 
 @composition_rule(
     "COMP-001", "tool names do not overlap between servers", names="tools", prefixed_by_clients=True
 )
-def tool_names_overlap(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Shared]:
+def tool_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
     """Two servers behind one client list a tool of the same name.
 
     A client that does not put the server's name before the tool's can't tell which one a model
@@ -161,13 +164,11 @@ def tool_names_overlap(
 
     To fix it, prefix the tool names in the client, or rename one of them.
     """
-    return _shared_names(sessions, labels, "tools")
+    return _shared_names(servers, "tools")
 
 
 @composition_rule("COMP-002", "request ids do not collide on a shared transport")
-def request_ids_collide(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Shared]:
+def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
     """Two sessions on one shared transport use the same JSON-RPC request ids.
 
     Where a client sends the requests for several servers over one channel, an answer can only be
@@ -179,11 +180,11 @@ def request_ids_collide(
     transport, or draw all ids from one counter.
     """
     groups: dict[Any, list[tuple[JudgedSession, str]]] = {}
-    for session, label in zip(sessions, labels, strict=True):
+    for session, label in servers.labelled:
         key = session.channel
         if session.form == "full" and key is None:
             continue  # a connection of its own
-        if session.form != "full" and separate:
+        if session.form != "full" and servers.separate:
             continue
         groups.setdefault(key, []).append((session, label))
     for group in groups.values():
@@ -212,28 +213,24 @@ def _shared_ids(shared: list[Any], total: int, servers: tuple[str, str]) -> Shar
     names="prompts",
     prefixed_by_clients=True,
 )
-def prompt_names_overlap(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Shared]:
+def prompt_names_overlap(servers: ComposedServers) -> Iterator[Shared]:
     """Two servers behind one client list a prompt of the same name.
 
     Prompts are picked by name, often as slash commands: the one that a person gets then depends
     on the order in which the servers were connected. Prefix the names, or rename one.
     """
-    return _shared_names(sessions, labels, "prompts")
+    return _shared_names(servers, "prompts")
 
 
 @composition_rule("COMP-004", "resource URIs do not overlap between servers", names="resources")
-def resource_uris_overlap(
-    sessions: Sequence[JudgedSession], labels: Sequence[str], separate: bool
-) -> Iterator[Shared]:
+def resource_uris_overlap(servers: ComposedServers) -> Iterator[Shared]:
     """Two servers behind one client list a resource with the same URI.
 
     A URI names one thing. A client that keeps one table of resources will read the wrong one, or
     take an update of one for an update of the other. Use a scheme or authority of its own for
     each server.
     """
-    return _shared_names(sessions, labels, "resources", 120)
+    return _shared_names(servers, "resources", 120)
 
 
 def _listed(servers: Sequence[str]) -> str:

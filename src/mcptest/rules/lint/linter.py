@@ -95,12 +95,7 @@ def lint_called(
 
 
 def _order(surface: Surface) -> dict[tuple[str, str], int]:
-    names = [
-        *(("tool", tool.name) for tool in surface.tools),
-        *(("prompt", item.name) for item in surface.prompts),
-        *(("resource", item.name) for item in surface.resources),
-        *(("template", item.name) for item in surface.templates),
-    ]
+    names = [(kind, one.name) for kind, those in surface.by_kind.items() for one in those]
     return {name: place for place, name in reversed(list(enumerate(names)))}
 
 
@@ -117,18 +112,11 @@ def _findings(rule: LintRule, surface: Surface, limits: LintLimits) -> Iterator[
 
 
 def _things(scope: Scope, surface: Surface) -> Iterator[tuple[str, str, Any]]:
-    if scope == "tool":
-        yield from (("tool", tool.name, tool) for tool in surface.tools)
-    elif scope == "parameter":
+    if scope == "parameter":
         for tool in surface.tools:
             yield from (("tool", tool.name, one) for one in tool.parameters)
     else:
-        items = {
-            "prompt": surface.prompts,
-            "resource": surface.resources,
-            "template": surface.templates,
-        }[scope]
-        yield from ((scope, item.name, item) for item in items)
+        yield from ((scope, one.name, one) for one in surface.by_kind[scope])
 
 
 def _finding(rule: LintRule, remark: Remark, kind: str = "", name: str = "") -> LintFinding:

@@ -176,14 +176,24 @@ class Surface(msgspec.Struct, frozen=True, dict=True):
     def size(self) -> int:
         return sum(tool.size for tool in self.tools)
 
+    @property
+    def by_kind(self) -> dict[str, tuple[SurfaceTool | Item, ...]]:
+        return {
+            "tool": self.tools,
+            "prompt": self.prompts,
+            "resource": self.resources,
+            "template": self.templates,
+        }
+
     @cached_property
     def texts(self) -> tuple[SurfaceText, ...]:
         """Every text that a model may read."""
-        items = {"prompt": self.prompts, "resource": self.resources, "template": self.templates}
-        found = [text for tool in self.tools for text in texts_of("tool", tool.name, tool.raw)]
-        for kind, those in items.items():
-            found += [text for item in those for text in texts_of(kind, item.name, item.raw)]
-        return tuple(found)
+        return tuple(
+            text
+            for kind, those in self.by_kind.items()
+            for one in those
+            for text in texts_of(kind, one.name, one.raw)
+        )
 
     @cached_property
     def name_matches(self) -> NameMatches:
