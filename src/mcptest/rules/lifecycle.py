@@ -26,23 +26,14 @@ from mcptest.rules.session import Step
 _KNOWN = tuple(revision.value for revision in HANDSHAKE_REVISIONS)
 
 
-_client_rule = partial(
+_lifecycle_rule = partial(
     session_rule,
     category="lifecycle",
     spec="basic/lifecycle#initialization",
     window=HANDSHAKE_ERA,
-    side=Side.CLIENT,
-    listens=(Kind.REQUEST,),
-    sender="client",
 )
-_server_rule = partial(
-    session_rule,
-    category="lifecycle",
-    spec="basic/lifecycle#initialization",
-    window=HANDSHAKE_ERA,
-    side=Side.SERVER,
-    sender="server",
-)
+_client_rule = partial(_lifecycle_rule, side=Side.CLIENT, listens=(Kind.REQUEST,), sender="client")
+_server_rule = partial(_lifecycle_rule, side=Side.SERVER, sender="server")
 _capability_rule = partial(
     session_rule,
     category="capability",
@@ -206,12 +197,10 @@ def initialize_is_not_cancelled(check: Check, step: Step) -> None:
         check.violated(step, "the initialize request is cancelled", expected="no cancellation")
 
 
-@session_rule(
+@_lifecycle_rule(
     "LIFE-007",
     "initialize is not part of a batch",
-    category="lifecycle",
     side=Side.CLIENT,
-    spec="basic/lifecycle#initialization",
     window=Window(Revision.V2025_03_26, Revision.V2025_06_18),
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("initialize",),
@@ -226,13 +215,11 @@ def initialize_is_not_batched(check: Check, step: Step) -> None:
         check.violated(step.request, "initialize is in a batch", expected="a message alone")
 
 
-@session_rule(
+@_lifecycle_rule(
     "LIFE-008",
     "a ping is answered with an empty result",
-    category="lifecycle",
     side=Side.BOTH,
     spec="basic/utilities/ping#behavior-requirements",
-    window=HANDSHAKE_ERA,
     listens=(Kind.RESULT, Kind.ERROR),
     methods=("ping",),
 )

@@ -617,14 +617,14 @@ def log_level_is_respected(check: Check) -> Watching:
             )
 
 
-@session_rule(
+@_logging_rule(
     "LOG-004",
     "nothing is logged for a request that did not ask",
-    category="logging",
-    side=Side.SERVER,
     spec=_SPEC,
     window=STATELESS_ERA,
     listens=(Kind.NOTIFICATION, Kind.REQUEST, Kind.RESULT, Kind.ERROR),
+    methods=(),
+    sender="",
 )
 def log_messages_were_asked_for(check: Check) -> Watching:
     """In the stateless era a server logs only for requests whose `_meta` has a `logLevel`.

@@ -8,7 +8,7 @@ from functools import cache, partial
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Revision, revision_of_wire
 from mcptest.core.verdict import Side
-from mcptest.rules.declaration import RULES, Check, Watching, WrongShape, session_rule
+from mcptest.rules.declaration import RULES, Check, WrongShape, session_rule
 from mcptest.rules.session import Step
 from mcptest.schema.shapes.checker import ShapeProblem, problems_if_known
 
@@ -79,7 +79,7 @@ def _is_abridged(step: Step, check: Check) -> bool:
     return step.message.member("params") is ABSENT
 
 
-def _judge_step(check: Check, step: Step) -> None:
+def _judge_shape(check: Check, step: Step) -> None:
     revision = _revision_of(step)
     problems = _problems(step, revision) if revision is not None else _problems_in_each(step)
     if problems is None or (problems and _is_abridged(step, check)):
@@ -95,11 +95,6 @@ def _judge_step(check: Check, step: Step) -> None:
                 actual=problem.actual,
                 pointer=problem.pointer,
             )
-
-
-def _judge_shapes(check: Check) -> Watching:
-    while step := (yield):
-        _judge_step(check, step)
 
 
 def _title(step: Step) -> str:
@@ -118,7 +113,7 @@ _of_client = partial(session_rule, category="message-shape", side=Side.CLIENT, s
     spec="basic#responses",
     listens=(Kind.RESULT,),
 )
-def server_results_have_their_shape(check: Check) -> Watching:
+def server_results_have_their_shape(check: Check, step: Step) -> None:
     """A result has the members that its method demands, and known members are of their type.
 
     Clients in typed languages refuse a whole result for one member of the wrong type. What a
@@ -126,7 +121,7 @@ def server_results_have_their_shape(check: Check) -> Watching:
     revision is no fault. From 2026-07-28 on `resultType` says which shape a result has. Members
     that another rule is about are left to it.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_server(
@@ -135,13 +130,13 @@ def server_results_have_their_shape(check: Check) -> Watching:
     spec="basic#notifications",
     listens=(Kind.NOTIFICATION,),
 )
-def server_notifications_have_their_shape(check: Check) -> Watching:
+def server_notifications_have_their_shape(check: Check, step: Step) -> None:
     """The params of a notification have the members that it demands, of their types.
 
     Nobody answers a notification, so a client that can't read one drops it without a word.
     Notifications that the revision does not have are not judged here.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_server(
@@ -150,14 +145,14 @@ def server_notifications_have_their_shape(check: Check) -> Watching:
     spec="basic#requests",
     listens=(Kind.REQUEST,),
 )
-def server_requests_have_their_shape(check: Check) -> Watching:
+def server_requests_have_their_shape(check: Check, step: Step) -> None:
     """What a server asks of a client, sampling, elicitation or roots, has the params it demands.
 
     The schema of an elicitation is a flat object of strings, numbers, booleans and choices: clients
     build a form from it and have no field for anything else. In the stateless era these requests
     travel within results and are judged by SHAPE-001.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_server(
@@ -167,14 +162,14 @@ def server_requests_have_their_shape(check: Check) -> Watching:
     listens=(Kind.ERROR,),
     conversations="any",
 )
-def server_errors_have_their_shape(check: Check) -> Watching:
+def server_errors_have_their_shape(check: Check, step: Step) -> None:
     """The codes that come with data have it in the shape that a client can act on.
 
     That is -32042 with its `elicitations` in 2025-11-25, and from 2026-07-28 on -32021 with
     `requiredCapabilities` and -32022 with `supported` and `requested`. The `data` of other codes
     is anyone's.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_client(
@@ -183,13 +178,13 @@ def server_errors_have_their_shape(check: Check) -> Watching:
     spec="basic#requests",
     listens=(Kind.REQUEST,),
 )
-def client_requests_have_their_shape(check: Check) -> Watching:
+def client_requests_have_their_shape(check: Check, step: Step) -> None:
     """The params of a request have the members that its method demands, of their types.
 
     A server may answer -32602 to anything else. The arguments of a tool are an object; those of a
     prompt are strings.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_client(
@@ -198,13 +193,13 @@ def client_requests_have_their_shape(check: Check) -> Watching:
     spec="basic#notifications",
     listens=(Kind.NOTIFICATION,),
 )
-def client_notifications_have_their_shape(check: Check) -> Watching:
+def client_notifications_have_their_shape(check: Check, step: Step) -> None:
     """The params of a notification have the members that it demands, of their types.
 
     A server that can't read a notification drops it, and a request that should have been cancelled
     runs on.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)
 
 
 @_of_client(
@@ -213,9 +208,9 @@ def client_notifications_have_their_shape(check: Check) -> Watching:
     spec="basic#responses",
     listens=(Kind.RESULT,),
 )
-def client_results_have_their_shape(check: Check) -> Watching:
+def client_results_have_their_shape(check: Check, step: Step) -> None:
     """What a client answers to sampling, elicitation or roots has the members that it must have.
 
     A tool waits for the answer in the middle of its work, and what it can't read ends the call.
     """
-    return _judge_shapes(check)
+    _judge_shape(check, step)

@@ -32,12 +32,9 @@ from mcptest.rules.protocol import (
 )
 from mcptest.rules.session import Step
 
-_client_rule = partial(
-    session_rule, category="stateless", side=Side.CLIENT, window=STATELESS_ERA, sender="client"
-)
-_server_rule = partial(
-    session_rule, category="stateless", side=Side.SERVER, window=STATELESS_ERA, sender="server"
-)
+_stateless_rule = partial(session_rule, category="stateless", window=STATELESS_ERA)
+_client_rule = partial(_stateless_rule, side=Side.CLIENT, sender="client")
+_server_rule = partial(_stateless_rule, side=Side.SERVER, sender="server")
 
 
 @_client_rule(
@@ -74,14 +71,12 @@ def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
             )
 
 
-@session_rule(
+@_stateless_rule(
     "META-002",
     "requests name the client, results name the server",
-    category="stateless",
     severity=Severity.SHOULD,
     side=Side.BOTH,
     spec="basic#_meta",
-    window=STATELESS_ERA,
     listens=(Kind.REQUEST, Kind.RESULT),
 )
 def both_sides_name_themselves(check: Check, step: Step) -> None:
@@ -245,13 +240,7 @@ def _asks(step: Step) -> bool:
 
 
 _input_rule = partial(
-    session_rule,
-    category="input-required",
-    side=Side.SERVER,
-    spec="basic/patterns/mrtr",
-    window=STATELESS_ERA,
-    listens=(Kind.RESULT,),
-    sender="server",
+    _server_rule, category="input-required", spec="basic/patterns/mrtr", listens=(Kind.RESULT,)
 )
 
 
@@ -333,13 +322,11 @@ def input_is_asked_as_declared(check: Check, step: Step) -> None:
             )
 
 
-@session_rule(
+@_input_rule(
     "MRTR-004",
     "a retry repeats the request with what was asked",
-    category="input-required",
     side=Side.CLIENT,
-    spec="basic/patterns/mrtr",
-    window=STATELESS_ERA,
+    sender="",
     listens=(Kind.REQUEST, Kind.RESULT),
     methods=tuple(sorted(MAY_ASK_FOR_INPUT)),
     reports=("/params/inputResponses",),
@@ -434,13 +421,10 @@ def _wants(listen: Step, step: Step) -> bool:
 
 
 _subscription_rule = partial(
-    session_rule,
+    _server_rule,
     category="subscriptions",
-    side=Side.SERVER,
     spec="basic/patterns/subscriptions",
-    window=STATELESS_ERA,
     listens=(Kind.NOTIFICATION,),
-    sender="server",
 )
 
 

@@ -47,15 +47,15 @@ def stdout_carries_messages_only(check: Check, step: Step) -> None:
     or at least the members of JSON-RPC and no others. A malformed message is judged by the rules
     about messages. Diagnostics belong on stderr.
     """
+    _judge_line(check, step, "stdout", "JSON-RPC messages only; diagnostics go to stderr")
+
+
+def _judge_line(check: Check, step: Step, pipe: str, expected: str) -> None:
     if step.in_batch:
         return
     check.saw(step)
     if step.message is NO_MESSAGE:
-        check.violated(
-            step,
-            "a line on stdout that is no message",
-            expected="JSON-RPC messages only; diagnostics go to stderr",
-        )
+        check.violated(step, f"a line on {pipe} that is no message", expected=expected)
 
 
 @_stdio_rule(
@@ -71,13 +71,7 @@ def stdin_carries_messages_only(check: Check, step: Step) -> None:
 
     A server may end the session on anything else.
     """
-    if step.in_batch:
-        return
-    check.saw(step)
-    if step.message is NO_MESSAGE:
-        check.violated(
-            step, "a line on stdin that is no message", expected="JSON-RPC messages only"
-        )
+    _judge_line(check, step, "stdin", "JSON-RPC messages only")
 
 
 @_stdio_rule(
@@ -108,38 +102,16 @@ _MESSAGES = (Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR)
 _SESSION = "mcp-session-id"
 
 
-_client_rule = partial(
-    session_rule,
-    category="http",
-    side=Side.CLIENT,
-    transports=("http",),
-    spec="basic/transports#streamable-http",
+_http_rule = partial(
+    session_rule, category="http", transports=("http",), spec="basic/transports#streamable-http"
 )
-_server_rule = partial(
-    session_rule,
-    category="http",
-    side=Side.SERVER,
-    transports=("http",),
-    spec="basic/transports#streamable-http",
-)
+_client_rule = partial(_http_rule, side=Side.CLIENT)
+_server_rule = partial(_http_rule, side=Side.SERVER)
+_stateless_rule = partial(_http_rule, spec="basic/transports/streamable-http", window=STATELESS_ERA)
 _stateless_client_rule = partial(
-    session_rule,
-    category="http",
-    side=Side.CLIENT,
-    transports=("http",),
-    spec="basic/transports/streamable-http",
-    window=STATELESS_ERA,
-    listens=(Kind.REQUEST,),
-    sender="client",
+    _stateless_rule, side=Side.CLIENT, listens=(Kind.REQUEST,), sender="client"
 )
-_stateless_server_rule = partial(
-    session_rule,
-    category="http",
-    side=Side.SERVER,
-    transports=("http",),
-    spec="basic/transports/streamable-http",
-    window=STATELESS_ERA,
-)
+_stateless_server_rule = partial(_stateless_rule, side=Side.SERVER)
 
 
 @_server_rule(
