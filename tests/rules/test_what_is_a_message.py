@@ -12,7 +12,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Finding, Outcome, Severity
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.rules.catalogue import all_rules
-from mcptest.rules.judge import judge, severity_of
+from mcptest.rules.judge import judge
 from tests.rules.captures import (
     D,
     answer,
@@ -69,7 +69,9 @@ def failing(
     return {
         rule.id: verdict.findings
         for rule, verdict in zip(rules, judged.verdicts, strict=True)
-        if verdict.outcome is Outcome.FAIL and (only is None or severity_of(rule, judged) is only)
+        if verdict.outcome is Outcome.FAIL
+        and (only is None or rule.severity_in(judged.revision) is only)
+        and (only is None or rule.severity_in(judged.revision) is only)
     }
 
 

@@ -11,8 +11,7 @@ import pytest
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
 from mcptest.schema.shapes.checker import fit_of, shape_problems
-from mcptest.schema.shapes.table import message_table
-from mcptest.schema.shapes.vocabulary import (
+from mcptest.schema.shapes.table import (
     AnyShape,
     ArrayOf,
     ByMember,
@@ -21,6 +20,7 @@ from mcptest.schema.shapes.vocabulary import (
     OneOrMany,
     Shape,
     Tagged,
+    message_table,
 )
 from tests.support.official_schema import FOLDER, RESULT_NAMES
 

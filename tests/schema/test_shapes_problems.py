@@ -13,8 +13,7 @@ from mcptest.core.message import Kind
 from mcptest.core.revision import Revision, Window
 from mcptest.schema.shapes import table
 from mcptest.schema.shapes.checker import MOST_PROBLEMS, ShapeProblem, fit_of, shape_problems
-from mcptest.schema.shapes.table import read_tables
-from mcptest.schema.shapes.vocabulary import Obj, Plain, ShapeField
+from mcptest.schema.shapes.table import Obj, Plain, ShapeField, read_tables
 
 A, B, C, D, E, DRAFT = Revision
 

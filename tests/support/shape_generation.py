@@ -9,7 +9,7 @@ from typing import Any
 
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
-from mcptest.schema.shapes.vocabulary import (
+from mcptest.schema.shapes.table import (
     AnyShape,
     ArrayOf,
     Between,

@@ -18,7 +18,7 @@ from mcptest.core.capture import AnyRecord, Closed, TransportName
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import Message
 from mcptest.core.revision import Era, Revision
-from mcptest.core.verdict import Finding, Outcome, Severity, Verdict
+from mcptest.core.verdict import Finding, Outcome, Verdict
 from mcptest.rules.composition import Offered
 from mcptest.rules.declaration import Check, Rule, Topic, Watching
 from mcptest.rules.session import NO_MESSAGE, Session, Step, follow
@@ -404,7 +404,3 @@ def _verdict(watcher: Watcher, standing: RuleStanding) -> Verdict:
         return check.verdict_without_revision()
     refused = check.session.is_refused_probe and not watcher.rule.surely_holds(None)
     return check.verdict_on_the_client() if refused else check.verdict()
-
-
-def severity_of(rule: Rule, session: JudgedSession) -> Severity:
-    return rule.severity_in(session.revision)

@@ -95,7 +95,8 @@ class LintFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     suggestion: LintSuggestion | None = None
 
 
-_RULES: dict[str, LintRule] = {}
+LINT_RULES: dict[str, LintRule] = {}
+"""What is declared so far; `linter` makes sure that this is everything."""
 
 
 def lint_rule(
@@ -107,16 +108,11 @@ def lint_rule(
     """
 
     def declared(check: Check) -> Check:
-        if code in _RULES:
+        if code in LINT_RULES:
             raise ValueError(f"the lint code {code} is taken")
         page = (check.__doc__ or "").split("\n\n")
         why, fix = (" ".join(text.split()) for text in page)
-        _RULES[code] = LintRule(code, title, severity, scope, why, fix, check)
+        LINT_RULES[code] = LintRule(code, title, severity, scope, why, fix, check)
         return check
 
     return declared
-
-
-def declared_rules() -> dict[str, LintRule]:
-    """What is declared so far; `catalogue` makes sure that this is everything."""
-    return _RULES

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mcptest.rules.lint import descriptions, overlap, parameters, prompts_and_resources, schemas
 from mcptest.rules.lint.finding import (
+    LINT_RULES,
     OWN_PROFILE,
     LintFinding,
     LintLimits,
@@ -20,7 +21,6 @@ from mcptest.rules.lint.finding import (
     LintSeverity,
     Remark,
     Scope,
-    declared_rules,
     lint_rule,
 )
 from mcptest.rules.lint.surface import Surface
@@ -32,7 +32,7 @@ def all_lint_rules() -> tuple[LintRule, ...]:
     """Those of mcp-assert first (errors, then warnings), then ours."""
     assert _DECLARING
     return tuple(
-        sorted(declared_rules().values(), key=lambda rule: ("EWL".index(rule.code[0]), rule.code))
+        sorted(LINT_RULES.values(), key=lambda rule: ("EWL".index(rule.code[0]), rule.code))
     )
 
 

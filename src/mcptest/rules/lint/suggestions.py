@@ -13,15 +13,12 @@ _THIRD_PERSON = {"get": "Gets", "list": "Lists", "search": "Searches", "fetch": 
 
 def described_tool(tool: SurfaceTool) -> LintSuggestion:
     """A sentence from the tool's name, and what it takes."""
-    return LintSuggestion("/description", sentence_for(tool))
-
-
-def sentence_for(tool: SurfaceTool) -> str:
     words = tool.words or ["does"]
     verb, rest = _third_person(words[0]), " ".join(words[1:]) or "…"
     needed = [one.name for one in tool.parameters if one.required][:5]
     by = f" for the given {', '.join(needed)}" if needed else ""
-    return f"{verb} {rest}{by}. Returns …. Use it when …"
+    sentence = f"{verb} {rest}{by}. Returns …. Use it when …"
+    return LintSuggestion("/description", sentence)
 
 
 def _third_person(verb: str) -> str:

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 from mcptest.core.message import ABSENT, Kind, json_type
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
-from mcptest.schema.shapes.table import message_table
-from mcptest.schema.shapes.vocabulary import (
+from mcptest.schema.shapes.table import (
     AnyShape,
     ArrayOf,
     Between,
@@ -27,6 +26,7 @@ from mcptest.schema.shapes.vocabulary import (
     Shape,
     Tagged,
     Words,
+    message_table,
 )
 
 # -- Shapes made into functions, for one revision at a time --------------------------------------
