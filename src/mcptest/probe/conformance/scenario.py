@@ -3,7 +3,8 @@
 The script only acts. Whether the peer did well is decided afterwards by the checks, which are pure
 functions over what was seen: a capture that was kept can be judged again. Scenarios for clients and
 for servers are of one type; what their checks look at differs: a `SeenSession` or a `Scene`.
-Names, check ids and titles are those of the official suite where it has them.
+Names, check ids and titles are those of the official suite where it has them. What is said of a
+scenario and its checks is in the files that `scenario_file` reads.
 """
 
 from __future__ import annotations
@@ -16,18 +17,13 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from mcptest.core.revision import HANDSHAKE_REVISIONS, TIMELINE, Revision
+from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Reference
-from mcptest.rules.declaration import SPECIFICATION
 
 Seen = TypeVar("Seen")
 HTTP = frozenset({"http"})
 BOTH = frozenset({"http", "stdio"})
-EVERY_REVISION = frozenset(TIMELINE) - {Revision.DRAFT}
-WITH_HANDSHAKE = frozenset(HANDSHAKE_REVISIONS)
-ONLY_2025_11_25 = frozenset({Revision.V2025_11_25})
-ONLY_2026_07_28 = frozenset({Revision.V2026_07_28})
 
 
 class CheckFinding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,10 +40,15 @@ class CheckFinding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Findings: TypeAlias = Iterator[CheckFinding]
-Judge: TypeAlias = Callable[[Seen], CheckFinding | Iterable[CheckFinding] | None]
+Judgement: TypeAlias = CheckFinding | Iterable[CheckFinding] | None
+Judge: TypeAlias = Callable[[Seen], Judgement]
 
 
-class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True):
+def findings_of(judgement: Judgement) -> list[CheckFinding]:
+    return [judgement] if isinstance(judgement, CheckFinding) else list(judgement or ())
+
+
+class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_fields=True):
     """One requirement on the peer. A judge gives one finding or several; one that gives none saw
     nothing: that is a failure.
 
@@ -77,8 +78,7 @@ class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True):
             force_setattr(self, "title", self.rows[0] if self.rows else name)
 
     def findings(self, seen: Seen) -> list[CheckFinding]:
-        found = self.judge(seen)
-        return [found] if isinstance(found, CheckFinding) else list(found or ())
+        return findings_of(self.judge(seen))
 
     def row(self, finding: CheckFinding) -> CheckResult:
         return CheckResult(
@@ -95,7 +95,7 @@ class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True):
         )
 
 
-class ScenarioNeeds(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioNeeds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a server must have so that the scenario can say anything about it."""
 
     capabilities: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class ScenarioNeeds(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.tools, *self.prompts, *self.resources)
 
 
-class Scenario(msgspec.Struct, Generic[Seen], frozen=True):
+class Scenario(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_fields=True):
     name: str
     """As the official suite has it, where it has it: `tools_call`, `auth/metadata-default`."""
     title: str
@@ -152,13 +152,6 @@ class Scenario(msgspec.Struct, Generic[Seen], frozen=True):
                 check.revisions is None or revision in check.revisions
             ):
                 yield check
-
-
-def check(
-    identifier: str, description: str, **more: Any
-) -> Callable[[Judge[Seen]], ScenarioCheck[Seen]]:
-    """Makes a check of the function that judges it; `more` are the other members of a check."""
-    return lambda judge: ScenarioCheck(identifier, description, judge, **more)
 
 
 def judged(
@@ -276,14 +269,3 @@ def worst(findings: Iterable[CheckFinding]) -> CheckFinding | None:
 def shown(value: Any) -> str:
     """A value of the peer's in a message: as JSON, safe and short."""
     return show(json.dumps(value, ensure_ascii=False, default=repr), 120)
-
-
-def reference(name: str, page: str) -> tuple[Reference, ...]:
-    """`page` is below the specification's address, with the revision: `2025-11-25/basic`."""
-    return (Reference(name, f"{SPECIFICATION}/{page}"),)
-
-
-def sep(number: int) -> tuple[Reference, ...]:
-    """The proposal that brought a requirement in."""
-    address = "https://github.com/modelcontextprotocol/modelcontextprotocol/issues"
-    return (Reference(f"SEP-{number}", f"{address}/{number}"),)

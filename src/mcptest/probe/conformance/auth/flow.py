@@ -11,67 +11,21 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
 
 import msgspec
-from msgspec.structs import replace
 
-from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
-from mcptest.core.scenario_outcome import CheckStatus, Reference
-from mcptest.probe.conformance.auth.protected_server import (
-    BASIC,
-    POST,
-    PUBLIC,
-    TOOL,
-    AuthPlan,
-    ProtectedServer,
-)
+from mcptest.probe.conformance.auth.protected_server import BASIC, POST, PUBLIC, AuthPlan
 from mcptest.probe.conformance.client.seen import SeenSession, Visited
-from mcptest.probe.conformance.scenario import (
-    HTTP,
-    ONLY_2026_07_28,
-    Findings,
-    Judge,
-    Scenario,
-    ScenarioCheck,
-    bad,
-    check,
-    good,
-    missing,
-    reference,
-    shown,
-    skipped,
-    verdict,
-    worst,
-)
+from mcptest.probe.conformance.scenario import Findings, Judge, bad, good, shown, skipped, verdict
 from mcptest.servers.scripted.script import MCP
 
-AuthCheck = ScenarioCheck["AuthFlow"]
-SINCE_2025_11_25 = frozenset({Revision.V2025_11_25, Revision.V2026_07_28})
-SINCE_2025_06_18 = SINCE_2025_11_25 | {Revision.V2025_06_18}
-AUTHORIZATION = "2025-11-25/basic/authorization"
-NEW_AUTHORIZATION = "2026-07-28/basic/authorization"
-REGISTRATION = f"{NEW_AUTHORIZATION}/client-registration"
-PKCE = reference("pkce", f"{AUTHORIZATION}#authorization-code-protection")
-OF_THE_RESOURCE = reference(
-    "discovery", f"{AUTHORIZATION}#protected-resource-metadata-discovery-requirements"
-)
-OF_THE_ISSUER = reference("discovery", f"{AUTHORIZATION}#authorization-server-metadata-discovery")
-_TOKENS = reference("tokens", f"{AUTHORIZATION}#access-token-usage")
-_OAUTH_21 = "https://www.ietf.org/archive/id/draft-ietf-oauth-v2-1-13.html"
-OAUTH_AUTHORIZATION = (Reference("OAuth 2.1", f"{_OAUTH_21}#name-authorization-endpoint"),)
-OAUTH_TOKEN = (Reference("OAuth 2.1", f"{_OAUTH_21}#name-token-request"),)
-_RESOURCE = (
-    Reference("RFC 8707", "https://www.rfc-editor.org/rfc/rfc8707.html"),
-    *reference("resource", f"{AUTHORIZATION}#resource-parameter-implementation"),
-)
 OK, CREATED, REDIRECTED = 200, 201, 302
 _APPLICATION_TYPES = ("native", "web")
-_USES_TOOL = " The client is expected to list the tools and to call `test-tool`."
 
 
 class AuthFlow:
@@ -221,39 +175,11 @@ def _each_has(step: str, parameter: str, problem: str) -> Judge[AuthFlow]:
     return judge
 
 
-PRM_READ: AuthCheck = ScenarioCheck(
-    "prm-pathbased-requested",
-    "the metadata of the protected resource is read at `{plan.prm_path}`",
-    lambda auth: map(good, auth.of_the_resource),
-    title="PRMPathBasedRequested",
-    references=OF_THE_RESOURCE,
-)
-METADATA_READ: AuthCheck = ScenarioCheck(
-    "authorization-server-metadata",
-    "the metadata of the authorization server is read at `{plan.metadata_path}`",
-    lambda auth: map(good, auth.of_the_issuer),
-    references=OF_THE_ISSUER,
-)
-
-
-@check(
-    "client-registration",
-    "the client registers itself with the authorization server",
-    references=reference("registration", f"{AUTHORIZATION}#dynamic-client-registration"),
-)
-def registered(auth: AuthFlow) -> Findings:
+def _registered(auth: AuthFlow) -> Findings:
     for one in auth.registrations:
         yield verdict("" if one.status == CREATED else "the body is no JSON object", one)
 
 
-@check(
-    "sep-837-application-type-present",
-    "a client that registers says whether it is a native or a web application",
-    references=reference(
-        "SEP-837", f"{REGISTRATION}#application-type-and-redirect-uri-constraints"
-    ),
-    revisions=ONLY_2026_07_28,
-)
 def _names_application_type(auth: AuthFlow) -> Findings:
     for one in auth.registrations:
         kind = body_of(one).get("application_type")
@@ -261,12 +187,7 @@ def _names_application_type(auth: AuthFlow) -> Findings:
         yield verdict("" if kind in _APPLICATION_TYPES else problem, one)
 
 
-@check(
-    "authorization-request",
-    "the client goes to `{plan.endpoints}/authorize` for a code",
-    references=OAUTH_AUTHORIZATION,
-)
-def authorization_requested(auth: AuthFlow) -> Findings:
+def _authorization_requested(auth: AuthFlow) -> Findings:
     for one in auth.authorizations:
         kind = one.query.get("response_type")
         problems = [] if kind == "code" else [f"response_type is {shown(kind)}, not code"]
@@ -274,12 +195,6 @@ def authorization_requested(auth: AuthFlow) -> Findings:
         yield verdict([*problems, *(f"{name} is missing" for name in absent)], one)
 
 
-@check(
-    "pkce-s256-method-used",
-    "the challenge is made with S256",
-    title="PKCES256Method",
-    references=PKCE,
-)
 def _uses_s256(auth: AuthFlow) -> Findings:
     for one in auth.authorizations:
         method = one.query.get("code_challenge_method")
@@ -287,12 +202,7 @@ def _uses_s256(auth: AuthFlow) -> Findings:
         yield verdict("" if method == "S256" else problem, one)
 
 
-@check(
-    "token-request",
-    "the client exchanges the code for a token at `{plan.endpoints}/token`",
-    references=OAUTH_TOKEN,
-)
-def token_requested(auth: AuthFlow) -> Findings:
+def _token_requested(auth: AuthFlow) -> Findings:
     given = {code_of(one) for one in auth.redirects}
     for one in auth.token_requests:
         kind, code, problem = one.form.get("grant_type"), one.form.get("code"), ""
@@ -305,12 +215,6 @@ def token_requested(auth: AuthFlow) -> Findings:
         yield verdict(problem, one)
 
 
-@check(
-    "pkce-verifier-matches-challenge",
-    "the verifier is the one that the challenge was made from",
-    title="PKCEVerifierValidation",
-    references=PKCE,
-)
 def _proves_it(auth: AuthFlow) -> Findings:
     for asked, request in auth.by_code:
         challenge, verifier = asked.query.get("code_challenge"), request.form.get("code_verifier")
@@ -323,17 +227,11 @@ def _proves_it(auth: AuthFlow) -> Findings:
         yield verdict("" if proves else problem, request)
 
 
-@check(
-    "valid-bearer-token",
-    "the client shows the MCP server a token that it was given",
-    references=_TOKENS,
-)
 def _shows_token(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     yield from (good(one) for one in auth.to_the_server if bearer_of(one) in issued)
 
 
-@check("invalid-bearer-token", "it shows no other", references=_TOKENS, silence=CheckStatus.SKIPPED)
 def _makes_none_up(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     for one in auth.to_the_server:
@@ -341,56 +239,6 @@ def _makes_none_up(auth: AuthFlow) -> Findings:
         if token is not None:
             problem = "the bearer token is none that was given out"
             yield verdict("" if token in issued else problem, one)
-
-
-DISCOVERY_STEPS: tuple[AuthCheck, ...] = (PRM_READ, METADATA_READ)
-"""Both documents; of a plan that lacks one, it is not asked for."""
-REGISTRATION_STEPS: tuple[AuthCheck, ...] = (registered, _names_application_type)
-AUTHORIZATION_STEPS: tuple[AuthCheck, ...] = (
-    authorization_requested,
-    ScenarioCheck(
-        "pkce-code-challenge-sent",
-        "every request for a code has a `code_challenge`",
-        _each_has("authorizations", "code_challenge", "no code_challenge"),
-        title="PKCECodeChallenge",
-        references=PKCE,
-    ),
-    _uses_s256,
-)
-TOKEN_STEPS: tuple[AuthCheck, ...] = (
-    token_requested,
-    ScenarioCheck(
-        "pkce-code-verifier-sent",
-        "every token request has a `code_verifier`",
-        _each_has("token_requests", "code_verifier", "no code_verifier"),
-        title="PKCECodeVerifier",
-        references=PKCE,
-    ),
-    _proves_it,
-)
-TOKEN_SHOWN: tuple[AuthCheck, ...] = (_shows_token, _makes_none_up)
-UP_TO_AUTHORIZATION = (*DISCOVERY_STEPS, *REGISTRATION_STEPS, *AUTHORIZATION_STEPS)
-"""Where the client has to decide on what came back from there."""
-WHOLE_FLOW = (*UP_TO_AUTHORIZATION, *TOKEN_STEPS, *TOKEN_SHOWN)
-
-
-def optional(checks: Sequence[AuthCheck]) -> tuple[AuthCheck, ...]:
-    """Of steps that a client may leave out."""
-    return tuple(replace(one, silence=CheckStatus.SKIPPED) for one in checks)
-
-
-NEVER_READ_METADATA = "it did not get there: it never read the authorization server's metadata"
-
-
-def stops_after(
-    reached: Sequence[Visited], unreached: str, further: Sequence[Visited], problem: str
-) -> Findings:
-    """A client that never came so far has decided nothing; one that did goes no further."""
-    if not reached:
-        yield missing(unreached)
-        return
-    yield from (bad(problem, one) for one in further)
-    yield good(reached[0])
 
 
 # -- The checks about the resource parameter
@@ -403,12 +251,6 @@ def _given(auth: AuthFlow) -> Iterator[tuple[Visited, str]]:
         yield one, parameters(one).get("resource", "")
 
 
-@check(
-    "resource-parameter-valid-uri",
-    "the resource is an absolute URI without a fragment",
-    title="ResourceValidURI",
-    references=_RESOURCE,
-)
 def _is_canonical(auth: AuthFlow) -> Findings:
     for where, resource in _given(auth):
         if resource:
@@ -428,12 +270,6 @@ def _problem_of(resource: str) -> str:
     return "has a fragment" if "#" in resource else ""
 
 
-@check(
-    "resource-parameter-consistency",
-    "the token is asked for the resource that was authorized",
-    title="ResourceConsistency",
-    references=_RESOURCE,
-)
 def _is_the_same(auth: AuthFlow) -> Findings:
     for asked, request in auth.by_code:
         first, second = asked.query.get("resource"), request.form.get("resource")
@@ -444,12 +280,6 @@ def _is_the_same(auth: AuthFlow) -> Findings:
             yield verdict("" if first == second else problem, request)
 
 
-@check(
-    "resource-parameter-matches-prm",
-    "the resource is named exactly as its metadata names it",
-    title="ResourceMatchesPRM",
-    references=_RESOURCE,
-)
 def _is_as_published(auth: AuthFlow) -> Findings:
     published = {answer_of(one).get("resource") for one in auth.of_the_resource}
     expected = " or ".join(map(shown, published))
@@ -461,61 +291,24 @@ def _is_as_published(auth: AuthFlow) -> Findings:
             yield skipped(_LEFT_OUT)
 
 
-RESOURCE_CHECKS: tuple[AuthCheck, ...] = (
-    ScenarioCheck(
-        "resource-parameter-in-authorization",
-        "every request for a code says which server it is for",
-        _each_has("authorizations", "resource", "no resource parameter"),
-        title="ResourceInAuthorization",
-        references=_RESOURCE,
+JUDGES: dict[str, Judge[AuthFlow]] = {
+    "prm-pathbased-requested": lambda auth: map(good, auth.of_the_resource),
+    "authorization-server-metadata": lambda auth: map(good, auth.of_the_issuer),
+    "client-registration": _registered,
+    "sep-837-application-type-present": _names_application_type,
+    "authorization-request": _authorization_requested,
+    "pkce-code-challenge-sent": _each_has("authorizations", "code_challenge", "no code_challenge"),
+    "pkce-s256-method-used": _uses_s256,
+    "token-request": _token_requested,
+    "pkce-code-verifier-sent": _each_has("token_requests", "code_verifier", "no code_verifier"),
+    "pkce-verifier-matches-challenge": _proves_it,
+    "valid-bearer-token": _shows_token,
+    "invalid-bearer-token": _makes_none_up,
+    "resource-parameter-in-authorization": _each_has(
+        "authorizations", "resource", "no resource parameter"
     ),
-    ScenarioCheck(
-        "resource-parameter-in-token",
-        "every token request says which server it is for",
-        _each_has("token_requests", "resource", "no resource parameter"),
-        title="ResourceInToken",
-        references=_RESOURCE,
-    ),
-    _is_canonical,
-    _is_the_same,
-    _is_as_published,
-)
-
-
-# -- A scenario about authorization
-
-
-def auth_scenario(
-    name: str,
-    title: str,
-    description: str,
-    plan: AuthPlan,
-    checks: Sequence[AuthCheck],
-    *,
-    revisions: frozenset[Revision] = SINCE_2025_11_25,
-    suites: tuple[str, ...] = (),
-    gives_up: bool = False,
-) -> Scenario[SeenSession]:
-    """`gives_up`: the right thing for the client is to stop, so how it ends does not count."""
-    newest_only = ("draft",) if revisions == ONLY_2026_07_28 else ()
-    absent = [PRM_READ] if plan.prm_path is None else []
-    absent += [METADATA_READ] if plan.metadata_path is None else []
-    return Scenario(
-        name=f"auth/{name}",
-        title=title,
-        description=description if gives_up else description + _USES_TOOL,
-        revisions=revisions,
-        suites=frozenset({"auth", *newest_only, *suites}),
-        script=lambda: ProtectedServer(plan),
-        checks=tuple(_of_plan(one, plan) for one in checks if one not in absent),
-        context={"toolCalls": [{"name": TOOL, "arguments": {}}]},
-        transports=HTTP,
-        client_may_fail=gives_up,
-    )
-
-
-def _of_plan(check: AuthCheck, plan: AuthPlan) -> ScenarioCheck[SeenSession]:
-    """It looks at all steps of a kind, and says the worst of them."""
-    description = check.description.format(plan=plan)
-    bound: Any = replace(check, judge=lambda seen: worst(check.findings(AuthFlow(seen, plan))))
-    return replace(bound, description=description)
+    "resource-parameter-in-token": _each_has("token_requests", "resource", "no resource parameter"),
+    "resource-parameter-valid-uri": _is_canonical,
+    "resource-parameter-consistency": _is_the_same,
+    "resource-parameter-matches-prm": _is_as_published,
+}

@@ -26,7 +26,7 @@ FOREIGN_ISSUER = "https://attacker.example.com"
 Redirected: TypeAlias = Literal["right", "left_out", "foreign", "with_slash"]
 
 
-class AuthPlan(msgspec.Struct, frozen=True, kw_only=True):
+class AuthPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One scenario's servers. Paths begin with a slash."""
 
     # The protected server

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcptest.core.capture import StreamEnd
 from mcptest.core.revision import Revision
-from mcptest.core.scenario_outcome import CheckStatus
 from mcptest.probe.conformance.client.seen import (
     SeenMessage,
     SeenSession,
@@ -15,20 +14,12 @@ from mcptest.probe.conformance.client.seen import (
     declares_forms,
 )
 from mcptest.probe.conformance.scenario import (
-    EVERY_REVISION,
-    HTTP,
-    ONLY_2025_11_25,
-    WITH_HANDSHAKE,
     CheckFinding,
     Findings,
     Judge,
-    Scenario,
-    ScenarioCheck,
     bad,
-    check,
     good,
     missing,
-    reference,
     shown,
     untestable,
     verdict,
@@ -47,11 +38,6 @@ _CLOSE_AFTER = 0.05
 # -- initialize
 
 
-@check(
-    "mcp-client-initialization",
-    "initialize carries a revision of the specification and who the client is",
-    title="MCPClientInitialization",
-)
 def _initializes(seen: SeenSession) -> Findings:
     known = {revision.wire_version for revision in _R}
     for said in seen.requests("initialize")[:1]:
@@ -69,29 +55,11 @@ def _initializes(seen: SeenSession) -> Findings:
         yield verdict(problems, said, protocolVersion=version)
 
 
-@check(
-    "client-initialized-notification",
-    "after the answer to initialize comes notifications/initialized",
-)
 def _completes_the_handshake(seen: SeenSession) -> Findings:
     for said in seen.said:
         if said.sender == "client" and said.method == "notifications/initialized":
             yield good(said)
             return
-
-
-INITIALIZE = Scenario(
-    name="initialize",
-    title="The handshake",
-    description="The server answers `initialize` and accepts what follows. The client is expected"
-    " to shake hands: `initialize` with a revision, its name and version, then"
-    " `notifications/initialized`.",
-    revisions=WITH_HANDSHAKE,
-    suites=frozenset({"core"}),
-    script=Conforming,
-    references=reference("MCP-Lifecycle", "2025-11-25/basic/lifecycle#initialization"),
-    checks=(_initializes, _completes_the_handshake),
-)
 
 
 # -- tools_call
@@ -122,26 +90,6 @@ class Adding(Conforming):
             self.text(call, f"{numbers[0]} + {numbers[1]} = {sum(numbers)}")
         else:
             call.result({"content": [{"type": "text", "text": "two numbers"}], "isError": True})
-
-
-TOOLS_CALL = Scenario(
-    name="tools_call",
-    title="Calling a tool",
-    description="The server has one tool, `add_numbers`. The client is expected to list the tools"
-    " and to call it with two numbers.",
-    revisions=EVERY_REVISION,
-    suites=frozenset({"core"}),
-    script=Adding,
-    context={"toolCalls": [{"name": "add_numbers", "arguments": {"a": 5, "b": 3}}]},
-    references=reference("MCP-Tools", "2025-11-25/server/tools#calling-tools"),
-    checks=(
-        ScenarioCheck(
-            "tool-add-numbers",
-            "add_numbers is called with two numbers",
-            called_well("add_numbers", {"a": is_number, "b": is_number}),
-        ),
-    ),
-)
 
 
 # -- elicitation-sep1034-client-defaults
@@ -223,29 +171,6 @@ _KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("boolean", "verified", lambda value: isinstance(value, bool)),
 )
 
-ELICITATION_DEFAULTS = Scenario(
-    name="elicitation-sep1034-client-defaults",
-    title="Defaults in an elicitation",
-    description="The tool `test_client_elicitation_defaults` asks a question in which every field"
-    " has a default. A client that declares elicitation is expected to call the tool and to accept"
-    " with the defaults filled in; one that does not is asked nothing, and one that declines shows"
-    " no defaults.",
-    revisions=ONLY_2025_11_25,
-    suites=frozenset({"core"}),
-    script=AskingWithDefaults,
-    context={"toolCalls": [{"name": "test_client_elicitation_defaults", "arguments": {}}]},
-    references=reference("SEP-1034", "2025-11-25/client/elicitation#supported-schema-types"),
-    checks=tuple(
-        ScenarioCheck(
-            f"client-elicitation-sep1034-{kind}-default",
-            f"the {kind} field that was left out has its default",
-            _applies_default(field, fits),
-            title=f"ClientElicitationSEP1034{kind.capitalize()}Default",
-        )
-        for kind, field, fits in _KINDS
-    ),
-)
-
 
 # -- sse-retry
 
@@ -301,11 +226,6 @@ def _reconnections(seen: SeenSession) -> tuple[float | None, list[Any]]:
     return ended, [one for one in seen.visits if one.method == "GET" and one.t >= ended]
 
 
-@check(
-    "client-sse-graceful-reconnect",
-    "the client reconnects when the stream of a call ends before its answer",
-    title="ClientGracefulReconnect",
-)
 def _reconnects(seen: SeenSession) -> CheckFinding:
     ended, visits = _reconnections(seen)
     if ended is None:
@@ -315,12 +235,6 @@ def _reconnects(seen: SeenSession) -> CheckFinding:
     return good(visits[0])
 
 
-@check(
-    "client-sse-retry-timing",
-    "the client waits as long as `retry` says before it reconnects",
-    title="ClientRespectsRetryField",
-    silence=CheckStatus.SKIPPED,
-)
 def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
     ended, visits = _reconnections(seen)
     if ended is not None and visits:
@@ -334,12 +248,6 @@ def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
     return None
 
 
-@check(
-    "client-sse-last-event-id",
-    "the client sends the id of the last event that it has seen",
-    title="ClientSendsLastEventId",
-    silence=CheckStatus.SKIPPED,
-)
 def _says_where_it_was(seen: SeenSession) -> Findings:
     _, visits = _reconnections(seen)
     for visit in visits[:1]:
@@ -349,21 +257,21 @@ def _says_where_it_was(seen: SeenSession) -> Findings:
             yield warned("the GET has no Last-Event-ID, so nothing can be resumed", visit)
 
 
-_RESUMING = reference("SEP-1699", "2025-11-25/basic/transports#resumability-and-redelivery")
-
-SSE_RETRY = Scenario(
-    name="sse-retry",
-    title="Coming back after `retry`",
-    description=f"The stream of the call to `test_reconnection` begins with `retry: {RETRY_MS}` and"
-    " ends before the answer. The client is expected to come back with a GET, not earlier than it"
-    " was asked to, and to say with Last-Event-ID where it was.",
-    revisions=ONLY_2025_11_25,
-    suites=frozenset({"core"}),
-    script=ClosingEarly,
-    context={"toolCalls": [{"name": "test_reconnection", "arguments": {}}]},
-    transports=HTTP,
-    references=_RESUMING,
-    checks=(_reconnects, _waits_as_asked, _says_where_it_was),
-)
-
-SCENARIOS = (INITIALIZE, TOOLS_CALL, ELICITATION_DEFAULTS, SSE_RETRY)
+SCRIPTS = {
+    "initialize": Conforming,
+    "tools_call": Adding,
+    "elicitation-sep1034-client-defaults": AskingWithDefaults,
+    "sse-retry": ClosingEarly,
+}
+JUDGES: Mapping[str, Judge[SeenSession]] = {
+    "mcp-client-initialization": _initializes,
+    "client-initialized-notification": _completes_the_handshake,
+    "tool-add-numbers": called_well("add_numbers", {"a": is_number, "b": is_number}),
+    **{
+        f"client-elicitation-sep1034-{kind}-default": _applies_default(field, fits)
+        for kind, field, fits in _KINDS
+    },
+    "client-sse-graceful-reconnect": _reconnects,
+    "client-sse-retry-timing": _waits_as_asked,
+    "client-sse-last-event-id": _says_where_it_was,
+}

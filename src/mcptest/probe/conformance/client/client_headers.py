@@ -4,23 +4,17 @@ which arguments it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declared_on
 from mcptest.probe.conformance.scenario import (
-    HTTP,
-    ONLY_2026_07_28,
     CheckFinding,
     Findings,
     Judge,
-    Scenario,
-    ScenarioCheck,
     bad,
-    check,
     good,
     missing,
-    reference,
     shown,
     skipped,
     verdict,
@@ -31,17 +25,11 @@ from mcptest.servers.scripted.conforming import CAPABILITIES, VERSION, Conformin
 from mcptest.servers.scripted.script import META_PREFIX, Obj, ScriptedCall
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
-_SUITES = frozenset({"core", "draft"})
-_STANDARD = reference("SEP-2243", "2026-07-28/basic/transports/streamable-http#standard-headers")
-_CUSTOM = reference("SEP-2243", "2026-07-28/basic/transports/streamable-http#custom-headers")
-
-
 # -- request-metadata
 
 CLIENT_INFO = META_PREFIX + "clientInfo"
 UNSUPPORTED_VERSION = -32022
 _VERSION_HEADER = "mcp-protocol-version"
-_HTTP_PAGE = reference("SEP-2575", "2026-07-28/basic/transports/streamable-http")
 
 
 class RefusingOnce(Conforming):
@@ -104,11 +92,6 @@ def _header_equals_meta(seen: SeenSession) -> Findings:
             yield verdict("" if header == version else problem, said)
 
 
-@check(
-    "sep-2575-client-retry-supported-version",
-    "a client that is refused for its version tries the one that was offered",
-    references=reference("SEP-2575", "2026-07-28/basic/versioning"),
-)
 def _retries(seen: SeenSession) -> Findings:
     requests, wanted = seen.requests(), seen.revision.wire_version
     if len(requests) == 1:
@@ -136,56 +119,6 @@ def _declares(capability: str) -> Judge[SeenSession]:
                 yield skipped(f"{capability} is optional, and not declared")
 
     return lambda seen: worst(judge(seen))
-
-
-REQUEST_METADATA = Scenario(
-    name="request-metadata",
-    title="What every request carries",
-    description="The server refuses the first request with -32022 and names the version it speaks;"
-    " after that it serves. The client is expected to try again with that version, and to send"
-    " its version and capabilities with every request, in `_meta` and, over HTTP, in the header.",
-    revisions=ONLY_2026_07_28,
-    suites=_SUITES,
-    script=RefusingOnce,
-    transports=HTTP,
-    client_may_fail=True,  # who is refused for its version may say so in place of trying again
-    references=reference("SEP-2575", "2026-07-28/basic#meta"),
-    checks=(
-        ScenarioCheck(
-            "sep-2575-http-client-sends-version-header",
-            "every POST has an MCP-Protocol-Version header",
-            lambda seen: worst(_version_header(seen)),
-            title="ClientSendsVersionHeader",
-            references=_HTTP_PAGE,
-        ),
-        ScenarioCheck(
-            "sep-2575-client-populates-meta",
-            "every request has protocolVersion and clientCapabilities in _meta",
-            _each_request(_unpopulated),
-        ),
-        ScenarioCheck(
-            "sep-2575-client-sends-client-info",
-            "every request says in _meta who the client is",
-            _each_request(_unidentified, mild=True),
-        ),
-        ScenarioCheck(
-            "sep-2575-http-version-header-matches-meta",
-            "header and _meta name the same version",
-            lambda seen: worst(_header_equals_meta(seen)),
-            title="ClientVersionHeaderMatchesMeta",
-            references=_HTTP_PAGE,
-        ),
-        *(
-            ScenarioCheck(
-                f"sep-2575-client-declares-{capability}-capability",
-                f"{capability}, where it is declared, is an object",
-                _declares(capability),
-            )
-            for capability in ("roots", "sampling", "elicitation")
-        ),
-        _retries,
-    ),
-)
 
 
 class Anything(Conforming):
@@ -232,11 +165,6 @@ _EXPECTED = frozenset({"tools/list", "tools/call"})
 _NAMED = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
 
-@check(
-    "sep-2243-client-includes-standard-headers",
-    "Mcp-Method and Mcp-Name are there and say the same as the body",
-    title="ClientStandardHeaders",
-)
 def _standard_headers(seen: SeenSession) -> Findings:
     if not seen.requests():
         return
@@ -273,55 +201,35 @@ def _header_problem(said: SeenMessage, header: str, wanted: Any) -> str:
     return "" if plain == wanted else f"{header} is {shown(plain)}, the body has {shown(wanted)}"
 
 
-STANDARD_HEADERS = Scenario(
-    name="http-standard-headers",
-    title="Headers that say what a request is",
-    description="The server has tools, resources and prompts. The client is expected to list"
-    " and call tools, and to use what it knows of the others; every POST says in `Mcp-Method` what"
-    " it is, and in `Mcp-Name` which tool, prompt or resource it is about.",
-    revisions=ONLY_2026_07_28,
-    suites=_SUITES,
-    script=OneOfEach,
-    context={
-        "toolCalls": [{"name": one["name"], "arguments": {}} for one in OneOfEach.tools],
-        "resourceReads": [{"uri": one["uri"]} for one in OneOfEach.resources],
-        "promptGets": [{"name": one["name"], "arguments": {}} for one in OneOfEach.prompts],
-    },
-    transports=HTTP,
-    references=_STANDARD,
-    checks=(_standard_headers,),
-)
-
-
 # -- http-custom-headers
 
-_ANNOTATED: tuple[tuple[str, str, str, Any], ...] = (
-    ("region", "string", "Region", "us-west1"),
-    ("priority", "integer", "Priority", 42),
-    ("verbose", "boolean", "Verbose", False),
-    ("debug", "boolean", "Debug", True),
-    ("empty_val", "string", "EmptyVal", ""),
-    ("method_val", "string", "Method", "test-method"),
-    ("non_ascii_val", "string", "NonAscii", "Hello, 世界"),
-    ("whitespace_val", "string", "Whitespace", " padded "),
-    ("leading_space_val", "string", "LeadingSpace", " us-west1"),
-    ("trailing_space_val", "string", "TrailingSpace", "us-west1 "),
-    ("internal_space_val", "string", "InternalSpace", "us west 1"),
-    ("control_char_val", "string", "ControlChar", "line1\nline2"),
-    ("crlf_val", "string", "CrLf", "line1\r\nline2"),
-    ("tab_val", "string", "Tab", "\tindented"),
+_ANNOTATED = (
+    ("region", "string", "Region"),
+    ("priority", "integer", "Priority"),
+    ("verbose", "boolean", "Verbose"),
+    ("debug", "boolean", "Debug"),
+    ("empty_val", "string", "EmptyVal"),
+    ("method_val", "string", "Method"),
+    ("non_ascii_val", "string", "NonAscii"),
+    ("whitespace_val", "string", "Whitespace"),
+    ("leading_space_val", "string", "LeadingSpace"),
+    ("trailing_space_val", "string", "TrailingSpace"),
+    ("internal_space_val", "string", "InternalSpace"),
+    ("control_char_val", "string", "ControlChar"),
+    ("crlf_val", "string", "CrLf"),
+    ("tab_val", "string", "Tab"),
 )
-_PLAIN = (("float_val", "number", 3.14159), ("query", "string", "SELECT * FROM users"))
+_PLAIN = (("float_val", "number"), ("query", "string"))
 ALL, NULL = "test_custom_headers", "test_custom_headers_null"
 
 
 def _annotated(names: frozenset[str]) -> Obj:
     properties: Obj = {
         name: {"type": kind, "x-mcp-header": header}
-        for name, kind, header, _ in _ANNOTATED
+        for name, kind, header in _ANNOTATED
         if name in names
     }
-    properties |= {name: {"type": kind} for name, kind, _ in _PLAIN if name in names}
+    properties |= {name: {"type": kind} for name, kind in _PLAIN if name in names}
     required = ["region", "priority", "query"]
     return {"type": "object", "properties": properties, "required": required}
 
@@ -331,19 +239,6 @@ SCHEMAS = {
     ALL: _annotated(_EVERY),
     NULL: _annotated(frozenset({"region", "priority", "verbose", "query"})),
 }
-TOOL_CALLS: list[Obj] = [
-    {
-        "name": ALL,
-        "arguments": {
-            **{name: value for name, _, _, value in _ANNOTATED},
-            **{name: value for name, _, value in _PLAIN},
-        },
-    },
-    {
-        "name": NULL,
-        "arguments": {"region": "us-east1", "priority": 1, "verbose": None, "query": "SELECT 1"},
-    },
-]
 
 
 class Mirroring(Anything):
@@ -353,7 +248,6 @@ class Mirroring(Anything):
     )
 
 
-@check("sep-2243-client-supports-custom-headers", "annotated arguments are mirrored at all")
 def _mirrors_at_all(seen: SeenSession) -> Findings:
     for call in seen.calls(ALL)[:1]:
         headers = call.visited.headers if call.visited else {}
@@ -368,7 +262,7 @@ def _mirrored(group: str) -> Judge[SeenSession]:
         for call in seen.calls(ALL)[:1]:
             arguments = call.params.get("arguments")
             arguments = arguments if isinstance(arguments, dict) else {}
-            for name, kind, header, _ in _ANNOTATED:
+            for name, kind, header in _ANNOTATED:
                 value = arguments.get(name)
                 if value is not None and _group_of(kind, value) == group:
                     problem = _param_problem(call, header, arguments)
@@ -416,9 +310,6 @@ def _not_mirrored(call: SeenMessage, argument: str, name: str) -> CheckFinding:
     return verdict([f"{one} mirrors an argument without annotation" for one in found], call, name)
 
 
-@check(
-    "sep-2243-client-omit-null", "null and what is left out have no header", title="ClientOmitsNull"
-)
 def _omits_null(seen: SeenSession) -> Findings:
     calls = seen.calls(NULL)
     if not calls:
@@ -430,40 +321,6 @@ def _omits_null(seen: SeenSession) -> Findings:
             call,
             "ClientCustomHeaderOmitNull",
         )
-
-
-CUSTOM_HEADERS = Scenario(
-    name="http-custom-headers",
-    title="Arguments that travel as headers",
-    description="Arguments with `x-mcp-header` are repeated as `Mcp-Param-` headers. The client is"
-    " expected to make the calls of `toolCalls` in its context, with these arguments.",
-    revisions=ONLY_2026_07_28,
-    suites=_SUITES,
-    script=Mirroring,
-    transports=HTTP,
-    context={"toolCalls": TOOL_CALLS},
-    references=_CUSTOM,
-    checks=(
-        _mirrors_at_all,
-        ScenarioCheck(
-            "sep-2243-client-mirrors-designated-params",
-            "annotated strings are mirrored as they are, and nothing else is mirrored",
-            _mirrored("plain"),
-        ),
-        ScenarioCheck(
-            "sep-2243-client-encode-values",
-            "numbers and booleans are written as JSON would",
-            _mirrored("other-types"),
-            title="ClientEncodesValues",
-        ),
-        ScenarioCheck(
-            "sep-2243-client-base64-unsafe",
-            "what can't stand in a header is wrapped in Base64",
-            _mirrored("unsafe"),
-        ),
-        _omits_null,
-    ),
-)
 
 
 # -- http-invalid-tool-headers
@@ -499,19 +356,6 @@ def _tool(name: str, arguments: Obj) -> Obj:
     return {"name": name, "description": "May be called or not", "inputSchema": schema}
 
 
-_EXAMPLES: Obj = {"string": "x", "object": {}, "array": [], "null": None, "number": 1.5}
-_CALLS_OF_EACH: list[Obj] = [
-    {"name": "valid_tool", "arguments": {"region": "x"}},
-    *(
-        {
-            "name": f"invalid_{name}",
-            "arguments": {key: _EXAMPLES[kind] for key, (kind, _) in arguments.items()},
-        }
-        for name, _, arguments in _INVALID
-    ),
-]
-
-
 class BadlyAnnotated(Anything):
     tools = (
         _tool("valid_tool", {"region": ("string", "Region")}),
@@ -519,21 +363,11 @@ class BadlyAnnotated(Anything):
     )
 
 
-@check(
-    "sep-2243-invalid-tool-tools-list-gate",
-    "the tools are listed",
-    title="ClientInvalidToolHeadersToolsList",
-)
 def _lists_tools(seen: SeenSession) -> Findings:
     for said in seen.requests("tools/list")[:1]:
         yield good(said)
 
 
-@check(
-    "sep-2243-client-reject-invalid-tool",
-    "the valid tool is still used",
-    title="ClientKeepsValidTool",
-)
 def _keeps_the_valid_one(seen: SeenSession) -> Findings:
     for call in seen.calls("valid_tool")[:1]:
         yield good(call, "ClientKeepsValidTool")
@@ -558,47 +392,32 @@ def _drops(reason: str) -> Judge[SeenSession]:
     return judge
 
 
-INVALID_TOOL_HEADERS = Scenario(
-    name="http-invalid-tool-headers",
-    title="Tools with annotations that can't be used",
-    description="One tool is fine, eleven have an `x-mcp-header` that breaks a rule. The client is"
-    " expected to list the tools, to call `valid_tool`, and to leave the others out although it"
-    " would call every tool that it keeps.",
-    revisions=ONLY_2026_07_28,
-    suites=_SUITES,
-    script=BadlyAnnotated,
-    context={"toolCalls": _CALLS_OF_EACH},
-    transports=HTTP,
-    client_may_fail=True,
-    references=_CUSTOM,
-    checks=(
-        _lists_tools,
-        _keeps_the_valid_one,
-        ScenarioCheck(
-            "sep-2243-x-mcp-header-not-empty",
-            "a tool with an empty header name is left out",
-            _drops("not-empty"),
-            title="HeaderNotEmpty",
-        ),
-        ScenarioCheck(
-            "sep-2243-x-mcp-header-primitive-only",
-            "only string, integer and boolean arguments may be annotated",
-            _drops("primitive-only"),
-            title="HeaderOnPrimitives",
-        ),
-        ScenarioCheck(
-            "sep-2243-x-mcp-header-unique",
-            "two arguments can't have one header, whatever its case",
-            _drops("unique"),
-            title="HeaderUnique",
-        ),
-        ScenarioCheck(
-            "sep-2243-x-mcp-header-charset",
-            "a header name is a token",
-            _drops("charset"),
-            title="HeaderCharset",
-        ),
-    ),
-)
-
-SCENARIOS = (REQUEST_METADATA, STANDARD_HEADERS, CUSTOM_HEADERS, INVALID_TOOL_HEADERS)
+SCRIPTS = {
+    "request-metadata": RefusingOnce,
+    "http-standard-headers": OneOfEach,
+    "http-custom-headers": Mirroring,
+    "http-invalid-tool-headers": BadlyAnnotated,
+}
+JUDGES: Mapping[str, Judge[SeenSession]] = {
+    "sep-2575-http-client-sends-version-header": lambda seen: worst(_version_header(seen)),
+    "sep-2575-client-populates-meta": _each_request(_unpopulated),
+    "sep-2575-client-sends-client-info": _each_request(_unidentified, mild=True),
+    "sep-2575-http-version-header-matches-meta": lambda seen: worst(_header_equals_meta(seen)),
+    **{
+        f"sep-2575-client-declares-{capability}-capability": _declares(capability)
+        for capability in ("roots", "sampling", "elicitation")
+    },
+    "sep-2575-client-retry-supported-version": _retries,
+    "sep-2243-client-includes-standard-headers": _standard_headers,
+    "sep-2243-client-supports-custom-headers": _mirrors_at_all,
+    "sep-2243-client-mirrors-designated-params": _mirrored("plain"),
+    "sep-2243-client-encode-values": _mirrored("other-types"),
+    "sep-2243-client-base64-unsafe": _mirrored("unsafe"),
+    "sep-2243-client-omit-null": _omits_null,
+    "sep-2243-invalid-tool-tools-list-gate": _lists_tools,
+    "sep-2243-client-reject-invalid-tool": _keeps_the_valid_one,
+    **{
+        f"sep-2243-x-mcp-header-{reason}": _drops(reason)
+        for reason in ("not-empty", "primitive-only", "unique", "charset")
+    },
+}

@@ -9,7 +9,7 @@ that reason. In the handshake era the server sends a request; in the stateless e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,18 +23,12 @@ from mcptest.probe.conformance.client.seen import (
     declares_forms,
 )
 from mcptest.probe.conformance.scenario import (
-    EVERY_REVISION,
-    ONLY_2026_07_28,
     CheckFinding,
     Findings,
     Judge,
-    Scenario,
-    ScenarioCheck,
     bad,
-    check,
     good,
     missing,
-    reference,
     shown,
     skipped,
     untestable,
@@ -108,11 +102,6 @@ def _not_reached(seen: SeenSession, tool: str) -> CheckFinding:
     return bad(f"the client did not call {tool} again with its answer", calls[0])
 
 
-@check(
-    "sep-2322-client-request-state-echoed",
-    "the state comes back byte for byte",
-    title="MRTRClientRequestStateEchoed",
-)
 def _state_comes_back(seen: SeenSession) -> Findings:
     pairs = _retries(seen, ECHO)
     if not pairs:
@@ -123,11 +112,6 @@ def _state_comes_back(seen: SeenSession) -> Findings:
         yield verdict(problem, again, sent=STATE, received=state)
 
 
-@check(
-    "sep-2322-client-jsonrpc-id-different",
-    "the second call has an id of its own",
-    title="MRTRClientJsonRpcIdDifferent",
-)
 def _another_id(seen: SeenSession) -> Findings:
     pairs = [*_retries(seen, ECHO), *_retries(seen, NO_STATE)]
     if not pairs:
@@ -137,11 +121,6 @@ def _another_id(seen: SeenSession) -> Findings:
         yield verdict(f"the id is {shown(again.value.get('id'))} again" if same else "", again)
 
 
-@check(
-    "sep-2322-client-no-state-omitted",
-    "where no state was given, none comes back",
-    title="MRTRClientNoStateOmitted",
-)
 def _no_state_invented(seen: SeenSession) -> Findings:
     pairs = _retries(seen, NO_STATE)
     if not pairs:
@@ -151,11 +130,6 @@ def _no_state_invented(seen: SeenSession) -> Findings:
         yield verdict(problem if "requestState" in again.params else "", again)
 
 
-@check(
-    "sep-2322-client-parallel-isolation",
-    "answers and state stay with the call that they belong to",
-    title="MRTRClientParallelIsolation",
-)
 def _nothing_leaks(seen: SeenSession) -> Findings:
     calls = seen.calls(UNRELATED)
     if not calls:
@@ -165,7 +139,6 @@ def _nothing_leaks(seen: SeenSession) -> Findings:
         yield verdict((f"{key} belongs to another call" for key in leaked), call)
 
 
-@check("sep-2322-default-result-type-complete", "a result without resultType is complete")
 def _complete_by_default(seen: SeenSession) -> CheckFinding:
     calls = seen.calls(NO_TYPE)
     again = [call for call in calls if "inputResponses" in call.params]
@@ -178,29 +151,6 @@ def _complete_by_default(seen: SeenSession) -> CheckFinding:
             "the client gave up, which it may: only servers of older revisions leave it out"
         )
     return good(calls[0])
-
-
-CLIENT_REQUEST_STATE = Scenario(
-    name="sep-2322-client-request-state",
-    title="Answering and calling again",
-    description="Two tools end with `input_required`, one with a `requestState`, one without. The"
-    " client is expected to call all four tools and, if it declares elicitation, to call those two"
-    " again: with its answers, a new id, and the state exactly as it was given, or none. One that"
-    " does not is asked nothing.",
-    revisions=ONLY_2026_07_28,
-    suites=frozenset({"core", "draft"}),
-    script=Retrying,
-    context={"toolCalls": [{"name": name, "arguments": {}} for name in _ABOUT]},
-    client_may_fail=True,  # one of the tools breaks a rule: its result lacks resultType
-    references=reference("SEP-2322", "2026-07-28/basic/patterns/mrtr"),
-    checks=(
-        _state_comes_back,
-        _another_id,
-        _no_state_invented,
-        _nothing_leaks,
-        _complete_by_default,
-    ),
-)
 
 
 PATIENCE = 5.0
@@ -498,10 +448,6 @@ def _malformed(seen: SeenSession, probe: CapabilityProbe) -> CheckFinding | None
     return None
 
 
-@check(
-    "capabilities-on-every-request",
-    "in the stateless era every request says what the client can do for it",
-)
 def _on_every_request(seen: SeenSession) -> Findings:
     if seen.revision.era is not Era.STATELESS:
         yield skipped("said once, in initialize")
@@ -544,55 +490,18 @@ def _keeps_quiet(probe: CapabilityProbe) -> Judge[SeenSession]:
     return judge
 
 
-_PAGE = reference("capabilities", "2025-11-25/basic/lifecycle#capability-negotiation")
-_TOOL_CALLS = {"toolCalls": [{"name": probe.tool, "arguments": {}} for probe in PROBES]}
-
-DECLARED = Scenario(
-    name="client-capabilities",
-    title="What is declared is there",
-    description="One tool for each of roots, sampling and elicitation (form and url). A call of it"
-    " makes the server ask for that capability, if the client declares it. The client is expected"
-    " to make the calls of `toolCalls` in its context that exist, and to answer what it declares.",
-    revisions=EVERY_REVISION,
-    suites=frozenset({"core", "ours", "capabilities"}),
-    script=Probing,
-    context=_TOOL_CALLS,
-    references=_PAGE,
-    checks=(
-        *(
-            ScenarioCheck(
-                f"capability-{probe.name}",
-                f"{probe.name}: declared means fulfilled when it is asked for",
-                _honours(probe),
-                title=f"Capability_{probe.name}",
-            )
-            for probe in PROBES
-        ),
-        _on_every_request,
-    ),
-)
-
-UNDECLARED = Scenario(
-    name="client-capabilities-undeclared",
-    title="What is not declared is not there",
-    description="The same tools, but the server asks for what the client does *not* declare, which"
-    " no server may do. The client is expected to refuse or to give up; one that answers supports"
-    " what it does not declare.",
-    revisions=EVERY_REVISION,
-    suites=frozenset({"core", "ours", "capabilities"}),
-    script=ProbingIllegally,
-    context=_TOOL_CALLS,
-    client_may_fail=True,
-    references=_PAGE,
-    checks=tuple(
-        ScenarioCheck(
-            f"undeclared-{probe.name}",
-            f"{probe.name}: not declared means not fulfilled",
-            _keeps_quiet(probe),
-            title=f"Undeclared_{probe.name}",
-        )
-        for probe in PROBES
-    ),
-)
-
-SCENARIOS = (CLIENT_REQUEST_STATE, DECLARED, UNDECLARED)
+SCRIPTS = {
+    "sep-2322-client-request-state": Retrying,
+    "client-capabilities": Probing,
+    "client-capabilities-undeclared": ProbingIllegally,
+}
+JUDGES: Mapping[str, Judge[SeenSession]] = {
+    "sep-2322-client-request-state-echoed": _state_comes_back,
+    "sep-2322-client-jsonrpc-id-different": _another_id,
+    "sep-2322-client-no-state-omitted": _no_state_invented,
+    "sep-2322-client-parallel-isolation": _nothing_leaks,
+    "sep-2322-default-result-type-complete": _complete_by_default,
+    "capabilities-on-every-request": _on_every_request,
+    **{f"capability-{probe.name}": _honours(probe) for probe in PROBES},
+    **{f"undeclared-{probe.name}": _keeps_quiet(probe) for probe in PROBES},
+}

@@ -7,25 +7,18 @@ client has survived is that it calls the second one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from mcptest.core.capture import StreamEnd
 from mcptest.core.revision import TIMELINE, Era, Revision, revision_of_wire
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import (
-    BOTH,
-    EVERY_REVISION,
-    HTTP,
-    WITH_HANDSHAKE,
     CheckFinding,
     Findings,
-    Scenario,
-    ScenarioCheck,
+    Judge,
     bad,
-    check,
     good,
     missing,
-    reference,
     shown,
     skipped,
     verdict,
@@ -34,7 +27,6 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
 from mcptest.servers.scripted.script import Obj, ScriptedCall, Visit
 
-OURS = frozenset({"ours", "resilience"})
 AFTERWARDS = "afterwards"
 HUGE = 8 * 1024 * 1024
 DEEP = 200
@@ -62,11 +54,6 @@ class GoingWrong(Conforming):
         self.text(call, "nothing wrong here")
 
 
-BOTH_CALLED: Obj = {
-    "toolCalls": [{"name": name, "arguments": {}} for name in (GoingWrong.wrong, AFTERWARDS)]
-}
-
-
 def goes_on(seen: SeenSession) -> CheckFinding:
     """After the call that went wrong came the next one."""
     wrong = GoingWrong.wrong
@@ -79,49 +66,11 @@ def goes_on(seen: SeenSession) -> CheckFinding:
     return good(after[0])
 
 
-def _asked_once(name: str) -> ScenarioCheck[SeenSession]:
+def _asked_once(seen: SeenSession) -> CheckFinding | None:
     """The call was not made again behind the user's back."""
-
-    def judge(seen: SeenSession) -> CheckFinding | None:
-        calls = seen.calls(GoingWrong.wrong)
-        problem = f"the tool was called {len(calls)} times; it is not known to be safe"
-        return verdict(problem if calls[1:] else "", calls[:2][-1]) if calls else None
-
-    expected = "the call is not made again"
-    return ScenarioCheck(f"{name}-not-repeated", expected, judge, title="NotRepeated")
-
-
-def scenario(
-    name: str,
-    title: str,
-    description: str,
-    script: type[GoingWrong],
-    *,
-    more: Sequence[ScenarioCheck[SeenSession]] = (),
-    transports: frozenset[str] = BOTH,
-    revisions: frozenset[Revision] = EVERY_REVISION,
-) -> Scenario[SeenSession]:
-    return Scenario(
-        name=name,
-        title=title,
-        description=description + " The client is expected to make the calls of `toolCalls` in its"
-        " context, one after the other, whatever becomes of each.",
-        revisions=revisions,
-        suites=OURS,
-        script=script,
-        context=BOTH_CALLED,
-        transports=transports,
-        checks=(
-            ScenarioCheck(
-                f"{name}-survived",
-                "the client makes the next call, and it works",
-                goes_on,
-                title="Survived",
-                references=reference("responses", "2025-11-25/basic#responses"),
-            ),
-            *more,
-        ),
-    )
+    calls = seen.calls(GoingWrong.wrong)
+    problem = f"the tool was called {len(calls)} times; it is not known to be safe"
+    return verdict(problem if calls[1:] else "", calls[:2][-1]) if calls else None
 
 
 class AnsweringTwice(GoingWrong):
@@ -176,13 +125,6 @@ class FailingHttp(GoingWrong):
             call.visit.respond(500, b"<html>no JSON here</html>", kind="text/html")
 
 
-@check(
-    "http-500-session-kept",
-    "the session goes on",
-    title="SessionKept",
-    references=reference("sessions", "2025-11-25/basic/transports#session-management"),
-    revisions=WITH_HANDSHAKE,
-)
 def _http_error_is_no_end(seen: SeenSession) -> CheckFinding | None:
     """A failed POST ends no session: nothing but a 404 does."""
     first = seen.calls(GoingWrong.wrong)
@@ -219,12 +161,6 @@ class UnknownRequests(GoingWrong):
             self.text(call, "thank you")
 
 
-@check(
-    "server-requests-unknown-refused",
-    "a request of an unknown method is answered with -32601",
-    title="UnknownRefused",
-    references=reference("errors", "2025-11-25/basic#responses"),
-)
 def _refuses_the_unknown(seen: SeenSession) -> Findings:
     for said in seen.answers("unknown-1"):
         error = said.value.get("error")
@@ -233,12 +169,6 @@ def _refuses_the_unknown(seen: SeenSession) -> Findings:
         yield verdict("" if code == -32601 else problem, said)
 
 
-@check(
-    "server-requests-ping-answered",
-    "ping is answered",
-    title="PingAnswered",
-    references=reference("ping", "2025-11-25/basic/utilities/ping"),
-)
 def _answers_ping(seen: SeenSession) -> Findings:
     for said in seen.answers("ping-1"):
         fine = isinstance(said.value.get("result"), dict)
@@ -274,11 +204,6 @@ class Paging(Conforming):
         call.result(page)
 
 
-@check(
-    "paging-every-page",
-    "all pages are read, whether or not one of them is empty",
-    title="EveryPage",
-)
 def _reads_every_page(seen: SeenSession) -> CheckFinding | None:
     sent = [said.params.get("cursor") for said in seen.requests("tools/list")]
     if not sent:
@@ -290,7 +215,6 @@ def _reads_every_page(seen: SeenSession) -> CheckFinding | None:
     return good(seen.requests("tools/list")[-1])
 
 
-@check("paging-cursors-opaque", "a cursor is sent back exactly as it came", title="CursorsOpaque")
 def _leaves_cursors_alone(seen: SeenSession) -> Findings:
     sent = [said for said in seen.requests("tools/list") if "cursor" in said.params]
     for said in sent:
@@ -300,21 +224,6 @@ def _leaves_cursors_alone(seen: SeenSession) -> Findings:
         )
     if not sent and seen.requests("tools/list"):
         yield skipped("the client did not go beyond the first page")
-
-
-PAGING = Scenario(
-    name="tools-paging",
-    title="Tools in pages",
-    description="The list of tools comes in three pages, the second one empty, with odd cursors."
-    " The client is expected to list all tools and to make the call of `toolCalls`, of a tool on"
-    " the last page.",
-    revisions=EVERY_REVISION,
-    suites=OURS,
-    script=Paging,
-    context={"toolCalls": [{"name": "last_page", "arguments": {}}]},
-    references=reference("pagination", "2025-11-25/server/utilities/pagination"),
-    checks=(_reads_every_page, _leaves_cursors_alone),
-)
 
 
 # -- versions
@@ -349,9 +258,6 @@ class AnsweringUnknownVersion(AnsweringVersion):
         return "1999-12-31"
 
 
-@check(
-    "version-unknown-left", "nothing follows a version that the client can't speak", title="Left"
-)
 def _gives_up_or_speaks(seen: SeenSession) -> Findings:
     """Nothing but an end may follow a version that nobody speaks."""
     first = seen.requests("initialize")
@@ -365,11 +271,6 @@ def _gives_up_or_speaks(seen: SeenSession) -> Findings:
         yield good(said)
 
 
-@check(
-    "version-older-header",
-    "the header names what was agreed upon, not what was asked for",
-    title="AgreedHeader",
-)
 def _sends_the_agreed_version(seen: SeenSession) -> Findings:
     agreed = seen.revision.value
     begins = max((one.place for one in seen.requests("initialize")), default=0)
@@ -381,54 +282,9 @@ def _sends_the_agreed_version(seen: SeenSession) -> Findings:
         yield verdict("" if header == agreed else f"MCP-Protocol-Version is {shown(header)}", said)
 
 
-_LIFECYCLE = reference("version", "2025-11-25/basic/lifecycle#version-negotiation")
-
-OLDER_VERSION = Scenario(
-    name="version-older",
-    title="The server speaks an older revision",
-    description="The server answers with the revision before the one that is proposed: with"
-    " 2025-06-18 to 2025-11-25. A client that speaks it too is expected to go on with it and to"
-    " name it in its headers; `toolCalls` has the calls. One that does not speak it leaves, and is"
-    " right.",
-    revisions=frozenset({Revision.V2025_06_18, Revision.V2025_11_25}),
-    suites=OURS,
-    script=AnsweringVersion,
-    context=BOTH_CALLED,
-    transports=HTTP,
-    references=_LIFECYCLE,
-    checks=(
-        ScenarioCheck(
-            "version-older-accepted",
-            "the session goes on in the older revision",
-            goes_on,
-            title="Accepted",
-        ),
-        _sends_the_agreed_version,
-    ),
-)
-
-UNKNOWN_VERSION = Scenario(
-    name="version-unknown",
-    title="The server speaks a revision that does not exist",
-    description="The server answers `initialize` with 1999-12-31. The client is expected to leave.",
-    revisions=WITH_HANDSHAKE,
-    suites=OURS,
-    script=AnsweringUnknownVersion,
-    client_may_fail=True,
-    references=_LIFECYCLE,
-    checks=(_gives_up_or_speaks,),
-)
-
-
 # -- falling back
 
 
-@check(
-    "era-fallback-initialize",
-    "the client shakes hands where it has to",
-    title="Initialize",
-    references=reference("versions", "2026-07-28/basic/versioning"),
-)
 def _falls_back(seen: SeenSession) -> CheckFinding | None:
     discovered = seen.requests("server/discover")
     initialized = seen.requests("initialize")
@@ -439,25 +295,7 @@ def _falls_back(seen: SeenSession) -> CheckFinding | None:
     return None
 
 
-FALLBACK = Scenario(
-    name="era-fallback",
-    title="A server of the handshake era",
-    description="The server knows no `server/discover` and refuses it. The client is expected to"
-    " end up with `initialize`, whichever it tried first, and to make the calls of `toolCalls`.",
-    revisions=WITH_HANDSHAKE,
-    suites=OURS,
-    script=GoingWrong,
-    context=BOTH_CALLED,
-    checks=(
-        _falls_back,
-        ScenarioCheck("era-fallback-works", "the session works", goes_on, title="Works"),
-    ),
-)
-
-
 # -- cancelling
-
-SLOW_MS = 500
 
 
 class AnsweringTooLate(GoingWrong):
@@ -479,12 +317,6 @@ class AnsweringTooLate(GoingWrong):
             self._waiting = call
 
 
-@check(
-    "slow-call-cancelled",
-    "a call that is given up is cancelled",
-    title="Cancelled",
-    references=reference("timeouts", "2025-11-25/basic/lifecycle#timeouts"),
-)
 def _cancels(seen: SeenSession) -> Findings:
     for call in seen.calls(GoingWrong.wrong)[:1]:
         if seen.revision.era is Era.STATELESS and seen.transport == "http":
@@ -506,30 +338,6 @@ def _closed_stream(seen: SeenSession, stream: int | None) -> CheckFinding:
             return good()
     return warned("the stream of the call was not closed, which is how it would be cancelled")
 
-
-CANCELLING = Scenario(
-    name="slow-call",
-    title="A call that takes too long",
-    description="The first tool answers only after it was given up. The client is expected to make"
-    f" the calls of `toolCalls`, the first with a timeout of {SLOW_MS} ms (`timeoutMs`), to give"
-    " it up then and to say so: with `notifications/cancelled`, or in the stateless era over HTTP"
-    " by closing the stream.",
-    revisions=EVERY_REVISION,
-    suites=OURS,
-    script=AnsweringTooLate,
-    context={
-        "toolCalls": [
-            {"name": GoingWrong.wrong, "arguments": {}, "timeoutMs": SLOW_MS},
-            {"name": AFTERWARDS, "arguments": {}},
-        ]
-    },
-    checks=(
-        _cancels,
-        ScenarioCheck(
-            "slow-call-survived", "the client makes the next call", goes_on, title="Survived"
-        ),
-    ),
-)
 
 # -- a hostile list
 
@@ -563,88 +371,32 @@ class HostileList(GoingWrong):
         self.tools = (*self.tools, *odd, nested)
 
 
-HOSTILE_LIST = Scenario(
-    name="hostile-list",
-    title="Tools with hostile names",
-    description="Among the tools are names with paths, control codes and markup, names of 10,000"
-    " characters, empty and equal ones, long descriptions and a schema of 30 levels. The client is"
-    " expected to list them and to make the calls of `toolCalls`, of two tools with plain names.",
-    revisions=EVERY_REVISION,
-    suites=OURS,
-    script=HostileList,
-    context=BOTH_CALLED,
-    references=reference("tools", "2025-11-25/server/tools#security-considerations"),
-    checks=(
-        ScenarioCheck(
-            "hostile-list-survived",
-            "the client lists the tools and calls those with plain names",
-            goes_on,
-            title="Survived",
-        ),
-    ),
-)
-
-SCENARIOS = (
-    scenario(
-        "duplicate-response",
-        "The same answer twice",
-        "The first tool is answered twice.",
-        AnsweringTwice,
-        more=(_asked_once("duplicate-response"),),
-    ),
-    scenario(
-        "unknown-response",
-        "Answers to nobody",
-        "Before the right answer come three whose id nobody used.",
-        AnsweringNobody,
-    ),
-    scenario(
-        "server-error",
-        "An internal error",
-        "The first tool is answered with -32603.",
-        AnsweringWithAnError,
-        more=(_asked_once("server-error"),),
-    ),
-    scenario(
-        "broken-json",
-        "Something that is no JSON",
-        "Before the right answer comes a line or event that is no JSON.",
-        AnsweringWithBrokenJson,
-    ),
-    scenario(
-        "huge-response",
-        "Eight megabytes and odd characters",
-        "The first tool answers with a text of 8 MB, with control codes, bidirectional overrides"
-        " and markup, and with an object 200 levels deep.",
-        AnsweringHuge,
-    ),
-    scenario(
-        "disconnect-mid-call",
-        "The connection breaks",
-        "The connection is cut while the first tool runs.",
-        CuttingOff,
-        transports=HTTP,
-    ),
-    scenario(
-        "http-500",
-        "HTTP 500",
-        "The POST of the first tool is answered with 500 and a page of HTML.",
-        FailingHttp,
-        transports=HTTP,
-        more=(_http_error_is_no_end,),
-    ),
-    scenario(
-        "server-requests",
-        "Requests of the server",
-        "While the first tool runs, the server sends a request that no client knows, and a ping.",
-        UnknownRequests,
-        revisions=WITH_HANDSHAKE,
-        more=(_refuses_the_unknown, _answers_ping),
-    ),
-    PAGING,
-    OLDER_VERSION,
-    UNKNOWN_VERSION,
-    FALLBACK,
-    CANCELLING,
-    HOSTILE_LIST,
-)
+SCRIPTS = {
+    "duplicate-response": AnsweringTwice,
+    "unknown-response": AnsweringNobody,
+    "server-error": AnsweringWithAnError,
+    "broken-json": AnsweringWithBrokenJson,
+    "huge-response": AnsweringHuge,
+    "disconnect-mid-call": CuttingOff,
+    "http-500": FailingHttp,
+    "server-requests": UnknownRequests,
+    "tools-paging": Paging,
+    "version-older": AnsweringVersion,
+    "version-unknown": AnsweringUnknownVersion,
+    "era-fallback": GoingWrong,
+    "slow-call": AnsweringTooLate,
+    "hostile-list": HostileList,
+}
+JUDGES: Mapping[str, Judge[SeenSession]] = {
+    "goes-on": goes_on,
+    "asked-once": _asked_once,
+    "http-500-session-kept": _http_error_is_no_end,
+    "server-requests-unknown-refused": _refuses_the_unknown,
+    "server-requests-ping-answered": _answers_ping,
+    "paging-every-page": _reads_every_page,
+    "paging-cursors-opaque": _leaves_cursors_alone,
+    "version-unknown-left": _gives_up_or_speaks,
+    "version-older-header": _sends_the_agreed_version,
+    "era-fallback-initialize": _falls_back,
+    "slow-call-cancelled": _cancels,
+}

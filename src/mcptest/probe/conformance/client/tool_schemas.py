@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcptest.core.revision import Revision
 from mcptest.probe.conformance.client.client_headers import Anything
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
 from mcptest.probe.conformance.scenario import (
-    HTTP,
-    ONLY_2026_07_28,
     CheckFinding,
     Findings,
     Judge,
-    Scenario,
-    ScenarioCheck,
     bad,
-    check,
     good,
     missing,
-    reference,
     shown,
     skipped,
 )
@@ -57,11 +51,6 @@ class Tempting(Anything):
         return True
 
 
-@check(
-    "sep-2106-no-network-ref-deref",
-    "a $ref to the network is not followed",
-    title="NoNetworkRefDereference",
-)
 def _never_fetches(seen: SeenSession) -> CheckFinding:
     fetched = [one for one in seen.visits if one.path == CANARY]
     listed = seen.requests("tools/list")
@@ -70,21 +59,6 @@ def _never_fetches(seen: SeenSession) -> CheckFinding:
     if not listed:
         return missing("the client did not list the tools, so it never saw the address")
     return good(listed[0])
-
-
-REF_NO_DEREF = Scenario(
-    name="json-schema-ref-no-deref",
-    title="A schema that points to the network",
-    description="The input schema of `lookup_user` has a `$ref` to an address of this server. The"
-    " client is expected to list the tools, to call this one, and never to fetch the address.",
-    revisions=ONLY_2026_07_28,
-    suites=frozenset({"core", "draft"}),
-    script=Tempting,
-    context={"toolCalls": [{"name": "lookup_user", "arguments": {"id": "user-1"}}]},
-    transports=HTTP,
-    references=reference("SEP-2106", "2026-07-28/server/tools"),
-    checks=(_never_fetches,),
-)
 
 
 # -- json-schema-2020-12-preservation
@@ -138,21 +112,11 @@ def _echoed(seen: SeenSession) -> tuple[SeenMessage, Obj] | None:
     return None
 
 
-@check(
-    "json-schema-2020-12-client-tool-found",
-    "the tools are listed",
-    title="JsonSchema2020_12ClientToolFound",
-)
 def _lists(seen: SeenSession) -> Findings:
     for said in seen.requests("tools/list")[:1]:
         yield good(said)
 
 
-@check(
-    "json-schema-2020-12-client-echo-completed",
-    "the schema comes back",
-    title="JsonSchema2020_12ClientEchoCompleted",
-)
 def _echoes(seen: SeenSession) -> CheckFinding | None:
     echoed = _echoed(seen)
     if echoed is not None:
@@ -190,56 +154,26 @@ def _survives(
 
 
 _NEW = Revision.V2026_07_28
-PRESERVATION = Scenario(
-    name="json-schema-2020-12-preservation",
-    title="Schemas stay as they are",
-    description="The client is expected to list the tools and to pass the input schema of"
-    f" `{FOCAL}` to `{ECHO}`, exactly as it has it. Every keyword must have survived.",
-    revisions=frozenset({Revision.V2025_11_25, Revision.V2026_07_28}),
-    suites=frozenset({"core"}),
-    script=Echoing,
-    context={"toolCalls": [{"name": ECHO, "arguments": {}, "schemaArguments": {"schema": FOCAL}}]},
-    references=reference("SEP-2106", "2026-07-28/server/tools"),
-    checks=(
-        _lists,
-        _echoes,
-        ScenarioCheck(
-            "json-schema-2020-12-client-$schema-preserved",
-            "$schema survives",
-            _survives(_parts("$schema")),
-            title="JsonSchema2020_12Client$SchemaPreserved",
-        ),
-        ScenarioCheck(
-            "json-schema-2020-12-client-$defs-preserved",
-            "$defs survives",
-            _survives(lambda schema: list(schema.get("$defs") or ())),
-            title="JsonSchema2020_12Client$DefsPreserved",
-        ),
-        ScenarioCheck(
-            "json-schema-2020-12-client-additionalProperties-preserved",
-            "additionalProperties survives",
-            _survives(_parts("additionalProperties")),
-            title="JsonSchema2020_12ClientAdditionalPropertiesPreserved",
-        ),
-        ScenarioCheck(
-            "sep-2106-client-composition-keywords-preserved",
-            "allOf and anyOf survive",
-            _survives(_parts("allOf"), since=_NEW),
-            title="JsonSchema2020_12ClientCompositionKeywordsPreserved",
-        ),
-        ScenarioCheck(
-            "sep-2106-client-conditional-keywords-preserved",
-            "if, then and else survive",
-            _survives(_parts("if", "then", "else"), since=_NEW),
-            title="JsonSchema2020_12ClientConditionalKeywordsPreserved",
-        ),
-        ScenarioCheck(
-            "sep-2106-client-anchor-keyword-preserved",
-            "$anchor survives",
-            _survives(_anchor, since=_NEW),
-            title="JsonSchema2020_12ClientAnchorKeywordPreserved",
-        ),
-    ),
-)
 
-SCENARIOS = (REF_NO_DEREF, PRESERVATION)
+
+SCRIPTS = {
+    "json-schema-ref-no-deref": Tempting,
+    "json-schema-2020-12-preservation": Echoing,
+}
+JUDGES: Mapping[str, Judge[SeenSession]] = {
+    "sep-2106-no-network-ref-deref": _never_fetches,
+    "json-schema-2020-12-client-tool-found": _lists,
+    "json-schema-2020-12-client-echo-completed": _echoes,
+    "json-schema-2020-12-client-$schema-preserved": _survives(_parts("$schema")),
+    "json-schema-2020-12-client-$defs-preserved": _survives(
+        lambda schema: list(schema.get("$defs") or ())
+    ),
+    "json-schema-2020-12-client-additionalProperties-preserved": _survives(
+        _parts("additionalProperties")
+    ),
+    "sep-2106-client-composition-keywords-preserved": _survives(_parts("allOf"), since=_NEW),
+    "sep-2106-client-conditional-keywords-preserved": _survives(
+        _parts("if", "then", "else"), since=_NEW
+    ),
+    "sep-2106-client-anchor-keyword-preserved": _survives(_anchor, since=_NEW),
+}

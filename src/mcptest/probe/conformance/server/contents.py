@@ -1,49 +1,296 @@
-"""Resources and prompts: reading, subscribing, a missing resource, each kind of prompt."""
+"""What a server gives: results of tools with each kind of content, progress, logging and questions;
+forms with defaults and choices; resources and prompts.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
 
 from mcptest.core.safe_text import show
-from mcptest.core.scenario_outcome import Reference
-from mcptest.probe.conformance.scenario import (
-    CheckFinding,
-    Scenario,
-    ScenarioNeeds,
-    bad,
-    check,
-    reference,
-    verdict,
-    warned,
-)
+from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, verdict, warned
 from mcptest.probe.conformance.server.scene import (
-    DRAFT,
-    HANDSHAKE,
-    STATELESS,
     Obj,
     Problems,
     ScenarioStage,
     Scene,
     ServerScript,
     asks,
+    calls,
     listed,
-    one_check,
     result_of,
+    success_of,
 )
 
+PROGRESS = "notifications/progress"
+LOG = "notifications/message"
+_TOKEN = "mcptest-progress"
+_AT_LEAST = 3
+
+
+# -- content
+
+
+def content_of(result: Obj) -> tuple[list[Obj], list[str]]:
+    """The blocks of a result, and what keeps one from looking at them."""
+    content = result.get("content")
+    if not isinstance(content, list):
+        return [], ["the result has no content array"]
+    return listed(content), [] if content else ["the content array is empty"]
+
+
+def _has_block(
+    kind: str, *members: str, called: str = "", more: Problems = lambda block: ()
+) -> Problems:
+    """There is a block of this kind, with these members; `more` looks at the block itself."""
+
+    def problems(result: Obj) -> Iterator[str]:
+        blocks, unseen = content_of(result)
+        block = next((one for one in blocks if one.get("type") == kind), None)
+        if not block:
+            yield from unseen or [f"there is no content of type {kind}"]
+            return
+        lacking = (one for one in members if not block.get(one))
+        yield from (f"the {called or kind} has no {one}" for one in lacking)
+        yield from more(block)
+
+    return problems
+
+
+def _is_wav(block: Obj) -> Iterator[str]:
+    kind = block.get("mimeType")
+    if kind and kind != "audio/wav":
+        yield f"mimeType is {show(repr(kind), 60)}, not 'audio/wav'"
+
+
+def _embedded(block: Obj) -> Iterator[str]:
+    resource = block.get("resource")
+    if not isinstance(resource, dict):
+        yield "the resource block has no resource"
+    elif resource:
+        lacking = (one for one in ("uri", "mimeType") if not resource.get(one))
+        yield from (f"the resource has no {one}" for one in lacking)
+    if isinstance(resource, dict) and not resource.get("text") and not resource.get("blob"):
+        yield "the resource has neither text nor blob"
+
+
+def _mixed_problems(result: Obj) -> Iterator[str]:
+    blocks, problems = content_of(result)
+    yield from problems
+    kinds = {one.get("type") for one in blocks if isinstance(one.get("type"), str)}
+    for kind in ("text", "image", "resource") if blocks else ():
+        if kind not in kinds:
+            yield f"there is no content of type {kind}"
+
+
+def _failure_problems(result: Obj) -> Iterator[str]:
+    if result.get("isError") is not True:
+        yield "the result does not say isError: true"
+    blocks, problems = content_of(result)
+    yield from problems
+    if blocks and not blocks[0].get("text"):
+        yield "the first block has no text that says what went wrong"
+
+
+# -- progress and logging
+
+
+def _with_progress(stage: ScenarioStage) -> None:
+    since = len(stage.main.notifications)
+    params = stage.call_params("test_tool_with_progress", {})
+    params["_meta"] = {"progressToken": _TOKEN}
+    heard = stage.ask("called", "tools/call", params)
+    if heard.answered:
+        stage.await_notices(PROGRESS, _AT_LEAST, since, min(0.5, stage.patience))
+
+
+def _progress(scene: Scene) -> CheckFinding:
+    heard = scene["called"]
+    if heard.without_success:
+        return bad(heard.without_success, heard)
+    notices = scene.notices("called", PROGRESS)
+    ours = [one.get("progress") for one in notices if one.get("progressToken") == _TOKEN]
+    return verdict(_progress_problems(ours, len(notices)), heard)
+
+
+def _progress_problems(ours: list[Any], in_all: int) -> Iterator[str]:
+    if len(ours) < _AT_LEAST:
+        other = f", and {in_all - len(ours)} for another token" if in_all > len(ours) else ""
+        yield f"{len(ours)} progress notifications came{other}, not at least {_AT_LEAST}"
+    numbers = [one for one in ours if type(one) in (int, float)]
+    if len(numbers) < len(ours):
+        yield "a progress is no number"
+    if any(later < earlier for earlier, later in pairwise(numbers)):
+        yield f"progress went back: {show(str(numbers[:10]), 100)}"
+
+
+def _with_logging(stage: ScenarioStage) -> None:
+    stage.ask("level", "logging/setLevel", {"level": "debug"})
+    since = len(stage.main.notifications)
+    if stage.call("called", "test_tool_with_logging", {}).answered:
+        stage.await_notices(LOG, _AT_LEAST, since, min(0.5, stage.patience))
+
+
+def _logged(scene: Scene) -> CheckFinding:
+    heard = scene["called"]
+    count = len(scene.notices("called", LOG))
+    problems = [scene["level"].without_result, heard.without_success]
+    if count < _AT_LEAST:
+        problems.append(f"{count} log messages came, not at least {_AT_LEAST}")
+    return verdict(filter(None, problems), heard)
+
+
+# -- asking the client
+
+
+def _asked_for(method: str) -> Judge[Scene]:
+    def judge(scene: Scene) -> CheckFinding:
+        heard = scene["called"]
+        methods = [one.get("method") for one in heard.exchange.asked]
+        problems = [] if method in methods else [f"the server did not send {method}"]
+        if heard.without_success:
+            problems.append(heard.without_success)
+        else:
+            problems += content_of(heard.result)[1]
+        return verdict(problems, heard)
+
+    return judge
+
+
+# -- forms
+
+_DEFAULTS: dict[str, tuple[str, str, Any]] = {
+    "string": ("name", "string", "John Doe"),
+    "integer": ("age", "integer", 30),
+    "number": ("score", "number", 95.5),
+    "enum": ("status", "string", "active"),
+    "boolean": ("verified", "boolean", True),
+}
+
+
+def _fields(scene: Scene) -> tuple[Obj, str]:
+    """The fields of the form that was asked for, or why there are none."""
+    heard = scene["called"]
+    for one in heard.exchange.asked:
+        if one.get("method") == "elicitation/create":
+            params = one.get("params")
+            schema = params.get("requestedSchema") if isinstance(params, dict) else None
+            fields = schema.get("properties") if isinstance(schema, dict) else None
+            return (fields, "") if isinstance(fields, dict) else ({}, "the form has no fields")
+    return {}, heard.without_result or "the server did not send elicitation/create"
+
+
+def _judge(field: str, problems: Problems) -> Judge[Scene]:
+    def judge(scene: Scene) -> CheckFinding:
+        fields, why = _fields(scene)
+        schema = fields.get(field)
+        if why or not isinstance(schema, dict):
+            return bad(why or f"the form has no field {field}", scene["called"])
+        return verdict((f"{field}: {one}" for one in problems(schema)), scene["called"])
+
+    return judge
+
+
+def _default_problems(kind: str, wanted: Any, is_choice: bool) -> Problems:
+    def problems(schema: Obj) -> Iterator[str]:
+        yield from _type_problems(schema, kind)
+        choices = schema.get("enum")
+        if is_choice and not isinstance(choices, list):
+            yield "enum is no array"
+        if "default" not in schema:
+            yield "there is no default"
+            return
+        given = schema["default"]
+        # In JSON 1 is no true; in Python they are equal.
+        if isinstance(given, bool) is not isinstance(wanted, bool) or given != wanted:
+            yield f"default is {show(repr(given), 60)}, not {wanted!r}"
+        if isinstance(choices, list) and given not in choices:
+            yield "the default is none of the choices"
+
+    return problems
+
+
+def _type_problems(schema: Obj, kind: str) -> Iterator[str]:
+    if schema.get("type") != kind:
+        yield f"type is {show(repr(schema.get('type')), 60)}, not {kind!r}"
+
+
+def _has_titles(options: Any) -> bool:
+    return isinstance(options, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("const"), str)
+        and isinstance(one.get("title"), str)
+        for one in options
+    )
+
+
+def _untitled_single(schema: Obj) -> Iterator[str]:
+    yield from _type_problems(schema, "string")
+    if not isinstance(schema.get("enum"), list):
+        yield "enum is no array"
+    yield from (f"it has {one} too" for one in ("oneOf", "enumNames") if schema.get(one))
+
+
+def _titled_single(schema: Obj) -> Iterator[str]:
+    yield from _type_problems(schema, "string")
+    if not _has_titles(schema.get("oneOf")):
+        yield "oneOf is no array of const and title"
+    if schema.get("enum"):
+        yield "it has enum too"
+
+
+def _legacy(schema: Obj) -> Iterator[str]:
+    yield from _type_problems(schema, "string")
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if not isinstance(values, list):
+        yield "enum is no array"
+    if not isinstance(names, list):
+        yield "enumNames is no array"
+    elif isinstance(values, list) and len(names) != len(values):
+        yield f"there are {len(values)} values and {len(names)} names"
+
+
+def _untitled_multi(schema: Obj) -> Iterator[str]:
+    yield from _type_problems(schema, "array")
+    items = schema.get("items")
+    if not isinstance(items, dict):
+        yield "items is no object"
+        return
+    yield from (f"items: {one}" for one in _type_problems(items, "string"))
+    if not isinstance(items.get("enum"), list):
+        yield "items.enum is no array"
+    if items.get("anyOf"):
+        yield "items has anyOf too"
+
+
+def _titled_multi(schema: Obj) -> Iterator[str]:
+    yield from _type_problems(schema, "array")
+    items = schema.get("items")
+    if not isinstance(items, dict):
+        yield "items is no object"
+        return
+    if not _has_titles(items.get("anyOf")):
+        yield "items.anyOf is no array of const and title"
+    if items.get("enum"):
+        yield "items has enum too"
+
+
+_CHOICES: dict[str, tuple[str, Problems]] = {
+    "untitled-single": ("untitledSingle", _untitled_single),
+    "titled-single": ("titledSingle", _titled_single),
+    "legacy-enumnames": ("legacyEnum", _legacy),
+    "untitled-multi": ("untitledMulti", _untitled_multi),
+    "titled-multi": ("titledMulti", _titled_multi),
+}
+
+
 NOWHERE = "test://nonexistent-resource-for-conformance-testing"
-TEMPLATE = "test://template/{id}/data"
 _FILLED_IN = "123"
 _WATCHED = "test://watched-resource"
 _VARIABLE = re.compile(r"\{[^{}]*\}")
 _INVALID_PARAMS = -32602
-_READ = reference("MCP-Resources-Read", "2025-06-18/server/resources#reading-resources")
-_GET = reference("MCP-Prompts-Get", "2025-06-18/server/prompts#getting-a-prompt")
-_NOT_FOUND = (
-    *reference("MCP-Resources-Errors", "2026-07-28/server/resources#error-handling"),
-    Reference("SEP-2164", "https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2164"),
-)
 
 
 # -- resources
@@ -87,23 +334,6 @@ def _read(uri: str) -> ServerScript:
     return script
 
 
-def _reading(
-    name: str, uri: str, what: str, problems: Problems, check_title: str = ""
-) -> Scenario[Scene]:
-    return one_check(
-        name,
-        f"A resource is read: {what}",
-        f"The fixture `{uri}` is read{' with the id 123' if '{' in uri else ''}; the "
-        f"result has {what}.",
-        f"the contents have {what}",
-        _read(uri),
-        result_of("asked", problems),
-        _READ,
-        ScenarioNeeds(capabilities=("resources",), resources=(uri,)),
-        check_title=check_title,
-    )
-
-
 def _subscribe(stage: ScenarioStage) -> None:
     uri = {"uri": stage.fixture(_WATCHED)}
     stage.ask("asked", "resources/subscribe", uri)
@@ -115,29 +345,9 @@ def _unsubscribe(stage: ScenarioStage) -> None:
     stage.ask("asked", "resources/unsubscribe", uri)
 
 
-def _subscribing(name: str, script: ServerScript) -> Scenario[Scene]:
-    method = name.replace("-", "/")
-    return one_check(
-        name,
-        f"{method} is accepted",
-        f"`{method}` for the fixture `{_WATCHED}` is answered without an error.",
-        f"{method} is answered with a result",
-        script,
-        result_of("asked", lambda result: ()),
-        reference("MCP-Resources-Subscribe", "2025-06-18/server/resources#subscriptions"),
-        ScenarioNeeds(capabilities=("resources.subscribe",), resources=(_WATCHED,)),
-        HANDSHAKE,
-    )
-
-
 # -- sep-2164-resource-not-found
 
 
-@check(
-    "sep-2164-no-empty-contents",
-    "a missing resource is not answered with empty contents",
-    title="ResourcesNotFoundNoEmptyContents",
-)
 def _no_empty_contents(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if not heard.answered:
@@ -147,11 +357,6 @@ def _no_empty_contents(scene: Scene) -> CheckFinding:
     return verdict(fault if empty else "", heard)
 
 
-@check(
-    "sep-2164-error-code",
-    "a missing resource should be answered with the error -32602",
-    title="ResourcesNotFoundErrorCode",
-)
 def _code(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if not heard.answered:
@@ -162,11 +367,6 @@ def _code(scene: Scene) -> CheckFinding:
     return verdict("" if heard.code == _INVALID_PARAMS else fault, heard, mild=True)
 
 
-@check(
-    "sep-2164-data-uri",
-    "the error should name the URI in its data",
-    title="ResourcesNotFoundDataUri",
-)
 def _data(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.exchange.answer != "error":
@@ -178,6 +378,12 @@ def _data(scene: Scene) -> CheckFinding:
 
 
 # -- prompts
+
+_ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
+
+
+def _get(prompt: str, arguments: dict[str, str] | None = None) -> ServerScript:
+    return lambda stage: stage.ask("asked", "prompts/get", stage.prompt_params(prompt, arguments))
 
 
 def _messages(result: Obj) -> tuple[list[Obj], list[str]]:
@@ -219,78 +425,60 @@ def _with_content(kind: str, *members: str) -> Problems:
     return problems
 
 
-_ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
-
-
-def _getting(
-    name: str, prompt: str, what: str, problems: Problems, arguments: dict[str, str] | None = None
-) -> Scenario[Scene]:
-    given = f" with {', '.join(arguments)}" if arguments else ""
-    return one_check(
-        name,
-        f"A prompt has {what}",
-        f"`prompts/get` for the fixture `{prompt}`{given} gives {what}.",
-        f"the prompt has {what}",
-        lambda stage: stage.ask("asked", "prompts/get", stage.prompt_params(prompt, arguments)),
-        result_of("asked", problems),
-        _GET,
-        ScenarioNeeds(capabilities=("prompts",), prompts=(prompt,)),
-    )
-
-
-SCENARIOS = (
-    _reading(
-        "resources-read-text",
-        "test://static-text",
-        "uri, mimeType and text",
-        _has("uri", "mimeType", "text"),
+SCRIPTS: dict[str, ServerScript] = {
+    "tools-call-simple-text": calls("test_simple_text"),
+    "tools-call-image": calls("test_image_content", {}),
+    "tools-call-audio": calls("test_audio_content", {}),
+    "tools-call-embedded-resource": calls("test_embedded_resource", {}),
+    "tools-call-mixed-content": calls("test_multiple_content_types", {}),
+    "tools-call-with-logging": _with_logging,
+    "tools-call-error": calls("test_error_handling", {}),
+    "tools-call-with-progress": _with_progress,
+    "tools-call-sampling": calls("test_sampling", {"prompt": "Say something."}),
+    "tools-call-elicitation": calls("test_elicitation", {"message": "Please say something."}),
+    "elicitation-sep1034-defaults": calls("test_elicitation_sep1034_defaults", {}),
+    "elicitation-sep1330-enums": calls("test_elicitation_sep1330_enums", {}),
+    "resources-read-text": _read("test://static-text"),
+    "resources-read-binary": _read("test://static-binary"),
+    "resources-templates-read": _read("test://template/{id}/data"),
+    "resources-subscribe": _subscribe,
+    "resources-unsubscribe": _unsubscribe,
+    "sep-2164-resource-not-found": asks("resources/read", {"uri": NOWHERE}),
+    "prompts-get-simple": _get("test_simple_prompt"),
+    "prompts-get-with-args": _get("test_prompt_with_arguments", _ARGUMENTS),
+    "prompts-get-embedded-resource": _get(
+        "test_prompt_with_embedded_resource", {"resourceUri": "test://example-resource"}
     ),
-    _reading(
-        "resources-read-binary",
-        "test://static-binary",
-        "uri, mimeType and blob",
-        _has("uri", "mimeType", "blob"),
-    ),
-    _reading(
-        "resources-templates-read",
-        TEMPLATE,
-        "the value that filled in the template",
-        _from_template,
-        "ResourcesTemplateRead",
-    ),
-    _subscribing("resources-subscribe", _subscribe),
-    _subscribing("resources-unsubscribe", _unsubscribe),
-    Scenario(
-        name="sep-2164-resource-not-found",
-        title="A resource does not exist",
-        description="A URI that names nothing is read. The answer must not be empty contents; it "
-        "should be the error -32602, with the URI in its data.",
-        revisions=STATELESS,
-        suites=DRAFT,
-        script=asks("resources/read", {"uri": NOWHERE}),
-        needs=ScenarioNeeds(capabilities=("resources",)),
-        references=_NOT_FOUND,
-        checks=(_no_empty_contents, _code, _data),
-    ),
-    _getting("prompts-get-simple", "test_simple_prompt", "messages with role and content", _simple),
-    _getting(
-        "prompts-get-with-args",
-        "test_prompt_with_arguments",
-        "the values of both arguments in its messages",
-        _with_both,
-        _ARGUMENTS,
-    ),
-    _getting(
-        "prompts-get-embedded-resource",
-        "test_prompt_with_embedded_resource",
-        "an embedded resource",
-        _with_content("resource"),
-        {"resourceUri": "test://example-resource"},
-    ),
-    _getting(
-        "prompts-get-with-image",
-        "test_prompt_with_image",
-        "an image with data and mimeType",
-        _with_content("image", "data", "mimeType"),
-    ),
-)
+    "prompts-get-with-image": _get("test_prompt_with_image"),
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    "tools-call-simple-text": success_of(_has_block("text", "text", called="text block")),
+    "tools-call-image": success_of(_has_block("image", "data", "mimeType")),
+    "tools-call-audio": success_of(_has_block("audio", "data", "mimeType", more=_is_wav)),
+    "tools-call-embedded-resource": success_of(_has_block("resource", more=_embedded)),
+    "tools-call-mixed-content": success_of(_mixed_problems),
+    "tools-call-with-logging": _logged,
+    "tools-call-error": result_of("called", _failure_problems),
+    "tools-call-with-progress": _progress,
+    "tools-call-sampling": _asked_for("sampling/createMessage"),
+    "tools-call-elicitation": _asked_for("elicitation/create"),
+    **{
+        f"elicitation-sep1034-{what}-default": _judge(
+            field, _default_problems(kind, wanted, what == "enum")
+        )
+        for what, (field, kind, wanted) in _DEFAULTS.items()
+    },
+    **{f"elicitation-sep1330-{what}": _judge(*judged) for what, judged in _CHOICES.items()},
+    "resources-read-text": result_of("asked", _has("uri", "mimeType", "text")),
+    "resources-read-binary": result_of("asked", _has("uri", "mimeType", "blob")),
+    "resources-templates-read": result_of("asked", _from_template),
+    "resources-subscribe": result_of("asked", lambda result: ()),
+    "resources-unsubscribe": result_of("asked", lambda result: ()),
+    "sep-2164-no-empty-contents": _no_empty_contents,
+    "sep-2164-error-code": _code,
+    "sep-2164-data-uri": _data,
+    "prompts-get-simple": result_of("asked", _simple),
+    "prompts-get-with-args": result_of("asked", _with_both),
+    "prompts-get-embedded-resource": result_of("asked", _with_content("resource")),
+    "prompts-get-with-image": result_of("asked", _with_content("image", "data", "mimeType")),
+}

@@ -10,33 +10,25 @@ import msgspec
 from mcptest.core.capture import Frame, HttpResponse
 from mcptest.core.message import Kind, id_key
 from mcptest.probe.conformance.scenario import (
-    HTTP,
     CheckFinding,
-    Scenario,
-    ScenarioNeeds,
+    Judge,
     bad,
-    check,
     info,
-    reference,
     skipped,
     verdict,
     warned,
 )
 from mcptest.probe.conformance.server.scene import (
-    ACTIVE,
-    FROM_2025_03_26,
-    HANDSHAKE,
     Obj,
     ScenarioStage,
     Scene,
+    ServerScript,
     asks,
-    one_check,
     result_of,
 )
 from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import is_legal_session_id
 
-_SESSIONS = reference("MCP-Session-Management", "2025-11-25/basic/transports#session-management")
 _GONE = 404
 _NO_SESSION = "the server gave out no session id"
 _NOT_ALLOWED = 405
@@ -79,15 +71,6 @@ def _begun(scene: Scene) -> _Begun:
 # -- server-initialize
 
 
-def _only_begins(stage: ScenarioStage) -> None:
-    """The connection of the scenario was opened for it: that is the handshake."""
-
-
-@check("server-initialize", "initialize is answered with a well-formed result")
-def _initialized(scene: Scene) -> CheckFinding:
-    return verdict(_problems_of_handshake(scene))
-
-
 def _problems_of_handshake(scene: Scene) -> Iterator[str]:
     begun = _begun(scene)
     if not isinstance(begun.result, dict):
@@ -105,12 +88,6 @@ def _problems_of_handshake(scene: Scene) -> Iterator[str]:
         yield f"notifications/initialized was answered with HTTP {status}"
 
 
-@check(
-    "server-session-id-visible-ascii",
-    "a session id has visible ASCII characters only",
-    references=_SESSIONS,
-    transports=HTTP,
-)
 def _session_id(scene: Scene) -> CheckFinding:
     given = _begun(scene).session_id
     if given is None:
@@ -130,11 +107,6 @@ def _end_session(stage: ScenarioStage) -> None:
     stage.ask("after", "tools/list")
 
 
-@check(
-    "server-session-initialized-accepted",
-    "notifications/initialized under the session id is accepted",
-    title="SessionInitializedAccepted",
-)
 def _accepted(scene: Scene) -> CheckFinding:
     begun = _begun(scene)
     if begun.session_id is None:
@@ -144,11 +116,6 @@ def _accepted(scene: Scene) -> CheckFinding:
     return verdict("" if fine else f"notifications/initialized was answered with HTTP {status}")
 
 
-@check(
-    "server-session-delete-accepted",
-    "DELETE under the session id is accepted",
-    title="SessionDeleteAccepted",
-)
 def _deleted(scene: Scene) -> CheckFinding:
     if _begun(scene).session_id is None:
         return skipped(_NO_SESSION)
@@ -165,11 +132,6 @@ def _deleted(scene: Scene) -> CheckFinding:
     return verdict("" if fine else f"DELETE was answered with HTTP {status}", heard, mild=True)
 
 
-@check(
-    "server-session-terminated-returns-404",
-    "a request of an ended session is answered with 404",
-    title="SessionTerminatedReturns404",
-)
 def _stays_ended(scene: Scene) -> CheckFinding:
     if _begun(scene).session_id is None:
         return skipped(_NO_SESSION)
@@ -189,53 +151,18 @@ def _empty(result: Obj) -> Iterator[str]:
         yield f"the result is not empty: it has {', '.join(map(str, list(result)[:5]))}"
 
 
-SCENARIOS = (
-    Scenario(
-        name="server-initialize",
-        title="A session begins",
-        description="A client sends `initialize` and then `notifications/initialized`. The server "
-        "answers with its version, capabilities and name. A session id, if there is one, is of "
-        "visible ASCII characters.",
-        revisions=HANDSHAKE,
-        suites=ACTIVE,
-        script=_only_begins,
-        isolated=True,
-        references=reference("MCP-Initialize", "2025-06-18/basic/lifecycle#initialization"),
-        checks=(_initialized, _session_id),
-    ),
-    Scenario(
-        name="server-session-lifecycle",
-        title="A session ends",
-        description="The client ends its session with DELETE and then asks once more under the "
-        "same session id, which is answered with 404. A server may refuse DELETE with 405, and "
-        "one without sessions has nothing to end.",
-        revisions=FROM_2025_03_26,
-        suites=ACTIVE,
-        transports=HTTP,
-        script=_end_session,
-        isolated=True,
-        references=_SESSIONS,
-        checks=(_accepted, _deleted, _stays_ended),
-    ),
-    one_check(
-        "logging-set-level",
-        "The log level is set",
-        "`logging/setLevel` with the level `info` is answered with an empty result.",
-        "logging/setLevel is answered with an empty result",
-        asks("logging/setLevel", {"level": "info"}),
-        result_of("asked", _empty),
-        reference("MCP-Logging", "2025-06-18/server/utilities/logging"),
-        ScenarioNeeds(capabilities=("logging",)),
-        HANDSHAKE,
-    ),
-    one_check(
-        "ping",
-        "Ping",
-        "`ping` is answered with an empty result.",
-        "ping is answered with an empty result",
-        asks("ping"),
-        result_of("asked", _empty),
-        reference("MCP-Ping", "2025-06-18/basic/utilities/ping"),
-        revisions=HANDSHAKE,
-    ),
-)
+SCRIPTS: dict[str, ServerScript] = {
+    "server-initialize": lambda stage: None,  # its connection was opened for it: the handshake
+    "server-session-lifecycle": _end_session,
+    "logging-set-level": asks("logging/setLevel", {"level": "info"}),
+    "ping": asks("ping"),
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    "server-initialize": lambda scene: verdict(_problems_of_handshake(scene)),
+    "server-session-id-visible-ascii": _session_id,
+    "server-session-initialized-accepted": _accepted,
+    "server-session-delete-accepted": _deleted,
+    "server-session-terminated-returns-404": _stays_ended,
+    "logging-set-level": result_of("asked", _empty),
+    "ping": result_of("asked", _empty),
+}

@@ -16,36 +16,23 @@ from mcptest.core.scenario_outcome import CheckStatus
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Judge,
-    Scenario,
-    ScenarioCheck,
-    ScenarioNeeds,
     bad,
-    check,
     info,
-    reference,
-    sep,
     skipped,
     untestable,
     verdict,
     warned,
 )
 from mcptest.probe.conformance.server.scene import (
-    ACTIVE,
-    DRAFT,
-    EVERY,
-    PENDING,
-    SINCE_2025_11_25,
-    STATELESS,
     Heard,
     Obj,
     Problems,
     ScenarioStage,
     Scene,
+    ServerScript,
     asks,
     listed,
     missing_members,
-    needs_tool,
-    one_check,
     result_of,
 )
 from mcptest.session.pages import EndlessPages, walk_pages
@@ -77,12 +64,6 @@ def _each_has(kind: str, *members: str) -> Problems:
     return lambda result: missing_members(result.get(f"{kind}s"), kind, *members)
 
 
-@check(
-    "tools-name-format",
-    "tool names should be of 1 to 128 letters, digits and _ . -",
-    references=reference("MCP-Tool-Names", "2025-11-25/server/tools#tool-names"),
-    revisions=SINCE_2025_11_25,
-)
 def _names(scene: Scene) -> CheckFinding:
     heard = scene["first"]
     if heard.without_result:
@@ -95,12 +76,6 @@ def _names(scene: Scene) -> CheckFinding:
     return verdict((f"{show(str(one), 140)!r} {problem}" for one in odd), heard, mild=True)
 
 
-@check(
-    "tools-list-deterministic-order",
-    "the same tools should be listed in the same order each time",
-    references=reference("MCP-Tools-Deterministic-Order", "2026-07-28/server/tools#capabilities"),
-    revisions=STATELESS,
-)
 def _order(scene: Scene) -> CheckFinding:
     orders = []
     for heard in (scene[label] for label in _LISTS):
@@ -263,144 +238,34 @@ def _anchor(schema: Obj) -> Iterator[str]:
         yield "$defs.address has no $anchor"
 
 
-_KEPT: tuple[tuple[str, str, str, Judge[Scene]], ...] = (
-    ("json-schema-2020-12-tool-found", "ToolFound", "the tool is listed", _keeps()),
-    (
-        "json-schema-2020-12-$schema",
-        "$Schema",
-        "$schema stays as it is",
-        _keeps(_is("$schema", DIALECT, repr(DIALECT), 120)),
+SCRIPTS: dict[str, ServerScript] = {
+    "completion-complete": _complete,
+    "tools-list": _list_tools,
+    "resources-list": asks("resources/list"),
+    "prompts-list": asks("prompts/list"),
+    "caching": _ask_all,
+    "json-schema-2020-12": _walk,
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    "completion-complete": result_of("asked", _completion_problems),
+    "tools-list": result_of("first", _each_has("tool", "name", "description", "inputSchema")),
+    "tools-name-format": _names,
+    "tools-list-deterministic-order": _order,
+    "resources-list": result_of("asked", _each_has("resource", "uri", "name")),
+    "prompts-list": result_of("asked", _each_has("prompt", "name", "description")),
+    **{
+        f"sep-2549-{method.replace('/', '-')}-caching-hints": _hints(method, capability)
+        for method, capability in _CACHED.items()
+    },
+    "sep-2549-ttl-non-negative": _values("ttlMs", _is_life),
+    "sep-2549-cache-scope-valid": _values("cacheScope", lambda one: one in ("public", "private")),
+    "json-schema-2020-12-tool-found": _keeps(),
+    "json-schema-2020-12-$schema": _keeps(_is("$schema", DIALECT, repr(DIALECT), 120)),
+    "json-schema-2020-12-$defs": _keeps(_definitions),
+    "json-schema-2020-12-additionalProperties": _keeps(
+        _is("additionalProperties", False, "false", 60)
     ),
-    ("json-schema-2020-12-$defs", "$Defs", "$defs stays as it is", _keeps(_definitions)),
-    (
-        "json-schema-2020-12-additionalProperties",
-        "AdditionalProperties",
-        "additionalProperties stays as it is",
-        _keeps(_is("additionalProperties", False, "false", 60)),
-    ),
-    (
-        "sep-2106-composition-keywords-preserved",
-        "CompositionKeywords",
-        "allOf and anyOf stay as they are",
-        _keeps(_composition, only_stateless=True),
-    ),
-    (
-        "sep-2106-conditional-keywords-preserved",
-        "ConditionalKeywords",
-        "if, then and else stay as they are",
-        _keeps(_conditions, only_stateless=True),
-    ),
-    (
-        "sep-2106-anchor-keyword-preserved",
-        "AnchorKeyword",
-        "$anchor stays as it is",
-        _keeps(_anchor, only_stateless=True),
-    ),
-)
-
-
-SCENARIOS = (
-    one_check(
-        "completion-complete",
-        "Completion",
-        "`completion/complete` is asked for the argument `arg1` of the prompt "
-        "`test_prompt_with_arguments`; the result has an array of values, which may be empty.",
-        "completion/complete is answered with values",
-        _complete,
-        result_of("asked", _completion_problems),
-        reference("MCP-Completion", "2025-06-18/server/utilities/completion"),
-        ScenarioNeeds(capabilities=("completions", "prompts"), prompts=(_COMPLETED,)),
-    ),
-    Scenario(
-        name="tools-list",
-        title="Tools are listed",
-        description="`tools/list` shows each tool with name, description and inputSchema. From "
-        "2025-11-25 on names should be of 1 to 128 letters, digits and `_ . -`; from 2026-07-28 "
-        "on the order should not change from one request to the next.",
-        revisions=EVERY,
-        suites=ACTIVE,
-        script=_list_tools,
-        needs=needs_tool(),
-        checks=(
-            ScenarioCheck(
-                "tools-list",
-                "each listed tool has name, description and inputSchema",
-                result_of("first", _each_has("tool", "name", "description", "inputSchema")),
-                references=reference("MCP-Tools-List", "2025-06-18/server/tools#listing-tools"),
-            ),
-            _names,
-            _order,
-        ),
-    ),
-    one_check(
-        "resources-list",
-        "Resources are listed",
-        "`resources/list` shows each resource with uri and name.",
-        "each listed resource has uri and name",
-        asks("resources/list"),
-        result_of("asked", _each_has("resource", "uri", "name")),
-        reference("MCP-Resources-List", "2025-06-18/server/resources#listing-resources"),
-        ScenarioNeeds(capabilities=("resources",)),
-    ),
-    one_check(
-        "prompts-list",
-        "Prompts are listed",
-        "`prompts/list` shows each prompt with name and description.",
-        "each listed prompt has name and description",
-        asks("prompts/list"),
-        result_of("asked", _each_has("prompt", "name", "description")),
-        reference("MCP-Prompts-List", "2025-06-18/server/prompts#listing-prompts"),
-        ScenarioNeeds(capabilities=("prompts",)),
-    ),
-    Scenario(
-        name="caching",
-        title="Results say how long they live",
-        description="The four lists and `resources/read` say with `ttlMs` (a whole number, not "
-        "negative) and `cacheScope` (`public` or `private`) how they may be cached.",
-        revisions=STATELESS,
-        suites=DRAFT,
-        script=_ask_all,
-        references=(*reference("MCP-Caching", "2026-07-28/server/utilities/caching"), *sep(2549)),
-        checks=(
-            *(
-                ScenarioCheck(
-                    f"sep-2549-{method.replace('/', '-')}-caching-hints",
-                    f"the result of {method} has ttlMs and cacheScope",
-                    _hints(method, capability),
-                )
-                for method, capability in _CACHED.items()
-            ),
-            ScenarioCheck(
-                "sep-2549-ttl-non-negative",
-                "every ttlMs is a whole number that is not negative",
-                _values("ttlMs", _is_life),
-            ),
-            ScenarioCheck(
-                "sep-2549-cache-scope-valid",
-                "every cacheScope is public or private",
-                _values("cacheScope", lambda value: value in ("public", "private")),
-            ),
-        ),
-    ),
-    Scenario(
-        name="json-schema-2020-12",
-        title="Keywords of JSON Schema 2020-12 stay",
-        description=f"`tools/list` shows the fixture `{TOOL}` with its whole input schema: "
-        "`$schema`, `$defs` with `address`, `additionalProperties: false`; and from 2026-07-28 on "
-        "`allOf` with `anyOf`, `if`, `then`, `else` and an `$anchor` in `$defs.address`.",
-        revisions=SINCE_2025_11_25,
-        suites=PENDING,
-        script=_walk,
-        needs=needs_tool(TOOL),
-        checks=tuple(
-            ScenarioCheck(
-                identifier,
-                expected,
-                judge,
-                f"JsonSchema2020_12{title}",
-                sep(2106 if identifier.startswith("sep-2106") else 1613),
-            )
-            for identifier, title, expected, judge in _KEPT
-        ),
-    ),
-)
+    "sep-2106-composition-keywords-preserved": _keeps(_composition, only_stateless=True),
+    "sep-2106-conditional-keywords-preserved": _keeps(_conditions, only_stateless=True),
+    "sep-2106-anchor-keyword-preserved": _keeps(_anchor, only_stateless=True),
+}

@@ -8,34 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from mcptest.core.safe_text import show
-from mcptest.probe.conformance.scenario import (
-    CheckFinding,
-    Judge,
-    Scenario,
-    ScenarioCheck,
-    ScenarioNeeds,
-    bad,
-    check,
-    reference,
-    sep,
-    untestable,
-    verdict,
-)
+from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, untestable, verdict
 from mcptest.probe.conformance.server.scene import (
     CAPABILITIES,
-    DRAFT,
-    STATELESS,
     Heard,
     Obj,
     ScenarioStage,
     Scene,
     ServerScript,
-    needs_tool,
 )
 
-ELICITING = "test_input_required_result_elicitation"
+_PREFIX = "test_input_required_result_"
+ELICITING = f"{_PREFIX}elicitation"
 ELICITATION, SAMPLING, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
-PROMPT = "test_input_required_result_prompt"
+PROMPT = f"{_PREFIX}prompt"
 _NO_STATE = "the result has no requestState that is a string"
 
 
@@ -110,7 +96,7 @@ def _asked_back(again: Again = _complete, *, tool: str = ELICITING) -> ServerScr
 
 
 def _multi_round(stage: ScenarioStage) -> None:
-    params = stage.call_params("test_input_required_result_multi_round", {})
+    params = stage.call_params(f"{_PREFIX}multi_round", {})
     heard = stage.ask("asked", "tools/call", params)
     for label in ("second", "completed"):
         if not _requests(heard):
@@ -134,7 +120,7 @@ def _invalid(whole: Obj) -> Mapping[str, Obj]:
 
 
 def _tamper(stage: ScenarioStage) -> None:
-    params = stage.call_params("test_input_required_result_tampered_state", {})
+    params = stage.call_params(f"{_PREFIX}tampered_state", {})
     asked = stage.ask("asked", "tools/call", params)
     if isinstance(asked.result.get("requestState"), str):
         whole = _retry(params, asked)
@@ -143,7 +129,7 @@ def _tamper(stage: ScenarioStage) -> None:
 
 
 def _declare_sampling(stage: ScenarioStage) -> None:
-    params = stage.call_params("test_input_required_result_capabilities", {})
+    params = stage.call_params(f"{_PREFIX}capabilities", {})
     stage.ask("asked", "tools/call", params, meta={CAPABILITIES: {"sampling": {}}})
 
 
@@ -205,11 +191,6 @@ def _completes(member: str = "") -> Judge[Scene]:
     return judge
 
 
-@check(
-    "sep-2322-multi-round-r2",
-    "the second result asks again, with another requestState",
-    title="InputRequiredResultMultiRoundR2",
-)
 def _second_round(scene: Scene) -> CheckFinding:
     second = scene["second"]
     state, problem = second.result.get("requestState"), _why_not_asking(second)
@@ -220,17 +201,11 @@ def _second_round(scene: Scene) -> CheckFinding:
     return verdict(problem, second)
 
 
-@check(
-    "sep-2322-missing-response-rerequests",
-    "what was not answered should be asked for again",
-    title="InputRequiredResultMissingResponseRerequests",
-)
 def _asks_again(scene: Scene) -> CheckFinding:
     heard = scene["odd" if "odd" in scene else "asked"]
     return verdict(_why_not_asking(heard), heard, mild=True)
 
 
-@check("sep-2322-ignore-unexpected-params", "answers that were not asked for should be ignored")
 def _ignores(scene: Scene) -> CheckFinding:
     heard = scene["odd"]
     if "odd" not in scene:
@@ -254,7 +229,6 @@ def _not_taken(label: str, what: str) -> Judge[Scene]:
     return judge
 
 
-@check("sep-2322-reject-tampered-state", "a changed requestState is answered with an error")
 def _tampering(scene: Scene) -> CheckFinding:
     asked, heard = scene["asked"], scene["tampered"]
     if "tampered" not in scene:
@@ -265,7 +239,6 @@ def _tampering(scene: Scene) -> CheckFinding:
     return verdict("" if refused else "a changed requestState was accepted", heard)
 
 
-@check("sep-2322-respect-client-capabilities", "only what the client declared is asked for")
 def _respects(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.without_result or not heard.wants_input:
@@ -278,7 +251,6 @@ def _respects(scene: Scene) -> CheckFinding:
     return verdict(sorted(other), heard)
 
 
-@check("sep-2322-not-on-unsupported-requests", "no list asks for input")
 def _never_on_lists(scene: Scene) -> CheckFinding:
     heard = [scene[label] for label in ("tools/list", "prompts/list") if label in scene]
     if not heard:
@@ -288,7 +260,6 @@ def _never_on_lists(scene: Scene) -> CheckFinding:
     return verdict(problems, heard[0])
 
 
-@check("sep-2322-result-type-included", "a result that asks for input has its resultType")
 def _says_its_type(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.without_result or "resultType" not in heard.result:
@@ -299,203 +270,46 @@ def _says_its_type(scene: Scene) -> CheckFinding:
     )
 
 
-# -- the table
-
-
-def _scenario(
-    name: str,
-    title: str,
-    description: str,
-    script: ServerScript,
-    needs: ScenarioNeeds | str,
-    *checks: ScenarioCheck[Scene],
-) -> Scenario[Scene]:
-    """`needs` may be the name of a tool."""
-    return Scenario(
-        name=f"input-required-result-{name}",
-        title=title,
-        description=description,
-        revisions=STATELESS,
-        suites=DRAFT,
-        script=script,
-        references=(*reference("MCP-Input-Required", "2026-07-28/basic/patterns/mrtr"), *sep(2322)),
-        checks=checks,
-        needs=needs_tool(needs) if isinstance(needs, str) else needs,
-    )
-
-
-def _rounds(
-    slug: str, word: str, *rounds: tuple[str, str, Judge[Scene]]
-) -> Iterator[ScenarioCheck[Scene]]:
-    """The checks of a call that asks, one for each round: its name, what it asks for, its judge."""
-    for name, expected, judge in rounds:
-        title = f"InputRequiredResult{word}{name.capitalize()}"
-        yield ScenarioCheck(f"sep-2322-{slug}-{name}", expected, judge, title)
-
-
-def _basic(slug: str, word: str, fixture: str, method: str, key: str = "") -> Scenario[Scene]:
-    tool = f"test_input_required_result_{fixture}"
-    under = f" under the key `{key}`" if key else ""
-    return _scenario(
-        f"basic-{slug}",
-        f"A call asks with {method}",
-        f"The fixture `{tool}` answers that it requires input: `{method}`{under}. Called again "
-        "with the answer, it completes.",
-        _asked_back(tool=tool),
-        tool,
-        *_rounds(
-            slug,
-            word,
-            ("incomplete", f"the first result asks for {method}", _asks(method, key=key)),
-            (
-                "complete",
-                "with the answer the call completes",
-                _completes("content" if key else ""),
-            ),
-        ),
-    )
-
-
-_STATE = "test_input_required_result_request_state"
-_THREE = "test_input_required_result_multiple_inputs"
-
-SCENARIOS = (
-    _basic("elicitation", "Elicitation", "elicitation", ELICITATION, "user_name"),
-    _basic("sampling", "Sampling", "sampling", SAMPLING),
-    _basic("list-roots", "ListRoots", "list_roots", ROOTS),
-    _scenario(
-        "request-state",
-        "State goes there and back",
-        f"The fixture `{_STATE}` asks for input and gives a `requestState`. Called again with the "
-        "answer and that state, it completes.",
-        _asked_back(tool=_STATE),
-        _STATE,
-        *_rounds(
-            "request-state",
-            "RequestState",
-            (
-                "incomplete",
-                "the first result has inputRequests and requestState",
-                _asks(with_state=True),
-            ),
-            ("complete", "with the state the call completes", _completes()),
-        ),
+SCRIPTS: dict[str, ServerScript] = {
+    "input-required-result-basic-elicitation": _asked_back(),
+    "input-required-result-basic-sampling": _asked_back(tool=f"{_PREFIX}sampling"),
+    "input-required-result-basic-list-roots": _asked_back(tool=f"{_PREFIX}list_roots"),
+    "input-required-result-request-state": _asked_back(tool=f"{_PREFIX}request_state"),
+    "input-required-result-multiple-input-requests": _asked_back(tool=f"{_PREFIX}multiple_inputs"),
+    "input-required-result-multi-round": _multi_round,
+    "input-required-result-non-tool-request": _asked_back(tool=PROMPT),
+    "input-required-result-missing-input-response": _asked_back(_wrong_key),
+    "input-required-result-result-type": lambda stage: stage.call("asked", ELICITING, {}),
+    "input-required-result-unsupported-methods": _lists,
+    "input-required-result-tampered-state": _tamper,
+    "input-required-result-capability-check": _declare_sampling,
+    "input-required-result-ignore-extra-params": _asked_back(_extra_keys),
+    "input-required-result-validate-input": _asked_back(_invalid),
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    "sep-2322-elicitation-incomplete": _asks(ELICITATION, key="user_name"),
+    "sep-2322-elicitation-complete": _completes("content"),
+    "sep-2322-sampling-incomplete": _asks(SAMPLING),
+    "sep-2322-sampling-complete": _completes(),
+    "sep-2322-list-roots-incomplete": _asks(ROOTS),
+    "sep-2322-list-roots-complete": _completes(),
+    "sep-2322-request-state-incomplete": _asks(with_state=True),
+    "sep-2322-request-state-complete": _completes(),
+    "sep-2322-multiple-inputs-incomplete": _asks(
+        ELICITATION, SAMPLING, ROOTS, with_state=True, at_least=3
     ),
-    _scenario(
-        "multiple-input-requests",
-        "Three questions at once",
-        f"The fixture `{_THREE}` asks for a form, a message of the model and the roots in one "
-        "result, with a `requestState`. With all answers it completes.",
-        _asked_back(tool=_THREE),
-        _THREE,
-        *_rounds(
-            "multiple-inputs",
-            "MultipleInputs",
-            (
-                "incomplete",
-                "the first result asks for three kinds of input, and has requestState",
-                _asks(ELICITATION, SAMPLING, ROOTS, with_state=True, at_least=3),
-            ),
-            ("complete", "with all answers the call completes", _completes()),
-        ),
-    ),
-    _scenario(
-        "multi-round",
-        "Two rounds of questions",
-        "The fixture `test_input_required_result_multi_round` asks, asks again with another "
-        "`requestState` once it was answered, and then completes.",
-        _multi_round,
-        "test_input_required_result_multi_round",
-        *_rounds(
-            "multi-round",
-            "MultiRound",
-            ("r1", "the first result asks, and has requestState", _asks(with_state=True)),
-        ),
-        _second_round,
-        *_rounds("multi-round", "MultiRound", ("r3", "the third result is complete", _completes())),
-    ),
-    _scenario(
-        "non-tool-request",
-        "A prompt asks",
-        f"`prompts/get` for the fixture `{PROMPT}` answers that it requires input, and gives its "
-        "messages once it was answered.",
-        _asked_back(tool=PROMPT),
-        ScenarioNeeds(capabilities=("prompts",), prompts=(PROMPT,)),
-        *_rounds(
-            "non-tool",
-            "NonTool",
-            ("incomplete", "prompts/get asks for input", _asks()),
-            ("complete", "with the answer prompts/get gives its messages", _completes("messages")),
-        ),
-    ),
-    _scenario(
-        "missing-input-response",
-        "The wrong question is answered",
-        f"The fixture `{ELICITING}` is called again with an answer under another key. It should "
-        "ask again, not fail.",
-        _asked_back(_wrong_key),
-        ELICITING,
-        _asks_again,
-    ),
-    _scenario(
-        "result-type",
-        "A result that asks says so",
-        f"The result of the fixture `{ELICITING}` says `resultType: input_required`.",
-        lambda stage: stage.call("asked", ELICITING, {}),
-        ELICITING,
-        _says_its_type,
-    ),
-    _scenario(
-        "unsupported-methods",
-        "Lists never ask",
-        "`tools/list` and `prompts/list` must not answer that they require input.",
-        _lists,
-        ScenarioNeeds(),
-        _never_on_lists,
-    ),
-    _scenario(
-        "tampered-state",
-        "A changed state is refused",
-        "The fixture `test_input_required_result_tampered_state` gives a `requestState`. Called "
-        "again with a state that was changed, it answers with an error.",
-        _tamper,
-        "test_input_required_result_tampered_state",
-        _tampering,
-    ),
-    _scenario(
-        "capability-check",
-        "Only what was declared is asked for",
-        "The fixture `test_input_required_result_capabilities` is called by a client that "
-        "declares sampling alone, and asks for nothing else.",
-        _declare_sampling,
-        "test_input_required_result_capabilities",
-        _respects,
-    ),
-    _scenario(
-        "ignore-extra-params",
-        "Answers to nothing are ignored",
-        f"The fixture `{ELICITING}` is called again with its answer and two more that it did not "
-        "ask for. It should complete all the same.",
-        _asked_back(_extra_keys),
-        ELICITING,
-        _ignores,
-    ),
-    _scenario(
-        "validate-input",
-        "Answers are validated",
-        f"The fixture `{ELICITING}` is called again with a number as the answer, and with null in "
-        "place of all answers. Neither should complete the call.",
-        _asked_back(_invalid),
-        ELICITING,
-        ScenarioCheck(
-            "sep-2322-validate-input-responses",
-            "a number should not be taken for an answer",
-            _not_taken("number", "a number"),
-        ),
-        ScenarioCheck(
-            "sep-2322-error-on-protocol-error",
-            "null should not be taken for answers",
-            _not_taken("null", "null"),
-        ),
-    ),
-)
+    "sep-2322-multiple-inputs-complete": _completes(),
+    "sep-2322-multi-round-r1": _asks(with_state=True),
+    "sep-2322-multi-round-r2": _second_round,
+    "sep-2322-multi-round-r3": _completes(),
+    "sep-2322-non-tool-incomplete": _asks(),
+    "sep-2322-non-tool-complete": _completes("messages"),
+    "sep-2322-missing-response-rerequests": _asks_again,
+    "sep-2322-result-type-included": _says_its_type,
+    "sep-2322-not-on-unsupported-requests": _never_on_lists,
+    "sep-2322-reject-tampered-state": _tampering,
+    "sep-2322-respect-client-capabilities": _respects,
+    "sep-2322-ignore-unexpected-params": _ignores,
+    "sep-2322-validate-input-responses": _not_taken("number", "a number"),
+    "sep-2322-error-on-protocol-error": _not_taken("null", "null"),
+}

@@ -11,19 +11,9 @@ from mcptest.core.capture import AnyRecord, Frame, Note, SseEvent
 from mcptest.core.message import ABSENT, Kind, Message, id_key, json_type
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
-from mcptest.core.scenario_outcome import Reference
 from mcptest.probe.compliance.conversation import Conversation, Started, trouble_of
 from mcptest.probe.compliance.site import Site
-from mcptest.probe.conformance.scenario import (
-    BOTH,
-    ONLY_2025_11_25,
-    CheckFinding,
-    Judge,
-    Scenario,
-    ScenarioCheck,
-    ScenarioNeeds,
-    verdict,
-)
+from mcptest.probe.conformance.scenario import CheckFinding, Judge, verdict
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.suite.observed import SeenExchange
@@ -34,15 +24,6 @@ Obj = dict[str, Any]
 ServerScript: TypeAlias = Callable[["ScenarioStage"], object]
 Problems: TypeAlias = Callable[[Obj], Iterable[str]]
 """What is wrong with a result."""
-FROM_2025_03_26 = frozenset({Revision.V2025_03_26, Revision.V2025_06_18, Revision.V2025_11_25})
-HANDSHAKE = frozenset({Revision.V2025_06_18, Revision.V2025_11_25})
-STATELESS = frozenset({Revision.V2026_07_28, Revision.DRAFT})
-SINCE_2025_11_25 = ONLY_2025_11_25 | STATELESS
-EVERY = HANDSHAKE | STATELESS
-ACTIVE = frozenset({"active", "all"})
-PENDING = frozenset({"pending", "all"})
-DRAFT = frozenset({"draft", "all"})
-_NOTHING = ScenarioNeeds()
 _SHOWN = 160
 _EXCERPT = 400
 
@@ -272,29 +253,6 @@ def calls(tool: str, arguments: Obj | None = None) -> ServerScript:
     return lambda stage: stage.call("called", tool, arguments)
 
 
-def needs_tool(*names: str, capabilities: tuple[str, ...] = ()) -> ScenarioNeeds:
-    return ScenarioNeeds(capabilities=("tools", *capabilities), tools=names)
-
-
-def one_check(
-    name: str,
-    title: str,
-    description: str,
-    expected: str,
-    script: ServerScript,
-    judge: Judge[Scene],
-    references: tuple[Reference, ...],
-    needs: ScenarioNeeds = _NOTHING,
-    revisions: frozenset[Revision] = EVERY,
-    check_title: str = "",
-) -> Scenario[Scene]:
-    """A scenario of the active suite with one check, which has its name."""
-    checks = (ScenarioCheck(name, expected, judge, check_title),)
-    return Scenario(
-        name, title, description, script, checks, ACTIVE, revisions, BOTH, references, needs=needs
-    )
-
-
 def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> Judge[Scene]:
     """The result of what was asked under a label must be there, and have no problems. With
     `tool_worked`, the tool that was called must not have failed either."""
@@ -307,9 +265,9 @@ def result_of(label: str, problems: Problems, *, tool_worked: bool = False) -> J
     return judge
 
 
-def success_of(label: str, problems: Problems) -> Judge[Scene]:
-    """The tool that was called under a label must have done its work, and without problems."""
-    return result_of(label, problems, tool_worked=True)
+def success_of(problems: Problems) -> Judge[Scene]:
+    """The tool that was called must have done its work, and without problems."""
+    return result_of("called", problems, tool_worked=True)
 
 
 def listed(value: Any) -> list[Obj]:

@@ -8,16 +8,11 @@ from mcptest.core.capture import Frame
 from mcptest.core.message import Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.scenario import (
-    HTTP,
     CheckFinding,
     Findings,
     Judge,
-    Scenario,
-    ScenarioCheck,
     bad,
-    check,
     good,
-    sep,
     skipped,
     untestable,
     verdict,
@@ -25,13 +20,12 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.probe.conformance.server.scene import (
     ACKNOWLEDGED,
     CAPABILITIES,
-    DRAFT,
-    STATELESS,
     SUBSCRIPTION,
     Heard,
     Obj,
     ScenarioStage,
     Scene,
+    ServerScript,
 )
 from mcptest.session.lifecycle import PREFIX
 from mcptest.wire.envelope import decode
@@ -136,18 +130,12 @@ def _refused(label: str, code: int | None = None, status: int | None = None) -> 
     return judge
 
 
-@check(
-    "sep-2575-http-server-meta-invalid-400",
-    "requests without a member of _meta are refused with HTTP 400",
-    transports=HTTP,
-)
 def _refused_with_400(scene: Scene) -> Findings:
     for label in _FAULTS:
         problem = scene[label].status_problem(400)
         yield verdict(problem and f"{label}: {problem}", scene[label])
 
 
-@check("sep-2575-request-meta-client-info-optional", "a request without clientInfo is served")
 def _served_without_name(scene: Scene) -> CheckFinding:
     heard = scene["no client info"]
     status = "" if heard.status is None else heard.status_problem(200)
@@ -157,7 +145,6 @@ def _served_without_name(scene: Scene) -> CheckFinding:
 # -- discovery
 
 
-@check("sep-2575-server-implements-discover", "server/discover names versions and capabilities")
 def _discovered(scene: Scene) -> CheckFinding:
     heard = scene["discover"]
     members = {"supportedVersions": list, "capabilities": dict}
@@ -165,10 +152,6 @@ def _discovered(scene: Scene) -> CheckFinding:
     return verdict(heard.without_result or (f"the result has no {one}" for one in missing), heard)
 
 
-@check(
-    "sep-2575-server-identifies-in-result-meta",
-    "a server should name itself in _meta of its results",
-)
 def _named(scene: Scene) -> CheckFinding:
     heard = scene["discover"]
     if heard.without_result:
@@ -185,7 +168,6 @@ def _declared(scene: Scene, capability: str) -> bool:
     return isinstance(capabilities, dict) and isinstance(capabilities.get(capability), dict)
 
 
-@check("sep-2575-server-declares-prompts-in-discover", "a server that serves prompts declares them")
 def _declares_prompts(scene: Scene) -> CheckFinding:
     heard = scene["prompts/list"]
     if scene["discover"].without_result or not heard.answered:
@@ -195,10 +177,6 @@ def _declares_prompts(scene: Scene) -> CheckFinding:
     return verdict("" if fine else fault, heard)
 
 
-@check(
-    "sep-2575-discover-capabilities-match-handlers",
-    "tools are served if and only if they are declared",
-)
 def _keeps_its_word(scene: Scene) -> CheckFinding:
     heard = scene["tools/list"]
     if scene["discover"].without_result or not heard.answered:
@@ -210,10 +188,6 @@ def _keeps_its_word(scene: Scene) -> CheckFinding:
     return verdict(problem and f"tools is not declared: {problem}", heard)
 
 
-@check(
-    "sep-2575-server-unsupported-version-error",
-    "an unknown version is refused with the versions that are known",
-)
 def _unsupported(scene: Scene) -> CheckFinding:
     heard = scene["unknown version"]
     if not heard.answered:
@@ -242,10 +216,6 @@ def _unlocked_by(scene: Scene, tool: str, heard: Heard) -> CheckFinding | None:
     return untestable(f"offer the fixture {tool}, or map it to a tool of yours", heard)
 
 
-@check(
-    "sep-2575-server-rejects-undeclared-capability",
-    "a call that needs sampling is refused with -32021 when that was not declared",
-)
 def _undeclared(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code != _MISSING_CAPABILITY:
@@ -257,11 +227,6 @@ def _undeclared(scene: Scene) -> CheckFinding:
     return verdict("" if named else fault, heard)
 
 
-@check(
-    "sep-2575-missing-capability-http-400",
-    "a missing capability is told with HTTP 400",
-    transports=HTTP,
-)
 def _undeclared_400(scene: Scene) -> CheckFinding:
     heard = scene["capability"]
     if heard.code == _MISSING_CAPABILITY:
@@ -277,11 +242,6 @@ def _messages(scene: Scene, label: str) -> list[Message]:
     return [decode(one.raw) for one in scene.on_stream(label) if isinstance(one, Frame)]
 
 
-@check(
-    "sep-2575-http-server-error-jsonrpc-id",
-    "every error has the id of its request",
-    transports=HTTP,
-)
 def _own_id(scene: Scene) -> CheckFinding:
     errors = [
         (label, message.id, heard.identifier)
@@ -298,11 +258,6 @@ def _own_id(scene: Scene) -> CheckFinding:
     )
 
 
-@check(
-    "sep-2575-http-server-no-independent-requests-on-stream",
-    "a stream of an answer carries no requests of the server",
-    transports=HTTP,
-)
 def _no_requests(scene: Scene) -> CheckFinding:
     heard, messages = scene["stream"], _messages(scene, "stream")
     if not messages:
@@ -314,11 +269,6 @@ def _no_requests(scene: Scene) -> CheckFinding:
     return verdict((f"the server sent the request {show(one, 60)}" for one in sent), heard)
 
 
-@check(
-    "sep-2575-server-no-log-without-loglevel",
-    "no log message comes for a request that set no log level",
-    title="ServerNoLogWithoutLogLevel",
-)
 def _no_logs(scene: Scene) -> CheckFinding:
     heard = scene["log"]
     if not heard.answered:
@@ -363,9 +313,6 @@ def _without_subscriptions(scene: Scene, label: str) -> CheckFinding | None:
     return bad(f"{', '.join(declared)} is declared, and {_LISTEN} is unknown", scene[label])
 
 
-@check(
-    "sep-2575-server-sends-subscription-ack", "the first message of a subscription acknowledges it"
-)
 def _acknowledged(scene: Scene) -> CheckFinding:
     label = "listen tools"
     nothing, messages = _without_subscriptions(scene, label), _heard_on(scene, label)
@@ -376,7 +323,6 @@ def _acknowledged(scene: Scene) -> CheckFinding:
     return verdict("" if first == ACKNOWLEDGED else fault, scene[label])
 
 
-@check("sep-2575-server-tags-subscription-id", "every notification of a subscription has its id")
 def _tagged(scene: Scene) -> CheckFinding:
     nothing = _without_subscriptions(scene, "listen tools")
     if nothing is not None:
@@ -396,7 +342,6 @@ def _tagged(scene: Scene) -> CheckFinding:
     return verdict(problems if notices else unseen, scene["listen tools"])
 
 
-@check("sep-2575-server-honors-notification-filter", "nothing comes that was not asked for")
 def _filtered(scene: Scene) -> CheckFinding:
     nothing, heard = _without_subscriptions(scene, "listen prompts"), scene["listen prompts"]
     if nothing is not None:
@@ -438,84 +383,40 @@ def _announced(kind: str) -> Judge[Scene]:
     return judge
 
 
-SCENARIOS = (
-    Scenario(
-        name="server-stateless",
-        title="Every request stands on its own",
-        description="Requests without a member of `_meta`, of an unknown version, under another "
-        "version in the header, or of a method that is unknown or was removed are refused, each "
-        "with its own error and HTTP status. `server/discover` says what is there. The fixture "
-        "`test_missing_capability` needs sampling, which is not declared; "
-        "`test_streaming_elicitation` asks within its result, and `test_logging_tool` stays quiet "
-        "without a log level. Two subscriptions are acknowledged and hear of what they asked for: "
-        "`test_trigger_tool_change` and `test_trigger_prompt_change` make something happen.",
-        revisions=STATELESS,
-        suites=DRAFT,
-        script=_ask,
-        references=sep(2575),
-        checks=(
-            *(
-                ScenarioCheck(
-                    f"sep-2575-request-meta-invalid-{label}",
-                    f"a request ({label.replace('-', ' ')}) is refused with -32602",
-                    _refused(label, _INVALID_PARAMS),
-                    title="RequestMetaInvalid",
-                )
-                for label in _FAULTS
-            ),
-            _refused_with_400,
-            _served_without_name,
-            _discovered,
-            _named,
-            _declares_prompts,
-            _keeps_its_word,
-            _unsupported,
-            ScenarioCheck(
-                "sep-2575-http-server-unsupported-version-400",
-                "an unknown version is refused with HTTP 400",
-                _refused("unknown version", status=400),
-                transports=HTTP,
-            ),
-            ScenarioCheck(
-                "sep-2575-http-server-header-mismatch-400",
-                "a version that the header does not have is refused with 400 and -32020",
-                _refused("other version", _HEADER_MISMATCH, 400),
-                transports=HTTP,
-            ),
-            _undeclared,
-            _undeclared_400,
-            *(
-                ScenarioCheck(
-                    f"sep-2575-http-server-method-not-found-404-{method.lower().replace('/', '-')}",
-                    f"{method}, which this era does not have, is answered with 404 and -32601",
-                    _refused(method, _NOT_FOUND, 404),
-                    title=f"HttpServerMethodNotFound404{method.replace('/', '')}",
-                    transports=HTTP,
-                )
-                for method in _REMOVED
-            ),
-            ScenarioCheck(
-                "sep-2575-http-server-method-not-found-404",
-                "an unknown method is answered with 404 and -32601",
-                _refused("unknown/method", _NOT_FOUND, 404),
-                transports=HTTP,
-            ),
-            _no_requests,
-            _no_logs,
-            _own_id,
-            _acknowledged,
-            _tagged,
-            _filtered,
-            *(
-                ScenarioCheck(
-                    f"sep-2575-server-sends-{kind}-list-changed-on-subscription",
-                    f"a change of the {kind} should be told to who subscribed to it",
-                    _announced(kind),
-                )
-                for kind in ("prompts", "tools")
-            ),
-        ),
-        isolated=True,
-        disturbs=True,
-    ),
-)
+SCRIPTS: dict[str, ServerScript] = {
+    "server-stateless": _ask,
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    **{
+        f"sep-2575-request-meta-invalid-{label}": _refused(label, _INVALID_PARAMS)
+        for label in _FAULTS
+    },
+    "sep-2575-http-server-meta-invalid-400": _refused_with_400,
+    "sep-2575-request-meta-client-info-optional": _served_without_name,
+    "sep-2575-server-implements-discover": _discovered,
+    "sep-2575-server-identifies-in-result-meta": _named,
+    "sep-2575-server-declares-prompts-in-discover": _declares_prompts,
+    "sep-2575-discover-capabilities-match-handlers": _keeps_its_word,
+    "sep-2575-server-unsupported-version-error": _unsupported,
+    "sep-2575-http-server-unsupported-version-400": _refused("unknown version", status=400),
+    "sep-2575-http-server-header-mismatch-400": _refused("other version", _HEADER_MISMATCH, 400),
+    "sep-2575-server-rejects-undeclared-capability": _undeclared,
+    "sep-2575-missing-capability-http-400": _undeclared_400,
+    **{
+        f"sep-2575-http-server-method-not-found-404-{method.lower().replace('/', '-')}": _refused(
+            method, _NOT_FOUND, 404
+        )
+        for method in _REMOVED
+    },
+    "sep-2575-http-server-method-not-found-404": _refused("unknown/method", _NOT_FOUND, 404),
+    "sep-2575-http-server-no-independent-requests-on-stream": _no_requests,
+    "sep-2575-server-no-log-without-loglevel": _no_logs,
+    "sep-2575-http-server-error-jsonrpc-id": _own_id,
+    "sep-2575-server-sends-subscription-ack": _acknowledged,
+    "sep-2575-server-tags-subscription-id": _tagged,
+    "sep-2575-server-honors-notification-filter": _filtered,
+    **{
+        f"sep-2575-server-sends-{kind}-list-changed-on-subscription": _announced(kind)
+        for kind in _KINDS
+    },
+}

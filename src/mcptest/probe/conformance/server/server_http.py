@@ -1,0 +1,345 @@
+"""What is particular to HTTP: event streams that are closed and taken up again or several at once,
+who may talk to a server on this machine, and headers that say what the body says.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mcptest.core.capture import HttpRequest, HttpResponse, SseEvent
+from mcptest.core.safe_text import show
+from mcptest.probe.conformance.scenario import (
+    CheckFinding,
+    Findings,
+    Judge,
+    findings_of,
+    info,
+    untestable,
+    verdict,
+    warned,
+)
+from mcptest.probe.conformance.server.scene import (
+    Heard,
+    ScenarioStage,
+    Scene,
+    ServerOffer,
+    ServerScript,
+    calls,
+)
+from mcptest.schema.plausible import plausible_arguments
+from mcptest.session.tool_safety import is_safe
+
+_STRANGER = "evil.example.com"
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_STREAMS = ("first", "second", "third")
+
+
+# -- server-sse-polling
+
+
+def _is_streamed(heard: Heard) -> bool:
+    return "event-stream" in (heard.header("content-type") or "")
+
+
+def _streamed(judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
+    """Of a call that was answered with a stream."""
+
+    def judged(scene: Scene) -> CheckFinding:
+        heard = scene["called"]
+        if heard.status is None:
+            return warned(heard.silence, heard)
+        if heard.status >= 300:
+            return warned(f"the call was answered with HTTP {heard.status}", heard)
+        if not _is_streamed(heard):
+            return info("the call was answered with JSON, so there is no stream to look at", heard)
+        return judge(scene, heard)
+
+    return judged
+
+
+@_streamed
+def _primed(scene: Scene, heard: Heard) -> CheckFinding:
+    events = [one for one in scene.on_stream("called") if getattr(one, "comment", None) is None]
+    priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
+    if not priming:
+        return warned("no event with an id and no data came on the stream", heard)
+    late = events[0] is not priming[0]
+    return verdict("the priming event was not the first" if late else "", heard, mild=True)
+
+
+@_streamed
+def _retried(scene: Scene, heard: Heard) -> CheckFinding:
+    fields = [one.sse for one in scene.on_stream("called") if one.sse is not None]
+    named = any(one.retry is not None for one in fields)
+    return verdict("" if named else "no event of the stream has a retry field", heard, mild=True)
+
+
+@_streamed
+def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
+    again = _come_back(scene)
+    if again is None and not heard.answered:
+        return warned(heard.silence, heard)
+    if again is None:
+        why = "the result came on the first stream, which was not closed before it"
+        return info(f"{why}; let test_reconnection close its stream", heard)
+    status = next(
+        (
+            one.status
+            for one in scene.records_since("called")
+            if isinstance(one, HttpResponse) and one.stream == again
+        ),
+        None,
+    )
+    if status == 405:
+        return info("the server has no stream to come back to (HTTP 405)", heard)
+    if status is None or status >= 300:
+        return warned(f"coming back was answered with HTTP {status}", heard)
+    return verdict(heard.without_result, heard, mild=True)
+
+
+def _come_back(scene: Scene) -> int | None:
+    """The stream of the GET with Last-Event-ID, if the client had to come back."""
+    for record in scene.records_since("called"):
+        if isinstance(record, HttpRequest) and any(
+            name.lower() == "last-event-id" for name, _ in record.headers
+        ):
+            return record.stream
+    return None
+
+
+# -- server-sse-multiple-streams
+
+
+def _at_once(stage: ScenarioStage) -> None:
+    for label in _STREAMS:
+        stage.start(label, "tools/list")
+    for label in _STREAMS:
+        stage.collect(label)
+
+
+def _all_accepted(scene: Scene) -> CheckFinding:
+    statuses = [scene[label].status for label in _STREAMS]
+    fine = all(status is not None and 200 <= status < 300 for status in statuses)
+    said = ", ".join(map(str, statuses))
+    problems = [] if fine else [f"three requests at once were answered with HTTP {said}"]
+    return verdict(problems, scene["first"])
+
+
+def _all_deliver(scene: Scene) -> CheckFinding:
+    streamed = [scene[label] for label in _STREAMS if _is_streamed(scene[label])]
+    if not streamed:
+        return info("all three were answered with JSON; streams are the server's choice")
+    empty = [heard.silence for heard in streamed if not heard.answered]
+    return verdict(empty, streamed[0], mild=len(empty) < len(streamed))
+
+
+# -- dns-rebinding-protection
+
+
+def _knock(stage: ScenarioStage) -> None:
+    """Once as a page of another site would, once as a client on this machine does."""
+    url = urlsplit(stage.site.order.target.url)
+    stage.facts["local"] = (url.hostname or "") in _LOOPBACK
+    if not stage.facts["local"]:
+        return
+    for label, host in (("stranger", _STRANGER), ("friend", url.netloc)):
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        if stage.is_stateless:
+            stage.ask(label, "server/discover", headers=headers)
+        else:
+            stage.ask(label, "ping", headers=headers)
+
+
+def _stranger_refused(scene: Scene) -> CheckFinding:
+    if not scene.facts.get("local"):
+        return _elsewhere()
+    heard = scene["stranger"]
+    status = heard.status
+    fine = status is not None and 400 <= status < 500
+    came = heard.silence if status is None else f"HTTP {status}"
+    fault = f"Host and Origin {_STRANGER} were answered with {came}, not with 4xx"
+    return verdict("" if fine else fault, heard)
+
+
+def _friend_served(scene: Scene) -> CheckFinding:
+    if not scene.facts.get("local"):
+        return _elsewhere()
+    heard = scene["friend"]
+    status = heard.status
+    fine = status is not None and 200 <= status < 300
+    came = heard.silence if status is None else f"HTTP {status}"
+    return verdict(
+        [] if fine else [f"Host and Origin of this machine were answered: {came}"], heard
+    )
+
+
+def _elsewhere() -> CheckFinding:
+    return untestable("run the server on this machine: its URL must be of localhost")
+
+
+_MISMATCH = -32020
+_NO_TOOL = "list a tool: Mcp-Name is about calls"
+_NO_CARRIER = "offer a tool with a text argument that has x-mcp-header in its input schema"
+
+# -- the requests, by the names of their rows; None leaves a header out
+
+_REFUSED: dict[str, dict[str, str | None]] = {
+    "ServerRejectsMismatchedMethodHeader": {"Mcp-Method": "prompts/list"},
+    "ServerRejectsMissingMethodHeader": {"Mcp-Method": None},
+    "ServerRejectsMismatchedNameHeader": {"Mcp-Name": "wrong_tool_name"},
+    "ServerRejectsMissingNameHeader": {"Mcp-Name": None},
+    "ServerRejectsCaseMismatchValue": {"Mcp-Method": "TOOLS/LIST"},
+}
+_SPACED: dict[str, dict[str, str | None]] = {
+    "ServerAcceptsWhitespaceHeaderValue": {"Mcp-Name": "  {tool}  "}
+}
+"""`{tool}` is the tool that is called; what has a Mcp-Name is a call."""
+_OTHER_CASE: dict[str, dict[str, str | None]] = {
+    "ServerAcceptsLowercaseHeaderName": {"mcp-method": "tools/list"},
+    "ServerAcceptsUppercaseHeaderName": {"MCP-METHOD": "tools/list"},
+}
+
+_WORD = "Hello"
+_CODED = base64.b64encode(_WORD.encode()).decode()
+_DECODED: dict[str, tuple[str, str | None]] = {
+    "ServerAcceptsValidBase64": (_WORD, f"=?base64?{_CODED}?=")
+}
+"""A call whose argument travels as a header too: the argument, and the header."""
+_BROKEN: dict[str, tuple[str, str | None]] = {
+    "ServerRejectsInvalidBase64Padding": (_WORD, "=?base64?SGVsbG8?="),
+    "ServerRejectsInvalidBase64Chars": (_WORD, "=?base64?SGVs!!!bG8=?="),
+}
+_LITERAL: dict[str, tuple[str, str | None]] = {
+    "ServerLiteralMissingBase64Prefix": (_CODED, _CODED),
+    "ServerLiteralMissingBase64Suffix": (f"=?base64?{_CODED}", f"=?base64?{_CODED}"),
+}
+_LEFT_OUT: dict[str, tuple[str, str | None]] = {
+    "ServerRejectsMissingCustomHeader": ("test-value", None)
+}
+
+
+def _try_headers(stage: ScenarioStage) -> None:
+    tool = _harmless_tool(stage.offered)
+    for label, headers in {**_REFUSED, **_SPACED, **_OTHER_CASE}.items():
+        if "Mcp-Name" not in headers:
+            stage.ask(label, "tools/list", headers=headers)
+        elif tool is not None:
+            named = {key: value and value.replace("{tool}", tool) for key, value in headers.items()}
+            arguments = plausible_arguments(stage.offered.input_schema(tool))
+            stage.ask(label, "tools/call", {"name": tool, "arguments": arguments}, headers=named)
+
+
+def _harmless_tool(offered: ServerOffer) -> str | None:
+    """A tool that says that it only reads; else the first, as the official suite does it."""
+    named = [one for one in offered.tools if isinstance(one, Mapping) and one.get("name")]
+    reads = [one for one in named if is_safe(one)]
+    return next((str(one["name"]) for one in (*reads, *named)), None)
+
+
+class _Carrier(msgspec.Struct, frozen=True):
+    """The tool whose argument is a header, and what else it has to be given."""
+
+    tool: str
+    argument: str
+    header: str
+    others: Mapping[str, Any]
+
+
+def _carrier(offered: ServerOffer) -> _Carrier | None:
+    for tool in offered.tools:
+        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+        if not isinstance(schema, Mapping):
+            continue
+        fields = schema.get("properties")
+        for name, field in fields.items() if isinstance(fields, Mapping) else ():
+            header = field.get("x-mcp-header") if isinstance(field, Mapping) else None
+            if isinstance(header, str) and field.get("type") == "string":
+                return _Carrier(str(tool.get("name")), name, header, plausible_arguments(schema))
+    return None
+
+
+def _try_params(stage: ScenarioStage) -> None:
+    carrier = _carrier(stage.offered)
+    if carrier is None:
+        return
+    for label, (value, header) in {**_DECODED, **_BROKEN, **_LITERAL, **_LEFT_OUT}.items():
+        arguments = {**carrier.others, carrier.argument: value}
+        headers = {f"Mcp-Param-{carrier.header}": header}
+        stage.ask(
+            label, "tools/call", {"name": carrier.tool, "arguments": arguments}, headers=headers
+        )
+
+
+# -- judging
+
+
+def _refused(heard: Heard) -> str:
+    return heard.status_problem(400)
+
+
+def _coded(heard: Heard) -> str:
+    code = show(str(heard.code), 20)
+    return "" if heard.code == _MISMATCH else f"the error's code is {code}, not {_MISMATCH}"
+
+
+def _served(heard: Heard) -> str:
+    problems = [heard.without_result]
+    if heard.status is not None and heard.status >= 400:
+        problems.insert(0, f"HTTP {heard.status} came, and the request should be served")
+    return "; ".join(filter(None, problems))
+
+
+def _each(
+    problem: Callable[[Heard], str],
+    labels: Iterable[str],
+    unlock: str = _NO_CARRIER,
+    mild: bool = False,
+) -> Judge[Scene]:
+    """A row for each of these requests; what was not asked needs something to be unlocked."""
+
+    def judge(scene: Scene) -> Findings:
+        for label in labels:
+            name = f"{label}ErrorCode" if problem is _coded else label
+            if label in scene:
+                yield verdict(problem(scene[label]), scene[label], name, mild=mild)
+            else:
+                yield untestable(unlock, name=name)
+
+    return judge
+
+
+def _match_argument(scene: Scene) -> Findings:
+    for judge in (_each(_served, _LITERAL), _each(_refused, _LEFT_OUT)):
+        yield from findings_of(judge(scene))
+
+
+SCRIPTS: dict[str, ServerScript] = {
+    # The client comes back by itself after the pause that `retry` names, as it has to.
+    "server-sse-polling": calls("test_reconnection", {}),
+    "server-sse-multiple-streams": _at_once,
+    "dns-rebinding-protection": _knock,
+    "http-header-validation": _try_headers,
+    "http-custom-header-server-validation": _try_params,
+}
+JUDGES: dict[str, Judge[Scene]] = {
+    "server-sse-priming-event": _primed,
+    "server-sse-retry-field": _retried,
+    "server-sse-disconnect-resume": _resumed,
+    "server-accepts-multiple-post-streams": _all_accepted,
+    "server-sse-streams-functional": _all_deliver,
+    "localhost-host-rebinding-rejected": _stranger_refused,
+    "localhost-host-valid-accepted": _friend_served,
+    "sep-2243-server-reject-invalid-headers": _each(_refused, _REFUSED, _NO_TOOL),
+    "sep-2243-server-reject-error-code": _each(_coded, _REFUSED, _NO_TOOL, mild=True),
+    "sep-2243-server-accepts-whitespace-header-value": _each(_served, _SPACED, _NO_TOOL),
+    "sep-2243-header-name-case-insensitive": _each(_served, _OTHER_CASE, _NO_TOOL),
+    "sep-2243-server-decode-base64": _each(_served, _DECODED),
+    "sep-2243-server-reject-invalid-param-chars": _each(_refused, _BROKEN),
+    "sep-2243-server-validate-param-match": _match_argument,
+    "sep-2243-server-reject-param-mismatch": _each(_coded, (*_BROKEN, *_LEFT_OUT)),
+}
