@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, error_message, result_message
+from mcptest.servers.demo.jsonrpc import (
+    INTERNAL_ERROR,
+    SCHEMAS,
+    Refusal,
+    error_message,
+    result_message,
+)
 
 TYPE_CHECKING = False
 
@@ -237,57 +243,9 @@ def internal_error(problem: Exception) -> Refusal:
     return Refusal(INTERNAL_ERROR, "Internal error")
 
 
+_SAMPLED, _ACTION = SCHEMAS["sampled"], SCHEMAS["action"]
 MAX_TURNS = 3
 """How often a model may use tools before it has to say something."""
-_SAMPLE: Obj = {
-    "type": "object",
-    "required": ["role", "content", "model"],
-    "properties": {"role": {"enum": ["assistant", "user"]}, "model": {"type": "string"}},
-}
-_FORM: Obj = {
-    "type": "object",
-    "properties": {
-        "answer": {
-            "type": "string",
-            "title": "Answer",
-            "description": "Your answer in a few words",
-        },
-        "sure": {
-            "type": "boolean",
-            "title": "Sure",
-            "description": "Whether you are sure of it",
-            "default": True,
-        },
-    },
-    "required": ["answer"],
-}
-_ELICITED: Obj = {
-    "type": "object",
-    "required": ["action"],
-    "properties": {
-        "action": {"enum": ["accept", "decline", "cancel"]},
-        "content": {"type": "object", "properties": _FORM["properties"]},
-    },
-}
-_ACTION: Obj = {
-    "type": "object",
-    "required": ["action"],
-    "properties": {"action": {"enum": ["accept", "decline", "cancel"]}},
-}
-_ROOTS: Obj = {
-    "type": "object",
-    "required": ["roots"],
-    "properties": {
-        "roots": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["uri"],
-                "properties": {"uri": {"type": "string"}, "name": {"type": "string"}},
-            },
-        }
-    },
-}
 
 
 def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
@@ -300,7 +258,7 @@ def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
     blocks: list[Any] = []
     for turn in range(MAX_TURNS):
         key = f"model-{turn + 1}" if turn else "model"
-        answer = yield ClientQuestion(key, "sampling/createMessage", params, needs, _SAMPLE)
+        answer = yield ClientQuestion(key, "sampling/createMessage", params, needs, _SAMPLED)
         content = answer["content"]
         blocks = content if isinstance(content, list) else [content]
         uses = [one for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
@@ -331,9 +289,9 @@ def _used(uses: list[Obj]) -> Obj:
 def confirm_with_user(question: str, with_mode: bool) -> Asking:
     """What the user did with the form, in words. `mode` is known from 2025-11-25 on."""
     params: Obj = {"mode": "form"} if with_mode else {}
-    params |= {"message": question, "requestedSchema": _FORM}
+    params |= {"message": question, "requestedSchema": SCHEMAS["form"]}
     needs: dict[str, Obj] = {"elicitation": {"form": {}} if with_mode else {}}
-    answer = yield ClientQuestion("user", "elicitation/create", params, needs, _ELICITED)
+    answer = yield ClientQuestion("user", "elicitation/create", params, needs, SCHEMAS["elicited"])
     if answer["action"] == "decline":
         return "The user declined to answer."
     if answer["action"] == "cancel":
@@ -373,13 +331,13 @@ def ask_model(key: str, question: str) -> Asking:
     """The text that the client's model gave, asked under a key of its own."""
     message = {"role": "user", "content": {"type": "text", "text": question}}
     params: Obj = {"messages": [message], "maxTokens": 100}
-    answer = yield ClientQuestion(key, "sampling/createMessage", params, {"sampling": {}}, _SAMPLE)
+    answer = yield ClientQuestion(key, "sampling/createMessage", params, {"sampling": {}}, _SAMPLED)
     content = answer["content"]
     return str(content.get("text", "")) if isinstance(content, dict) else str(content)
 
 
 def ask_roots(key: str) -> ClientQuestion:
-    return ClientQuestion(key, "roots/list", {}, {"roots": {}}, _ROOTS)
+    return ClientQuestion(key, "roots/list", {}, {"roots": {}}, SCHEMAS["roots"])
 
 
 def list_client_roots() -> Generator[ClientQuestion, Any, list[str]]:

@@ -6,7 +6,7 @@ adds to a result is added by its dispatcher.
 
 from __future__ import annotations
 
-from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal, problem_with
+from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, SCHEMAS, Refusal, require_fit
 from mcptest.servers.demo.prompts import complete, get_prompt, offered_prompts
 from mcptest.servers.demo.resources import read_resource, require_resource
 from mcptest.servers.demo.tool_list import call_tool, find_tool, offered_tools
@@ -22,31 +22,6 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Call], "Obj | Body"]
 
-_STRING: Obj = {"type": "string"}
-_STRINGS: Obj = {"type": "object", "additionalProperties": _STRING}
-_CALL: Obj = {
-    "required": ["name"],
-    "properties": {"name": _STRING, "arguments": {"type": "object"}},
-}
-_PROMPT: Obj = {"required": ["name"], "properties": {"name": _STRING, "arguments": _STRINGS}}
-_RESOURCE: Obj = {"required": ["uri"], "properties": {"uri": _STRING}}
-_COMPLETION: Obj = {
-    "required": ["ref", "argument"],
-    "properties": {
-        "ref": {
-            "type": "object",
-            "required": ["type"],
-            "properties": {"type": {"type": "string", "enum": ["ref/prompt", "ref/resource"]}},
-        },
-        "argument": {
-            "type": "object",
-            "required": ["name", "value"],
-            "properties": {"name": _STRING, "value": _STRING},
-        },
-        "context": {"type": "object", "properties": {"arguments": _STRINGS}},
-    },
-}
-
 
 def list_tools(call: Call) -> Obj:
     tools = offered_tools(call.world, call.version, _has_extra(call))
@@ -54,7 +29,7 @@ def list_tools(call: Call) -> Obj:
 
 
 def run_tool(call: Call) -> Obj | Body:
-    _check(call, _CALL)
+    require_fit(call.params, SCHEMAS["call"])
     tool = find_tool(call.params["name"], call.world, call.version, _has_extra(call))
     if "tasks" in call.world.options.offer:
         from mcptest.servers.demo.tasks import run_as_task
@@ -85,12 +60,12 @@ def list_prompts(call: Call) -> Obj:
 
 
 def prompt(call: Call) -> Obj | Body:
-    _check(call, _PROMPT)
+    require_fit(call.params, SCHEMAS["prompt"])
     return get_prompt(call, call.params["name"], call.params.get("arguments", {}))
 
 
 def completion(call: Call) -> Obj:
-    _check(call, _COMPLETION)
+    require_fit(call.params, SCHEMAS["completion"])
     wanted = call.params["argument"]
     return complete(call, call.params["ref"], wanted["name"], wanted["value"])
 
@@ -109,16 +84,10 @@ HANDLERS: dict[str, Handler] = {
 
 def wanted_uri(call: Call) -> str:
     """The `uri` of the params, which must name a resource."""
-    _check(call, _RESOURCE)
+    require_fit(call.params, SCHEMAS["resource"])
     uri: str = call.params["uri"]
     require_resource(uri, call.world, call.version)
     return uri
-
-
-def _check(call: Call, schema: Obj) -> None:
-    problem = problem_with(call.params, schema, "params")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
 
 
 def _has_extra(call: Call) -> bool:

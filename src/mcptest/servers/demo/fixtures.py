@@ -17,8 +17,8 @@ from mcptest.servers.demo.exchange import (
     sample_from_model,
     send_user_to,
 )
-from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal
-from mcptest.servers.demo.prompts import Argument, Prompt, says
+from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, read_data
+from mcptest.servers.demo.prompts import declared_prompt, says
 from mcptest.servers.demo.resources import (
     GREETING_URI,
     PNG_BASE64,
@@ -27,7 +27,7 @@ from mcptest.servers.demo.resources import (
     exists,
     read_resource,
 )
-from mcptest.servers.demo.tool_list import CHANGES, Tool, failure, text, text_argument
+from mcptest.servers.demo.tool_list import declared_tools, failure, text
 
 TYPE_CHECKING = False
 
@@ -37,40 +37,17 @@ if TYPE_CHECKING:
 
     from mcptest.servers.demo.exchange import Body
     from mcptest.servers.demo.jsonrpc import Obj
+    from mcptest.servers.demo.prompts import Prompt
     from mcptest.servers.demo.tool_list import Call
     from mcptest.servers.demo.world import World
 
 # -- More fixtures of the official suite ---------------------------------------------------------
 
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+_OFFERS = read_data("fixtures.json", PNG=PNG_BASE64)
+_FORMS = _OFFERS["forms"]
 _TEXT: Obj = {"type": "string"}
 _NAME: Obj = {"name": {**_TEXT, "title": "Name"}}
-_STATUS = ("active", "inactive", "pending")
-_DEFAULTS: Obj = {
-    "name": {"type": "string", "default": "John Doe"},
-    "age": {"type": "integer", "default": 30},
-    "score": {"type": "number", "default": 95.5},
-    "status": {"type": "string", "enum": list(_STATUS), "default": "active"},
-    "verified": {"type": "boolean", "default": True},
-}
-_OPTIONS = ["option1", "option2", "option3"]
-_TITLED = [
-    {"const": f"value{number}", "title": f"{word} value"}
-    for number, word in enumerate(("First", "Second", "Third"), 1)
-]
-_CHOICES: Obj = {
-    "untitledSingle": {"type": "string", "enum": _OPTIONS},
-    "titledSingle": {"type": "string", "oneOf": _TITLED},
-    "legacyEnum": {
-        "type": "string",
-        "enum": ["opt1", "opt2", "opt3"],
-        "enumNames": ["One", "Two", "Three"],
-    },
-    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _OPTIONS}},
-    "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
-}
-
-
 # content
 
 
@@ -105,12 +82,12 @@ def test_multiple_content_types(arguments: Obj, call: Call) -> Obj:
 
 
 def test_elicitation_sep1034_defaults(arguments: Obj, call: Call) -> Body:
-    content = yield from ask_form("defaults", "Please look at these values.", _DEFAULTS)
+    content = yield from ask_form("defaults", "Please look at these values.", _FORMS["defaults"])
     return text(f"The form was left with {len(content)} values.")
 
 
 def test_elicitation_sep1330_enums(arguments: Obj, call: Call) -> Body:
-    content = yield from ask_form("choices", "Please choose.", _CHOICES)
+    content = yield from ask_form("choices", "Please choose.", _FORMS["choices"])
     return text(f"The form was left with {len(content)} choices.")
 
 
@@ -188,92 +165,6 @@ def test_input_required_result_capabilities(arguments: Obj, call: Call) -> Body:
     return text(f"{len(asks)} questions were answered.")
 
 
-SUITE_TOOLS: tuple[Tool, ...] = (
-    Tool(test_simple_text, "Return a text", "Returns one text.", {}),
-    Tool(test_image_content, "Return an image", "Returns one small picture.", {}),
-    Tool(
-        test_audio_content,
-        "Return audio",
-        "Returns a short silence.",
-        {},
-        since=versions.V2025_03_26,
-    ),
-    Tool(
-        test_multiple_content_types,
-        "Return three kinds",
-        "Returns a text, a picture and a resource.",
-        {},
-    ),
-    Tool(
-        test_elicitation_sep1034_defaults,
-        "Elicit with defaults",
-        "Shows a form whose five fields have defaults, and returns how it was left.",
-        {},
-        since=versions.V2025_11_25,
-        until=versions.V2026_07_28,
-    ),
-    Tool(
-        test_elicitation_sep1330_enums,
-        "Elicit with choices",
-        "Shows a form with five kinds of choices, and returns how it was left.",
-        {},
-        since=versions.V2025_11_25,
-        until=versions.V2026_07_28,
-    ),
-    *(
-        Tool(run, title, description, {}, since=versions.V2026_07_28)
-        for run, title, description in (
-            (
-                test_missing_capability,
-                "Need sampling",
-                "Returns what the client's model says, and is refused without one.",
-            ),
-            (
-                test_streaming_elicitation,
-                "Elicit within a result",
-                "Asks the user with a result that requires input, and returns the answer.",
-            ),
-            (test_logging_tool, "Log once", "Returns a text, and logs where that is wanted."),
-            (
-                test_input_required_result_sampling,
-                "Require sampling",
-                "Asks the model with a result that requires input, and returns its answer.",
-            ),
-            (
-                test_input_required_result_list_roots,
-                "Require the roots",
-                "Asks for the roots with a result that requires input, and returns them.",
-            ),
-            (
-                test_input_required_result_request_state,
-                "Require the state",
-                "Asks for a confirmation, and returns whether its state came back.",
-            ),
-            (
-                test_input_required_result_tampered_state,
-                "Guard the state",
-                "Asks for a confirmation, and refuses a state that was changed.",
-            ),
-            (
-                test_input_required_result_multiple_inputs,
-                "Require three inputs",
-                "Asks the user, the model and for the roots at once, and returns a text.",
-            ),
-            (
-                test_input_required_result_multi_round,
-                "Require input twice",
-                "Asks two questions one after the other, and returns both answers.",
-            ),
-            (
-                test_input_required_result_capabilities,
-                "Require what is declared",
-                "Asks only for what the client declares, and returns how much that was.",
-            ),
-        )
-    ),
-)
-
-
 def _simple(world: World, arguments: dict[str, str]) -> list[Obj]:
     return [says("user", "This is a simple prompt.")]
 
@@ -286,63 +177,6 @@ def _in_context() -> Generator[Any, Any, str]:
     fields = {"context": {**_TEXT, "title": "Context"}}
     content = yield from ask_form("user_context", "In which context?", fields)
     return f"Please answer in this context: {content.get('context', 'any')}."
-
-
-SUITE_PROMPTS: tuple[Prompt, ...] = (
-    Prompt("test_simple_prompt", "Simple", "Says one sentence.", messages=_simple),
-    Prompt(
-        "test_prompt_with_arguments",
-        "With arguments",
-        "Says both of its arguments.",
-        (
-            Argument("arg1", "First", "The first argument", True),
-            Argument("arg2", "Second", "The second argument", True),
-        ),
-        messages=_with_arguments,
-    ),
-    Prompt(
-        "test_input_required_result_prompt",
-        "Ask for context",
-        "Asks the user for a context first, with a result that requires input.",
-        since=versions.V2026_07_28,
-        asks=_in_context,
-    ),
-)
-SUITE_RESOURCES: tuple[Resource, ...] = (
-    Resource(
-        "test://static-text",
-        "static_text",
-        "Static text",
-        "A text that never changes.",
-        "text/plain",
-        contents={"text": "This text never changes."},
-    ),
-    Resource(
-        "test://static-binary",
-        "static_binary",
-        "Static picture",
-        "A picture that never changes.",
-        "image/png",
-        contents={"blob": PNG_BASE64},
-    ),
-    Resource(
-        "test://watched-resource",
-        "watched_resource",
-        "Watched resource",
-        "A resource to subscribe to.",
-        "text/plain",
-        contents={"text": "This is watched."},
-    ),
-)
-SUITE_TEMPLATES: tuple[Template, ...] = (
-    Template(
-        "test://template/",
-        "/data",
-        "template_data",
-        "Data from a template",
-        "A text that shows the id.",
-    ),
-)
 
 
 # -- Things that only a test needs, under the names that the official suite and ours know them ---
@@ -369,6 +203,7 @@ def test_tool_with_progress(arguments: Obj, call: Call) -> Body:
 
 
 def slow_tool(arguments: Obj, call: Call) -> Body:
+    # It changes nothing, and does not say so: who calls all tools that only read would wait for it.
     yield SLOW_SECONDS
     return text("That took its time.")
 
@@ -448,120 +283,6 @@ def json_schema_2020_12_tool(arguments: Obj, call: Call) -> Obj:
     return text("Hello.")
 
 
-TOOLS: tuple[Tool, ...] = (
-    Tool(test_error_handling, "Fail", "Always fails, with an error result.", {}),
-    Tool(
-        test_tool_with_progress,
-        "Report progress",
-        "Reports progress from 0 to 100, if the request asked for progress.",
-        {},
-    ),
-    # It does change nothing, but whoever calls all tools that only read would have to wait for it.
-    Tool(slow_tool, "Take a second", "Answers after one second.", {}, CHANGES),
-    Tool(
-        test_tool_with_logging,
-        "Log at four levels",
-        "Sends one log message each at the levels debug, info, warning and error.",
-        {},
-    ),
-    Tool(
-        test_sampling,
-        "Sample",
-        "Asks the client's model. A client that lets it use tools is offered one.",
-        {"prompt": text_argument("The question for the model")},
-    ),
-    Tool(
-        test_elicitation,
-        "Elicit with a form",
-        "Shows the user a small form and returns the answer.",
-        {"message": text_argument("The question for the user")},
-        since=versions.V2025_06_18,
-    ),
-    Tool(
-        url_eliciting_tool,
-        "Elicit with a page",
-        "Asks the user to open a page; 2025-11-25 has an error for one that is still to be opened.",
-        {},
-        since=versions.V2025_11_25,
-    ),
-    Tool(roots_tool, "Ask for the roots", "Returns the URIs of the client's roots.", {}),
-    Tool(
-        test_input_required_result_elicitation,
-        "Ask within a result",
-        "Asks for the user's name with a result that requires input, and returns the answer.",
-        {"reason": text_argument("Why the name is needed", 100)},
-        since=versions.V2026_07_28,
-    ),
-    Tool(test_embedded_resource, "Embed a resource", "Returns a resource within its result.", {}),
-    Tool(
-        test_trigger_tool_change,
-        "Change the tools",
-        "Offers one more tool in this session, or takes it away again. Without sessions, tells "
-        "subscribers that the list of tools may have changed.",
-        {},
-        CHANGES,
-    ),
-    Tool(
-        test_trigger_prompt_change,
-        "Change the prompts",
-        "Offers one more prompt in this session, or takes it away again. Without sessions, tells "
-        "subscribers that the list of prompts may have changed.",
-        {},
-        CHANGES,
-    ),
-    Tool(
-        header_tool,
-        "Take a number by header",
-        "Returns a number that travels in a header as well, where the transport is HTTP.",
-        {"number": {"type": "integer", "description": "Any whole number"}},
-        required=("number",),
-        since=versions.V2026_07_28,
-        header={"number": "Number"},
-    ),
-    Tool(
-        test_reconnection,
-        "Close the stream",
-        "Closes the stream of its request before the answer, where the client can come back.",
-        {},
-    ),
-    Tool(
-        json_schema_2020_12_tool,
-        "Use newer keywords",
-        "Has an input schema with keywords of JSON Schema 2020-12.",
-        {
-            "name": text_argument("A name", 100),
-            "address": {"$ref": "#/$defs/address", "description": "Where to find them"},
-            "contactMethod": {
-                "type": "string",
-                "enum": ["phone", "email"],
-                "description": "How to reach them",
-            },
-            "phone": text_argument("A number", 100),
-            "email": text_argument("An address", 100),
-        },
-        since=versions.V2025_11_25,
-        schema={
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$defs": {
-                "address": {
-                    "$anchor": "addressDef",
-                    "type": "object",
-                    "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
-                }
-            },
-            "allOf": [{"anyOf": [{"maxProperties": 5}, {"required": ["name"]}]}],
-            "if": {
-                "properties": {"contactMethod": {"const": "phone"}},
-                "required": ["contactMethod"],
-            },
-            "then": {"required": ["phone"]},
-            "else": {"maxProperties": 5},
-        },
-    ),
-    *SUITE_TOOLS,
-)
-
-
 def _shows(content: Obj) -> list[Obj]:
     words = {"type": "text", "text": "Please describe this in one sentence."}
     return [{"role": "user", "content": content}, {"role": "user", "content": words}]
@@ -588,33 +309,36 @@ def _fails(world: World, arguments: dict[str, str]) -> list[Obj]:
     raise Refusal(INTERNAL_ERROR, "The prompt can't be made right now")
 
 
+TOOLS = declared_tools(
+    _OFFERS,
+    *(test_error_handling, test_tool_with_progress, slow_tool, test_tool_with_logging),
+    *(test_sampling, test_elicitation, url_eliciting_tool, roots_tool),
+    *(test_input_required_result_elicitation, test_embedded_resource, test_trigger_tool_change),
+    *(test_trigger_prompt_change, header_tool, test_reconnection, json_schema_2020_12_tool),
+    *(test_simple_text, test_image_content, test_audio_content, test_multiple_content_types),
+    *(test_elicitation_sep1034_defaults, test_elicitation_sep1330_enums),
+    *(test_missing_capability, test_streaming_elicitation, test_logging_tool),
+    *(test_input_required_result_sampling, test_input_required_result_list_roots),
+    *(test_input_required_result_request_state, test_input_required_result_tampered_state),
+    *(test_input_required_result_multiple_inputs, test_input_required_result_multi_round),
+    test_input_required_result_capabilities,
+)
 PROMPTS: tuple[Prompt, ...] = (
-    Prompt("test_prompt_with_image", "With a picture", "Shows a picture.", messages=_image),
-    Prompt(
-        "test_prompt_with_embedded_resource",
-        "With a resource",
-        "Shows a resource of this server, or one that is made up.",
-        (Argument("resourceUri", "URI", "The URI of the resource", False),),
-        messages=_embedded,
-    ),
-    Prompt(
-        "audio_prompt",
-        "With a sound",
-        "Plays a short silence.",
-        since=versions.V2025_03_26,
-        messages=_audio,
-    ),
-    Prompt("failing_prompt", "Fail", "Fails every time.", messages=_fails),
-    *SUITE_PROMPTS,
+    declared_prompt(_OFFERS, "test_prompt_with_image", messages=_image),
+    declared_prompt(_OFFERS, "test_prompt_with_embedded_resource", messages=_embedded),
+    declared_prompt(_OFFERS, "audio_prompt", messages=_audio),
+    declared_prompt(_OFFERS, "failing_prompt", messages=_fails),
+    declared_prompt(_OFFERS, "test_simple_prompt", messages=_simple),
+    declared_prompt(_OFFERS, "test_prompt_with_arguments", messages=_with_arguments),
+    declared_prompt(_OFFERS, "test_input_required_result_prompt", asks=_in_context),
 )
-RESOURCES: tuple[Resource, ...] = (
-    Resource(
-        "test://failing-resource",
-        "failing_resource",
-        "Failing resource",
-        "A resource that can't be read.",
-        "text/plain",
+RESOURCES = tuple(Resource(**one) for one in _OFFERS["resources"])
+TEMPLATES = (
+    Template(
+        "test://template/",
+        "/data",
+        "template_data",
+        "Data from a template",
+        "A text that shows the id.",
     ),
-    *SUITE_RESOURCES,
 )
-TEMPLATES = SUITE_TEMPLATES

@@ -22,6 +22,7 @@ from mcptest.servers.demo.jsonrpc import (
     METHOD_NOT_FOUND,
     NOTIFICATION,
     REQUEST,
+    SCHEMAS,
     Refusal,
     error_message,
     is_id,
@@ -48,20 +49,6 @@ ASK_SECONDS = 60
 MAX_BATCH = 1_000
 MAX_IN_FLIGHT = 10_000
 DEFAULT_LEVEL = "info"
-
-_INITIALIZE: Obj = {
-    "type": "object",
-    "required": ["protocolVersion", "capabilities", "clientInfo"],
-    "properties": {
-        "protocolVersion": {"type": "string"},
-        "capabilities": {"type": "object"},
-        "clientInfo": {
-            "type": "object",
-            "required": ["name", "version"],
-            "properties": {"name": {"type": "string"}, "version": {"type": "string"}},
-        },
-    },
-}
 
 
 class HandshakeSession:
@@ -180,7 +167,7 @@ class HandshakeSession:
         return self.version is not None and not versions.since(self.version, versions.V2025_11_25)
 
     def _initialize(self, params: Obj, exchange: ServerExchange) -> None:
-        problem = problem_with(params, _INITIALIZE, "params")
+        problem = problem_with(params, SCHEMAS["initialize"], "params")
         if self.version is not None:
             exchange.refuse(Refusal(INVALID_REQUEST, "This session is already initialized"))
         elif problem is not None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 
 TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from typing import Any
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -153,8 +151,29 @@ def notification(method: str, params: Obj | None = None) -> Obj:
 # -- A validator for the few JSON Schema keywords that the demo's own schemas use ----------------
 
 
+def read_data(file: str, **words: str) -> Obj:
+    """One of the JSON files beside this one. `$NAME` in it stands for the word of that name."""
+    folder = os.path.dirname(__file__)  # noqa: PTH120  pathlib costs start-up time
+    with open(f"{folder}/{file}", encoding="utf-8") as stream:  # noqa: PTH123  as above
+        text = stream.read()
+    for name, word in words.items():
+        text = text.replace(f"${name}", word)
+    data: Obj = json.loads(text)
+    return data
+
+
+SCHEMAS = read_data("schemas.json")
+"""What clients send: params of requests by their methods, and answers to what they are asked."""
+
 NOT_BLANK = r"\S"
 """The one pattern that is known: without `re` the demo starts faster."""
+
+
+def require_fit(value: Any, schema: Obj, where: str = "params") -> None:
+    """Raises Refusal for params that do not fit."""
+    problem = problem_with(value, schema, where)
+    if problem is not None:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
 
 
 def problem_with(value: Any, schema: Obj, where: str) -> str | None:

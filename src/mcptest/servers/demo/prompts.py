@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal
-from mcptest.servers.demo.resources import PNG_BASE64
+from mcptest.servers.demo.resources import DEMO, PNG_BASE64
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.world import World
 
 MAX_COMPLETIONS = 100
-_NAMES = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Margaret")
-_LANGUAGES = (
-    *("ada", "c", "clojure", "cobol", "cpp", "csharp", "dart", "elixir", "erlang", "fortran"),
-    *("go", "haskell", "java", "javascript", "julia", "kotlin", "lua", "ocaml", "perl", "php"),
-    *("prolog", "python", "r", "ruby", "rust", "scala", "scheme", "swift", "typescript", "zig"),
-)
 
 
 def _no_messages(world: World, arguments: dict[str, str]) -> list[Obj]:
@@ -105,35 +99,21 @@ def _show_picture(world: World, arguments: dict[str, str]) -> list[Obj]:
     ]
 
 
+def declared_prompt(offers: Obj, name: str, **code: Any) -> Prompt:
+    """The prompt of this name, as the offers have it; `code` is what it says, or what it asks."""
+    about = offers["prompts"][name]
+    arguments = tuple(Argument(**one) for one in about.get("arguments", ()))
+    return Prompt(name, **{**about, "arguments": arguments, **code})
+
+
 PROMPTS: tuple[Prompt, ...] = (
-    Prompt(
-        "greet",
-        "Greet someone",
-        "Asks for a friendly greeting for one person.",
-        (Argument("name", "Name", "Whom to greet", True, _NAMES),),
-        messages=_greet,
-    ),
-    Prompt(
-        "review",
-        "Review code",
-        "Asks for a review of a piece of code.",
-        (
-            Argument("code", "Code", "The code to review", True),
-            Argument("language", "Language", "The language it is written in", False, _LANGUAGES),
-        ),
-        messages=_review,
-    ),
-    Prompt(
-        "with_image",
-        "Describe a picture",
-        "Shows a picture and asks for its description.",
-        messages=_show_picture,
-    ),
+    declared_prompt(DEMO, "greet", messages=_greet),
+    declared_prompt(DEMO, "review", messages=_review),
+    declared_prompt(DEMO, "with_image", messages=_show_picture),
 )
-EXTRA = Prompt(
+EXTRA = declared_prompt(
+    DEMO,
     "extra_prompt",
-    "Additional prompt",
-    "Exists only after test_trigger_prompt_change was called.",
     messages=lambda world, arguments: [says("user", "Please say something about this prompt.")],
 )
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from mcptest.servers.demo import versions
-from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, Refusal
+from mcptest.servers.demo.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    Refusal,
+    read_data,
+)
 
 TYPE_CHECKING = False
 
@@ -21,6 +27,9 @@ PNG_BASE64 = (
 )
 PNG_BYTES = 83
 
+
+DEMO = read_data("demo.json", PNG=PNG_BASE64)
+"""Tools and prompts of the demo, by their names."""
 
 # -- The resources on offer, their template, and reading them ------------------------------------
 

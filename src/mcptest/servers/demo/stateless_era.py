@@ -21,14 +21,14 @@ from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
+    SCHEMAS,
     UNSUPPORTED_VERSION,
     Refusal,
     notification,
-    problem_with,
+    require_fit,
 )
 from mcptest.servers.demo.resources import exists, is_volatile
 from mcptest.servers.demo.tool_list import Call
-from mcptest.servers.demo.world import LEVELS
 
 TYPE_CHECKING = False
 
@@ -104,52 +104,7 @@ _TTL_MS = {
 }
 _MAY_ASK = {"tools/call", "prompts/get", "resources/read"}
 
-_ANY_OBJECT = {"type": "object"}
-_META: Obj = {
-    "type": "object",
-    "required": [VERSION, CAPABILITIES],
-    "properties": {
-        VERSION: {"type": "string"},
-        CAPABILITIES: {
-            "type": "object",
-            "properties": {
-                "elicitation": {
-                    "type": "object",
-                    "properties": {"form": _ANY_OBJECT, "url": _ANY_OBJECT},
-                },
-                "sampling": _ANY_OBJECT,
-                "roots": _ANY_OBJECT,
-                "extensions": _ANY_OBJECT,
-                "experimental": _ANY_OBJECT,
-            },
-        },
-        CLIENT_INFO: {
-            "type": "object",
-            "required": ["name", "version"],
-            "properties": {"name": {"type": "string"}, "version": {"type": "string"}},
-        },
-        LOG_LEVEL: {"type": "string", "enum": list(LEVELS)},
-    },
-}
-_FILTER: Obj = {
-    "type": "object",
-    "required": ["notifications"],
-    "properties": {
-        "notifications": {
-            "type": "object",
-            "properties": {
-                "toolsListChanged": {"type": "boolean"},
-                "promptsListChanged": {"type": "boolean"},
-                "resourcesListChanged": {"type": "boolean"},
-                "resourceSubscriptions": {
-                    "type": "array",
-                    "maxItems": 1_000,
-                    "items": {"type": "string"},
-                },
-            },
-        }
-    },
-}
+_META = SCHEMAS["meta"]
 
 
 def is_stateless(message: Obj) -> bool:
@@ -211,9 +166,7 @@ def _check_meta(method: str, params: Obj, world: World) -> Obj:
     wanted = meta.get(VERSION)
     if isinstance(wanted, str) and wanted not in spoken:
         raise _unsupported(wanted, spoken)
-    problem = problem_with(meta, _META, "_meta")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    require_fit(meta, _META, "_meta")
     return meta
 
 
@@ -294,11 +247,8 @@ def _require_capability(ask: ClientQuestion, declared: Obj) -> None:
 
 
 def _check_answer(ask: ClientQuestion, answer: Any) -> None:
-    if answer is None:
-        return
-    problem = problem_with(answer, ask.answer_schema, f"params.inputResponses.{ask.key}")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    if answer is not None:
+        require_fit(answer, ask.answer_schema, f"params.inputResponses.{ask.key}")
 
 
 def _input_required(asks: list[ClientQuestion], call: Call, questions: _Questions) -> Obj:
@@ -371,9 +321,7 @@ class Listening:
 
 
 def _listen(call: Call, exchange: ServerExchange) -> None:
-    problem = problem_with(call.params, _FILTER, "params")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    require_fit(call.params, SCHEMAS["listen"])
     accepted = _agreed(call.params["notifications"], call)
     listening = Listening(exchange, call.world, call.version, accepted)
     listening.acknowledge(accepted)

@@ -12,10 +12,12 @@ from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     MISSING_CAPABILITY,
+    SCHEMAS,
     Refusal,
-    problem_with,
+    read_data,
+    require_fit,
 )
-from mcptest.servers.demo.tool_list import CHANGES, Tool, call_tool, text
+from mcptest.servers.demo.tool_list import call_tool, declared_tools, text
 from mcptest.servers.demo.world import TASKS_EXTENSION
 
 TYPE_CHECKING = False  # see jsonrpc
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.exchange import Body, ToolJob
     from mcptest.servers.demo.features import Handler
     from mcptest.servers.demo.jsonrpc import Obj
-    from mcptest.servers.demo.tool_list import Call
+    from mcptest.servers.demo.tool_list import Call, Tool
 
 RELATED = "io.modelcontextprotocol/related-task"
 DEFAULT_TTL_MS = 60_000
@@ -33,12 +35,6 @@ MAX_TTL_MS = 600_000
 MAX_TASKS = 100
 POLL_MS = 50
 WORK_SECONDS = 0.4
-_PARAMS: Obj = {
-    "type": "object",
-    "required": ["taskId"],
-    "properties": {"taskId": {"type": "string"}},
-}
-_WISH: Obj = {"type": "object", "properties": {"ttl": {"type": "integer", "minimum": 0}}}
 
 
 def task_tool(arguments: Obj, call: Call) -> Body:
@@ -51,26 +47,7 @@ def task_only_tool(arguments: Obj, call: Call) -> Body:
     return text("The task is done.")
 
 
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        task_tool,
-        "Work in the background",
-        "Works for a moment; as a task if the client wants that.",
-        {},
-        CHANGES,
-        since=versions.V2025_11_25,
-        tasks="optional",
-    ),
-    Tool(
-        task_only_tool,
-        "Work in the background only",
-        "Works for a moment, as a task.",
-        {},
-        CHANGES,
-        since=versions.V2025_11_25,
-        tasks="required",
-    ),
-)
+TOOLS = declared_tools(read_data("fixtures.json"), task_tool, task_only_tool)
 
 
 class Task(ServerExchange):
@@ -169,9 +146,7 @@ def _core_task(tool: Tool, call: Call) -> Obj | None:
     if tool.tasks is None:
         raise Refusal(METHOD_NOT_FOUND, f"Tool {tool.name} can't be called as a task")
     wish = call.params["task"]
-    problem = problem_with(wish, _WISH, "params.task")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    require_fit(wish, SCHEMAS["task-wish"], "params.task")
     return {"task": _begin(tool, call, call.session.tasks, wish).describe()}
 
 
@@ -189,9 +164,7 @@ def _ask_nothing(job: ToolJob, ask: object) -> None:
 
 
 def _find(call: Call, owner: dict[str, Task]) -> Task:
-    problem = problem_with(call.params, _PARAMS, "params")
-    if problem is not None:
-        raise Refusal(INVALID_PARAMS, f"Invalid params: {problem}")
+    require_fit(call.params, SCHEMAS["task"])
     task = owner.get(call.params["taskId"])
     if task is None:
         raise Refusal(INVALID_PARAMS, "There is no such task")

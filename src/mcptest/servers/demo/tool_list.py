@@ -13,13 +13,13 @@ from mcptest.servers.demo.exchange import (
 )
 from mcptest.servers.demo.jsonrpc import (
     INVALID_PARAMS,
-    NOT_BLANK,
     Refusal,
     is_id,
     notification,
     problem_with,
 )
 from mcptest.servers.demo.resources import (
+    DEMO,
     GREETING_URI,
     PNG_BASE64,
     describe_resource,
@@ -30,7 +30,7 @@ from mcptest.servers.demo.world import LEVELS
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from mcptest.servers.demo.exchange import Body, ServerExchange
@@ -244,6 +244,7 @@ def bump(arguments: Obj, call: Call) -> Obj:
 
 
 def toggle_tool(arguments: Obj, call: Call) -> Obj:
+    # Not offered in 2026-07-28: a list may not change there as a side effect of another request.
     assert call.session is not None, "offered in the handshake era only"
     offered = call.session.toggle_extra()
     return text(f"The tool extra is {'now' if offered else 'no longer'} offered.")
@@ -255,12 +256,6 @@ def extra(arguments: Obj, call: Call) -> Obj:
 
 PARAM_HEADER = "x-mcp-header"
 READS = {"readOnlyHint": True, "openWorldHint": False}
-CHANGES = {
-    "readOnlyHint": False,
-    "destructiveHint": False,
-    "idempotentHint": False,
-    "openWorldHint": False,
-}
 
 
 class Tool:
@@ -271,9 +266,9 @@ class Tool:
         run: Callable[[Obj, Call], Obj | Body],
         title: str,
         description: str,
-        properties: dict[str, Obj],
+        properties: dict[str, Obj] | None = None,
         hints: dict[str, bool] = READS,
-        required: tuple[str, ...] = (),
+        required: Iterable[str] = (),
         output: Obj | None = None,
         since: str = versions.V2024_11_05,
         until: str | None = None,
@@ -289,7 +284,7 @@ class Tool:
         self.run = run
         self.title = title
         self.description = description
-        self.input: Obj = {"type": "object", "properties": properties}
+        self.input: Obj = {"type": "object", "properties": properties or {}}
         if required:
             self.input["required"] = list(required)
         self.input["additionalProperties"] = False
@@ -347,253 +342,17 @@ class Tool:
         return {**self.input, "properties": properties}
 
 
-def text_argument(description: str, longest: int = 10_000, example: str = "") -> Obj:
-    argument: Obj = {"type": "string", "minLength": 1, "maxLength": longest}
-    argument["description"] = description
-    if example:
-        argument["examples"] = [example]
-    return argument
+def declared_tools(offers: Obj, *runs: Callable[[Obj, Call], Obj | Body]) -> tuple[Tool, ...]:
+    """The tools that these functions run, as the offers have them under the same names."""
+    return tuple(Tool(run, **offers["tools"][run.__name__]) for run in runs)
 
 
-def _question(description: str, example: str) -> Obj:
-    return {**text_argument(description, example=example), "pattern": NOT_BLANK}
-
-
-_ADDEND = {"type": "number", "minimum": -(10**12), "maximum": 10**12}
-_PATH = "Path of the file, relative to the root folder, with / between its parts"
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        add,
-        "Add two numbers",
-        "Adds two numbers and returns their sum, as text and as structured content.",
-        {
-            "a": {**_ADDEND, "description": "The first number to add"},
-            "b": {**_ADDEND, "description": "The second number to add"},
-        },
-        required=("a", "b"),
-        output={
-            "type": "object",
-            "properties": {"sum": {"type": "number", "description": "The sum of a and b"}},
-            "required": ["sum"],
-            "additionalProperties": False,
-        },
-    ),
-    Tool(
-        echo,
-        "Echo a text",
-        "Returns the given text unchanged. Use it to check that the server is reachable.",
-        {
-            "text": {
-                "type": "string",
-                "maxLength": 1_000_000,
-                "description": "The text to send back",
-                "examples": ["hello"],
-            }
-        },
-        required=("text",),
-    ),
-    Tool(
-        fail,
-        "Fail on purpose",
-        "Always fails, with an error result that carries the given message. Use it to see how "
-        "failures of tools are shown.",
-        {"message": text_argument("The message of the failure", example="out of paper")},
-    ),
-    Tool(
-        countdown,
-        "Count down",
-        "Counts down a number of steps and reports progress after each, if the request asked for "
-        "progress. Returns how many steps it was.",
-        {
-            "steps": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MAX_PROGRESS_STEPS,
-                "default": 3,
-                "description": "How many steps to count",
-            },
-            "delay_ms": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 1000,
-                "default": 0,
-                "description": "How many milliseconds each step takes",
-            },
-        },
-    ),
-    Tool(
-        log,
-        "Write log messages",
-        "Sends one log message at each of the given levels. Only those at or above the level "
-        "that the client asked for arrive. Returns how many were sent.",
-        {
-            "levels": {
-                "type": "array",
-                "maxItems": 50,
-                "items": {"type": "string", "enum": list(LEVELS)},
-                "description": "The levels to log at, in this order; all eight when left out",
-            },
-            "message": text_argument("The message to log", example="all is well"),
-        },
-    ),
-    Tool(
-        ask_model,
-        "Ask the client's model",
-        "Sends a question to the client's language model through sampling and returns its answer. "
-        "Needs a client that supports sampling.",
-        {"question": _question("The question for the model", "What is 6 times 7?")},
-        {"readOnlyHint": True, "openWorldHint": True},
-        required=("question",),
-    ),
-    Tool(
-        ask_user,
-        "Ask the user",
-        "Shows the user a small form with a question and returns the answer. Needs a client that "
-        "supports elicitation.",
-        {"question": _question("The question for the user", "Which colour?")},
-        {"readOnlyHint": True, "openWorldHint": True},
-        required=("question",),
-        since=versions.V2025_06_18,
-    ),
-    Tool(
-        list_roots,
-        "List the client's roots",
-        "Asks the client for its roots and returns their URIs, one per line. Needs a client that "
-        "supports roots.",
-        {},
-    ),
-    Tool(
-        read_file,
-        "Read a file",
-        "Returns the text of one file below the server's root folder. Symbolic links are not "
-        "followed.",
-        {"path": text_argument(_PATH, 1000, "hello.txt")},
-        required=("path",),
-    ),
-    Tool(
-        write_file,
-        "Write a file",
-        "Writes a text file below the server's root folder and replaces what it held before. The "
-        "folder it is in must exist. Returns how much was written.",
-        {
-            "path": text_argument(_PATH, 1000, "hello.txt"),
-            "text": {
-                "type": "string",
-                "maxLength": 1_000_000,
-                "description": "The whole new content of the file",
-                "examples": ["hello"],
-            },
-        },
-        {
-            "readOnlyHint": False,
-            "destructiveHint": True,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        },
-        required=("path", "text"),
-    ),
-    Tool(
-        list_files,
-        "List files",
-        "Returns the files below the server's root folder, or below one folder in it, one path "
-        "per line.",
-        {"folder": text_argument("The folder to list; the root folder when left out", 1000)},
-    ),
-    Tool(
-        weather,
-        "Weather of a city",
-        "Returns a made-up weather report for a city, as nested structured content. The same city "
-        "always has the same weather.",
-        {
-            "city": text_argument("Name of the city", 100, "Paris"),
-            "unit": {
-                "type": "string",
-                "enum": ["celsius", "fahrenheit"],
-                "default": "celsius",
-                "description": "Unit of the temperature",
-            },
-        },
-        required=("city",),
-        output={
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "description": "The city that was asked for"},
-                "conditions": {"type": "string", "description": "The weather in one word"},
-                "temperature": {
-                    "type": "object",
-                    "properties": {
-                        "value": {"type": "number", "description": "The temperature"},
-                        "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-                    },
-                    "required": ["value", "unit"],
-                },
-                "wind": {
-                    "type": "object",
-                    "properties": {
-                        "speed_kmh": {"type": "integer", "minimum": 0},
-                        "direction": {"type": "string", "description": "Such as N or SW"},
-                    },
-                    "required": ["speed_kmh", "direction"],
-                },
-            },
-            "required": ["city", "conditions", "temperature", "wind"],
-        },
-        header={"city": "City"},
-    ),
-    Tool(
-        image,
-        "Get a picture",
-        "Returns a small red square as a PNG picture.",
-        {},
-        icon=f"data:image/png;base64,{PNG_BASE64}",
-    ),
-    Tool(
-        link,
-        "Link to a resource",
-        "Returns the resource demo://greeting: as a link where the revision has links, otherwise "
-        "embedded.",
-        {},
-    ),
-    Tool(
-        slow,
-        "Wait",
-        "Waits for the given time and then returns. Use it to try timeouts and cancellation.",
-        {
-            "seconds": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 60,
-                "description": "How many seconds to wait",
-            }
-        },
-        required=("seconds",),
-    ),
-    Tool(
-        bump,
-        "Increase the counter",
-        "Adds one to the resource demo://counter, tells everyone who subscribed to it and returns "
-        "the new value.",
-        {},
-        CHANGES,
-    ),
-    Tool(
-        toggle_tool,
-        "Add or remove a tool",
-        "Offers the additional tool named extra in this session, or takes it away again. The "
-        "client is told that the list of tools changed.",
-        {},
-        CHANGES,
-        # In 2026-07-28 a list may not change as a side effect of another request.
-        until=versions.V2026_07_28,
-    ),
+TOOLS = declared_tools(
+    DEMO,
+    *(add, echo, fail, countdown, log, ask_model, ask_user, list_roots, read_file, write_file),
+    *(list_files, weather, image, link, slow, bump, toggle_tool),
 )
-EXTRA = Tool(
-    extra,
-    "Additional tool",
-    "Exists only after toggle_tool was called, and answers with a fixed text.",
-    {},
-)
+(EXTRA,) = declared_tools(DEMO, extra)
 
 
 def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
