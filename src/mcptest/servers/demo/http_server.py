@@ -249,10 +249,10 @@ class Post(ServerExchange):
         self._connection = None
 
 
-class Welcome(ServerExchange):
+class Welcome(Post):
     """The POST that begins a session: only a successful answer makes the session known."""
 
-    __slots__ = ("_connection", "_mode", "_owner", "_sessions")
+    __slots__ = ("_sessions",)
 
     def __init__(
         self,
@@ -262,24 +262,15 @@ class Welcome(ServerExchange):
         connection: HttpConnection,
         mode: str,
     ) -> None:
-        super().__init__(identifier, {})
-        self._owner = owner
+        super().__init__(identifier, {}, owner, connection, mode)
         self._sessions = sessions
-        self._connection = connection
-        self._mode = mode
 
     def deliver(self, message: Obj | list[Obj]) -> None:
-        if "error" in message:
+        if "error" not in message:
+            self._sessions.add(self._http_session)
+            super().deliver(message)
+        elif self._connection is not None:
             self._connection.respond(400, encode(message))
-            return
-        self._sessions.add(self._owner)
-        if self._mode == "sse":
-            stream = self._owner.new_stream()
-            stream.attach(self._connection, self._owner.headers, self._owner.primes)
-            stream.send(message)
-            stream.finish()
-        else:
-            self._connection.respond(200, encode(message), headers=self._owner.headers)
 
 
 class Sessions:
@@ -456,7 +447,6 @@ class SseClients:
 
 # -- The stateless era over HTTP -----------------------------------------------------------------
 
-STATELESS_VERSION_HEADER = "mcp-protocol-version"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 500}
 

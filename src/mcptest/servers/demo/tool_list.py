@@ -138,7 +138,6 @@ def failure(words: str) -> Obj:
 
 # -- What each tool does -------------------------------------------------------------------------
 
-MAX_PROGRESS_STEPS = 20
 _CONDITIONS = ("sunny", "cloudy", "rainy", "windy", "snowy")
 _DIRECTIONS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from socket import socket
 from typing import TYPE_CHECKING, Any
@@ -196,24 +196,16 @@ class HttpCall(ScriptedCall):
     """One JSON-RPC request that came in a POST."""
 
     def __init__(self, visit: HttpVisit, message: Obj, batch: BatchedCalls | None = None) -> None:
-        self.id = message["id"]
-        self.method = message["method"]
-        self.params = message.get("params", {})
-        self.message = message
-        self.visit: HttpVisit = visit
-        self.answer_headers = {}
+        super().__init__(visit.performance.script, message, visit)
+        self._visit = visit
         self._batch = batch
         self._events: EventStream | None = batch.events if batch is not None else None
         self._stays_open = False
 
-    def result(self, result: Obj) -> None:
-        script = self.visit.performance.script
-        self.reply({"jsonrpc": "2.0", "id": self.id, "result": script.finish(self, result)})
-
     def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
         if self._events is None:
             data = message if isinstance(message, bytes) else encode(message)
-            self.visit.respond(status, data, headers=self.answer_headers)
+            self._visit.respond(status, data, headers=self.answer_headers)
             return
         self._events.message(message)
         if self._batch is not None:
@@ -236,11 +228,11 @@ class HttpCall(ScriptedCall):
         self._stays_open = True
 
     def cut(self) -> None:
-        self.visit.cut()
+        self._visit.cut()
 
     def _begun(self) -> EventStream:
         if self._events is None:
-            self._events = self.visit.stream(self.answer_headers)
+            self._events = self._visit.stream(self.answer_headers)
         return self._events
 
 
@@ -307,12 +299,7 @@ class ScriptedSite(ScriptStage):
         asks_for_capabilities: bool = True,
     ) -> None:
         """Listens at once, and lets the script begin. `port` is that of the first origin."""
-        self.offered = tuple(sorted(offered))
-        self.revision = self.offered[-1]
-        self.asks_for_capabilities = asks_for_capabilities
-        self._performance = performance
-        self._script = performance.script
-        self._tape = performance.tape
+        super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
         self._listeners: list[Listener] = []
         self._ports: dict[str, int] = {}
         self._general: list[HttpEvents] = []
@@ -330,12 +317,6 @@ class ScriptedSite(ScriptStage):
 
     def url(self, origin: str = MCP) -> str:
         return f"http://{NAME}:{self._ports[origin]}"
-
-    def after(self, seconds: float, action: Callable[[], None]) -> None:
-        self._performance.later(seconds, action)
-
-    def note(self, text: str) -> None:
-        self._tape.note(text)
 
     def send(self, message: Obj | bytes) -> bool:
         self._general = [events for events in self._general if events.is_open]

@@ -35,6 +35,20 @@ class ScriptStage(ABC):
     """`http` or `stdio`."""
     agreed: Revision | None = None
 
+    def __init__(
+        self,
+        performance: Performance,
+        offered: Collection[Revision],
+        *,
+        asks_for_capabilities: bool = True,
+    ) -> None:
+        self.offered = tuple(sorted(offered))
+        self.revision = self.offered[-1]
+        self.asks_for_capabilities = asks_for_capabilities
+        self._performance = performance
+        self._script = performance.script
+        self._tape = performance.tape
+
     @property
     def stateless(self) -> bool:
         return self.revision.era is Era.STATELESS
@@ -54,13 +68,13 @@ class ScriptStage(ABC):
     def url(self, origin: str = MCP) -> str:
         """`http://localhost:PORT` of one of the script's origins, without a path."""
 
-    @abstractmethod
     def after(self, seconds: float, action: Callable[[], None]) -> None:
         """Do it later; never, when the scenario has ended before."""
+        self._performance.later(seconds, action)
 
-    @abstractmethod
     def note(self, text: str) -> None:
         """Put a remark in the capture: what the script does on purpose."""
+        self._tape.note(text)
 
     @abstractmethod
     def send(self, message: Obj | bytes) -> bool:
@@ -142,6 +156,14 @@ class ScriptedCall(ABC):
     answer_headers: Obj
     """More headers for the HTTP answer, to be put in before it is begun."""
 
+    def __init__(self, script: Script, message: Obj, visit: Visit | None) -> None:
+        self.id, self.method = message["id"], message["method"]
+        self.params = message.get("params", {})
+        self.message = message
+        self.visit = visit
+        self.answer_headers = {}
+        self._script = script
+
     @property
     def meta(self) -> Obj:
         meta = self.params.get("_meta")
@@ -155,7 +177,8 @@ class ScriptedCall(ABC):
 
     def result(self, result: Obj) -> None:
         """Answer it. `Script.finish` adds what every result of the era has."""
-        self.reply({"jsonrpc": "2.0", "id": self.id, "result": result})
+        whole = self._script.finish(self, result)
+        self.reply({"jsonrpc": "2.0", "id": self.id, "result": whole})
 
     def error(self, code: int, message: str, data: Any = None, *, status: int = 200) -> None:
         error: Obj = {"code": code, "message": message}

@@ -52,12 +52,7 @@ class ScriptedPipes(ScriptStage):
         asks_for_capabilities: bool = True,
     ) -> None:
         """`saved` is called whenever all that came was dealt with: the moment to write it down."""
-        self.offered = tuple(sorted(offered))
-        self.revision = self.offered[-1]
-        self.asks_for_capabilities = asks_for_capabilities
-        self._performance = performance
-        self._script = performance.script
-        self._tape = performance.tape
+        super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
         self._saved = saved
         self._in = StdioInput(performance.loop, self._take_line, self._taken)
         self._out = StdioOutput(performance.loop, self._in.accept)
@@ -73,10 +68,7 @@ class ScriptedPipes(ScriptStage):
             action()
             self._saved()
 
-        self._performance.later(seconds, act)
-
-    def note(self, text: str) -> None:
-        self._tape.note(text)
+        super().after(seconds, act)
 
     def send(self, message: Obj | bytes) -> bool:
         raw = message if isinstance(message, bytes) else encode(message)
@@ -145,18 +137,8 @@ class LineCall(ScriptedCall):
     """One JSON-RPC request that came as a line."""
 
     def __init__(self, pipes: ScriptedPipes, script: Script, message: Obj) -> None:
-        self.id = message["id"]
-        self.method = message["method"]
-        self.params = message.get("params", {})
-        self.message = message
-        self.visit = None
-        self.answer_headers = {}
+        super().__init__(script, message, None)
         self._pipes = pipes
-        self._script = script
-
-    def result(self, result: Obj) -> None:
-        message = {"jsonrpc": "2.0", "id": self.id, "result": self._script.finish(self, result)}
-        self.reply(message)
 
     def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
         self._pipes.send(message)
