@@ -22,7 +22,6 @@ from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Reference
 
 Seen = TypeVar("Seen")
-HTTP = frozenset({"http"})
 BOTH = frozenset({"http", "stdio"})
 
 
@@ -264,6 +263,19 @@ def worst(findings: Iterable[CheckFinding]) -> CheckFinding | None:
     """Of many about the same, the worst one alone."""
     known = [one for one in findings if one.status in _WORST_FIRST]
     return min(known, key=lambda one: _WORST_FIRST.index(one.status), default=None)
+
+
+def inside(value: Any, *path: str) -> Any:
+    """What stands at the end of a path through objects; None where it does not lead on."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def object_in(value: Any, *path: str) -> dict[str, Any]:
+    """The object at the end of the path; an empty one where there is none."""
+    found = inside(value, *path)
+    return found if isinstance(found, dict) else {}
 
 
 def shown(value: Any) -> str:

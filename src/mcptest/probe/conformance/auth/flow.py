@@ -21,7 +21,16 @@ import msgspec
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.auth.protected_server import BASIC, POST, PUBLIC, AuthPlan
 from mcptest.probe.conformance.client.seen import SeenSession, Visited
-from mcptest.probe.conformance.scenario import Findings, Judge, bad, good, shown, skipped, verdict
+from mcptest.probe.conformance.scenario import (
+    Findings,
+    Judge,
+    bad,
+    good,
+    object_in,
+    shown,
+    skipped,
+    verdict,
+)
 from mcptest.servers.scripted.script import MCP
 
 OK, CREATED, REDIRECTED = 200, 201, 302
@@ -110,7 +119,7 @@ def _object(raw: bytes) -> dict[str, Any]:
         value = json.loads(raw)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return object_in(value)
 
 
 def parameters(visited: Visited) -> dict[str, str]:

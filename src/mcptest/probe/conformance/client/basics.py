@@ -19,7 +19,9 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     good,
+    inside,
     missing,
+    object_in,
     shown,
     untestable,
     verdict,
@@ -41,8 +43,7 @@ _CLOSE_AFTER = 0.05
 def _initializes(seen: SeenSession) -> Findings:
     known = {revision.wire_version for revision in _R}
     for said in seen.requests("initialize")[:1]:
-        info = said.params.get("clientInfo")
-        info = info if isinstance(info, dict) else {}
+        info = object_in(said.params, "clientInfo")
         version = said.params.get("protocolVersion")
         problems = []
         if not isinstance(version, str) or version not in known:
@@ -144,13 +145,12 @@ def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSessi
 
 def _judge_content(said: SeenMessage, field: str, fits: Callable[[Any], bool]) -> CheckFinding:
     result = said.value.get("result")
-    action = result.get("action") if isinstance(result, dict) else None
+    action = inside(result, "action")
     if action in {"decline", "cancel"}:
         return untestable(f"the elicitation was answered with {action}, so no defaults were seen")
-    if not isinstance(result, dict) or action != "accept":
+    if action != "accept":
         return bad("the elicitation was not accepted", said)
-    content = result.get("content")
-    content = content if isinstance(content, dict) else {}
+    content = object_in(result, "content")
     default = _PROPERTIES[field]["default"]
     if field not in content:
         return bad(f"{field} is missing; its default is {shown(default)}", said)

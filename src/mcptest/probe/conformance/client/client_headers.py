@@ -15,6 +15,7 @@ from mcptest.probe.conformance.scenario import (
     bad,
     good,
     missing,
+    object_in,
     shown,
     skipped,
     verdict,
@@ -260,8 +261,7 @@ def _mirrored(group: str) -> Judge[SeenSession]:
 
     def judge(seen: SeenSession) -> Findings:
         for call in seen.calls(ALL)[:1]:
-            arguments = call.params.get("arguments")
-            arguments = arguments if isinstance(arguments, dict) else {}
+            arguments = object_in(call.params, "arguments")
             for name, kind, header in _ANNOTATED:
                 value = arguments.get(name)
                 if value is not None and _group_of(kind, value) == group:

@@ -28,6 +28,7 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     good,
+    inside,
     missing,
     shown,
     skipped,
@@ -332,10 +333,14 @@ class CapabilityAsked(msgspec.Struct, frozen=True):
     """One time the client was asked for a capability."""
 
     where: SeenMessage
-    declared: bool
     answer: SeenMessage | None
-    result: Obj | None
-    """The client's answer, where it is one at all."""
+    said: Any
+    """What the answer says, whatever that is."""
+
+    @property
+    def result(self) -> Obj | None:
+        """The client's answer, where it is one at all."""
+        return self.said if isinstance(self.said, dict) else None
 
 
 def asked_for(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
@@ -346,22 +351,12 @@ def asked_for(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityA
 
 
 def _asked_now(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
-    declared: Obj = {}
     for said in seen.said:
-        if said.method == "initialize" and said.sender == "client":
-            declared = declared_on(said)
         if said.sender == "server" and said.message.kind is Kind.REQUEST:
             identifier = said.value.get("id")
             if isinstance(identifier, str) and identifier.startswith(f"{probe.name}-"):
-                answers = seen.answers(identifier)
-                answer = answers[0] if answers else None
-                result = answer.value.get("result") if answer is not None else None
-                yield CapabilityAsked(
-                    said,
-                    probe.declared(declared),
-                    answer,
-                    result if isinstance(result, dict) else None,
-                )
+                answer = next(iter(seen.answers(identifier)), None)
+                yield CapabilityAsked(said, answer, answer and answer.value.get("result"))
 
 
 def _asked_back(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
@@ -370,14 +365,8 @@ def _asked_back(seen: SeenSession, probe: CapabilityProbe) -> Iterator[Capabilit
         if "inputResponses" in call.params or not _was_asked_back(seen, call):
             continue
         again = next((one for one in calls[number + 1 :] if "inputResponses" in one.params), None)
-        responses = again.params.get("inputResponses") if again is not None else None
-        result = responses.get(probe.name) if isinstance(responses, dict) else None
-        yield CapabilityAsked(
-            call,
-            probe.declared(declared_on(call)),
-            again,
-            result if isinstance(result, dict) else None,
-        )
+        answer = again and inside(again.params, "inputResponses", probe.name)
+        yield CapabilityAsked(call, again, answer)
 
 
 def _was_asked_back(seen: SeenSession, call: SeenMessage) -> bool:

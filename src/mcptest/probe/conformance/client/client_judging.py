@@ -25,7 +25,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import WIRE_SCHEMA, CheckResult, CheckStatus, Ended, Reference
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
-from mcptest.probe.conformance.scenario import CheckFinding, Scenario, every_check, judged
+from mcptest.probe.conformance.scenario import CheckFinding, Scenario, every_check, inside, judged
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declaration import Rule
 from mcptest.rules.judge import judge
@@ -331,8 +331,7 @@ def _left(seen: SeenSession, first: SeenMessage) -> str:
     """It was answered with a revision that it did not propose, and said nothing after that."""
     proposed = first.params.get("protocolVersion")
     answer = next((one for one in seen.said if _answers(one, first)), None)
-    result = answer.value.get("result") if answer is not None else None
-    agreed = result.get("protocolVersion") if isinstance(result, dict) else None
+    agreed = inside(answer.value, "result", "protocolVersion") if answer is not None else None
     if answer is None or agreed == proposed or revision_of_wire(agreed) is None:
         return ""
     if any(one.sender == "client" and one.place > answer.place and one.method for one in seen.said):

@@ -18,6 +18,7 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     good,
+    inside,
     missing,
     shown,
     skipped,
@@ -163,8 +164,7 @@ class UnknownRequests(GoingWrong):
 
 def _refuses_the_unknown(seen: SeenSession) -> Findings:
     for said in seen.answers("unknown-1"):
-        error = said.value.get("error")
-        code = error.get("code") if isinstance(error, dict) else None
+        code = inside(said.value, "error", "code")
         problem = f"an unknown method is refused with -32601, not {shown(code)}"
         yield verdict("" if code == -32601 else problem, said)
 

@@ -20,6 +20,7 @@ from mcptest.probe.conformance.scenario import (
     Scenario,
     bad,
     missing,
+    object_in,
     shown,
     verdict,
 )
@@ -88,8 +89,7 @@ class SeenMessage(msgspec.Struct):
 
     @property
     def value(self) -> dict[str, Any]:
-        value = self.message.value
-        return value if isinstance(value, dict) else {}
+        return object_in(self.message.value)
 
     @property
     def method(self) -> str:
@@ -98,13 +98,11 @@ class SeenMessage(msgspec.Struct):
 
     @property
     def params(self) -> dict[str, Any]:
-        params = self.value.get("params")
-        return params if isinstance(params, dict) else {}
+        return object_in(self.value, "params")
 
     @property
     def meta(self) -> dict[str, Any]:
-        meta = self.params.get("_meta")
-        return meta if isinstance(meta, dict) else {}
+        return object_in(self.params, "_meta")
 
 
 class SeenSession(msgspec.Struct, dict=True):
@@ -227,8 +225,7 @@ class SeenSession(msgspec.Struct, dict=True):
 def declared_on(said: SeenMessage) -> dict[str, Any]:
     """What one request declares: in `_meta`, or in initialize."""
     where = said.params.get("capabilities") if said.method == "initialize" else None
-    declared = said.meta.get(CAPABILITIES) if where is None else where
-    return declared if isinstance(declared, dict) else {}
+    return object_in(said.meta.get(CAPABILITIES) if where is None else where)
 
 
 def declares_forms(declared: Mapping[str, Any]) -> bool:

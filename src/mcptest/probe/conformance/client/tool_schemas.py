@@ -14,6 +14,7 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     good,
+    inside,
     missing,
     shown,
     skipped,
@@ -105,8 +106,7 @@ class Echoing(Anything):
 
 def _echoed(seen: SeenSession) -> tuple[SeenMessage, Obj] | None:
     for call in seen.calls(ECHO):
-        arguments = call.params.get("arguments")
-        schema = arguments.get("schema") if isinstance(arguments, dict) else None
+        schema = inside(call.params, "arguments", "schema")
         if isinstance(schema, dict):
             return call, schema
     return None
@@ -125,9 +125,7 @@ def _echoes(seen: SeenSession) -> CheckFinding | None:
 
 
 def _anchor(schema: Obj) -> Any:
-    definitions = schema.get("$defs")
-    address = definitions.get("address") if isinstance(definitions, dict) else None
-    return address.get("$anchor") if isinstance(address, dict) else None
+    return inside(schema, "$defs", "address", "$anchor")
 
 
 def _parts(*keywords: str) -> Callable[[Obj], Any]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from mcptest.core.safe_text import show
-from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, verdict, warned
+from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, inside, verdict, warned
 from mcptest.probe.conformance.server.scene import (
     Obj,
     Problems,
@@ -175,9 +175,7 @@ def _fields(scene: Scene) -> tuple[Obj, str]:
     heard = scene["called"]
     for one in heard.exchange.asked:
         if one.get("method") == "elicitation/create":
-            params = one.get("params")
-            schema = params.get("requestedSchema") if isinstance(params, dict) else None
-            fields = schema.get("properties") if isinstance(schema, dict) else None
+            fields = inside(one, "params", "requestedSchema", "properties")
             return (fields, "") if isinstance(fields, dict) else ({}, "the form has no fields")
     return {}, heard.without_result or "the server did not send elicitation/create"
 
@@ -371,8 +369,7 @@ def _data(scene: Scene) -> CheckFinding:
     heard = scene["asked"]
     if heard.exchange.answer != "error":
         return bad(heard.silence if not heard.answered else "no error came", heard)
-    data = heard.error.get("data")
-    uri = data.get("uri") if isinstance(data, dict) else None
+    uri = heard.error_data.get("uri")
     fault = f"data.uri of the error is {show(repr(uri), 120)}, not the URI that was asked for"
     return verdict("" if uri == NOWHERE else fault, heard, mild=True)
 

@@ -18,6 +18,7 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     info,
+    object_in,
     skipped,
     untestable,
     verdict,
@@ -217,8 +218,7 @@ def _is(keyword: str, wanted: Any, written: str, most: int) -> Problems:
 
 
 def _definitions(schema: Obj) -> Iterator[str]:
-    definitions = schema.get("$defs")
-    if not isinstance(definitions, dict) or "address" not in definitions:
+    if "address" not in object_in(schema, "$defs"):
         yield "$defs has no address"
 
 
@@ -232,9 +232,7 @@ def _conditions(schema: Obj) -> Iterator[str]:
 
 
 def _anchor(schema: Obj) -> Iterator[str]:
-    definitions = schema.get("$defs")
-    address = definitions.get("address") if isinstance(definitions, dict) else None
-    if not isinstance(address, dict) or "$anchor" not in address:
+    if "$anchor" not in object_in(schema, "$defs", "address"):
         yield "$defs.address has no $anchor"
 
 

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from mcptest.core.safe_text import show
-from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, untestable, verdict
+from mcptest.probe.conformance.scenario import (
+    CheckFinding,
+    Judge,
+    bad,
+    inside,
+    object_in,
+    untestable,
+    verdict,
+)
 from mcptest.probe.conformance.server.scene import (
     CAPABILITIES,
     Heard,
@@ -44,23 +52,20 @@ _VALUES: Obj = {"boolean": True, "integer": 1, "number": 1}
 
 def _answer(asked: Any) -> Any:
     """What a client answers to one request: forms are filled in from their schema."""
-    method = asked.get("method") if isinstance(asked, Mapping) else None
+    method = inside(asked, "method")
     if method in (SAMPLING, ROOTS):
         return _SAMPLED if method == SAMPLING else _LISTED
-    for member in ("params", "requestedSchema", "properties"):
-        asked = asked.get(member) if isinstance(asked, Mapping) else None
-    fields = asked if isinstance(asked, Mapping) else {}
+    fields = object_in(asked, "params", "requestedSchema", "properties")
     return accepted(**{name: _value(field) for name, field in fields.items()})
 
 
 def _value(field: Any) -> Any:
-    kind = field.get("type") if isinstance(field, Mapping) else None
+    kind = inside(field, "type")
     return _VALUES.get(kind, "Alice") if isinstance(kind, str) else "Alice"
 
 
 def _requests(heard: Heard) -> Mapping[str, Any]:
-    asked = heard.result.get("inputRequests")
-    return asked if isinstance(asked, dict) else {}
+    return object_in(heard.result, "inputRequests")
 
 
 def _retry(params: Mapping[str, Any], heard: Heard) -> Obj:

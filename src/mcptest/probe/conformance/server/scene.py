@@ -13,7 +13,7 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Conversation, Started, trouble_of
 from mcptest.probe.compliance.site import Site
-from mcptest.probe.conformance.scenario import CheckFinding, Judge, verdict
+from mcptest.probe.conformance.scenario import CheckFinding, Judge, inside, object_in, verdict
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.suite.observed import SeenExchange
@@ -41,36 +41,27 @@ class ServerOffer(msgspec.Struct, frozen=True):
 
     def declares(self, path: str) -> bool:
         """`resources.subscribe`: each part is there, and none of them is false."""
-        value: Any = self.capabilities
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
+        value = inside(self.capabilities, *path.split("."))
         return value is not None and value is not False
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is listed: a `tool`, a `prompt` or a `resource`."""
         listed = {"tool": self.tools, "prompt": self.prompts, "resource": self.resources}[kind]
         key = "uri" if kind == "resource" else "name"
-        return any(isinstance(one, Mapping) and one.get(key) == name for one in listed)
+        return any(inside(one, key) == name for one in listed)
 
     def input_schema(self, tool: str) -> Mapping[str, Any]:
         """Of a tool that is listed; empty when it has none."""
-        for one in self.tools:
-            if isinstance(one, Mapping) and one.get("name") == tool:
-                schema = one.get("inputSchema")
-                return schema if isinstance(schema, Mapping) else {}
-        return {}
+        named = (one for one in self.tools if inside(one, "name") == tool)
+        return object_in(next(named, None), "inputSchema")
 
     def prompt_arguments(self, prompt: str) -> dict[str, bool]:
         """The arguments of a prompt that is listed, and whether each is required."""
-        for one in self.prompts:
-            if isinstance(one, Mapping) and one.get("name") == prompt:
-                arguments = one.get("arguments")
-                return {
-                    str(about.get("name")): about.get("required") is True
-                    for about in (arguments if isinstance(arguments, list) else ())
-                    if isinstance(about, Mapping)
-                }
-        return {}
+        named = next((one for one in self.prompts if inside(one, "name") == prompt), None)
+        return {
+            str(about.get("name")): about.get("required") is True
+            for about in listed(inside(named, "arguments"))
+        }
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,16 +93,15 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def result(self) -> Obj:
         """The result, or an empty object when there is none that is one."""
-        return self.exchange.result if isinstance(self.exchange.result, dict) else {}
+        return object_in(self.exchange.result)
 
     @property
     def error(self) -> Obj:
-        return self.exchange.error if isinstance(self.exchange.error, dict) else {}
+        return object_in(self.exchange.error)
 
     @property
     def error_data(self) -> Obj:
-        data = self.error.get("data")
-        return data if isinstance(data, dict) else {}
+        return object_in(self.error, "data")
 
     @property
     def code(self) -> Any:
@@ -380,8 +370,7 @@ class ScenarioStage:
         if tool in self._names and schema:
             given = dict(arguments or {})
             if schema.get("additionalProperties") is False:
-                known = schema.get("properties")
-                known = known if isinstance(known, Mapping) else {}
+                known = object_in(schema, "properties")
                 given = {key: value for key, value in given.items() if key in known}
             arguments = {**plausible_arguments(schema), **given} or arguments
         return {"name": name} if arguments is None else {"name": name, "arguments": arguments}
@@ -439,7 +428,7 @@ class ScenarioStage:
 
         def came() -> bool:
             seen = self.main.notifications[since:]
-            return sum(bool(_method(one) == method) for one in seen) >= count
+            return [inside(one, "method") for one in seen].count(method) >= count
 
         return self.main.pump(seconds or self.patience, came)
 
@@ -451,7 +440,8 @@ class ScenarioStage:
     def _is_settled(self, started: Started) -> bool:
         wanted = id_key(started.identifier)
         return started.done or any(
-            _method(one) == ACKNOWLEDGED and id_key(_subscription(one)) == wanted
+            inside(one, "method") == ACKNOWLEDGED
+            and id_key(inside(one, "params", "_meta", SUBSCRIPTION)) == wanted
             for one in self.main.notifications
         )
 
@@ -477,13 +467,3 @@ def why_lost(conversation: Conversation) -> str:
     if conversation.gone is not None:
         return show(conversation.gone.message.partition("\n")[0], 300)
     return "the server answers nothing any more" if conversation.mute else ""
-
-
-def _method(notification: Any) -> Any:
-    return notification.get("method") if isinstance(notification, dict) else None
-
-
-def _subscription(notification: dict[str, Any]) -> Any:
-    params = notification.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None

@@ -19,6 +19,8 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     findings_of,
     info,
+    inside,
+    object_in,
     untestable,
     verdict,
     warned,
@@ -252,12 +254,9 @@ class _Carrier(msgspec.Struct, frozen=True):
 
 def _carrier(offered: ServerOffer) -> _Carrier | None:
     for tool in offered.tools:
-        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
-        if not isinstance(schema, Mapping):
-            continue
-        fields = schema.get("properties")
-        for name, field in fields.items() if isinstance(fields, Mapping) else ():
-            header = field.get("x-mcp-header") if isinstance(field, Mapping) else None
+        schema = object_in(tool, "inputSchema")
+        for name, field in object_in(schema, "properties").items():
+            header = inside(field, "x-mcp-header")
             if isinstance(header, str) and field.get("type") == "string":
                 return _Carrier(str(tool.get("name")), name, header, plausible_arguments(schema))
     return None

@@ -13,6 +13,8 @@ from mcptest.probe.conformance.scenario import (
     Judge,
     bad,
     good,
+    inside,
+    object_in,
     skipped,
     untestable,
     verdict,
@@ -156,16 +158,14 @@ def _named(scene: Scene) -> CheckFinding:
     heard = scene["discover"]
     if heard.without_result:
         return skipped(heard.without_result)
-    meta = heard.result.get("_meta")
-    info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
-    named = isinstance(info, dict) and info.get("name") and info.get("version")
+    info = object_in(heard.result, "_meta", SERVER_INFO)
+    named = info.get("name") and info.get("version")
     fault = f"_meta of the result has no {SERVER_INFO} with name and version"
     return verdict("" if named else fault, heard, mild=True)
 
 
 def _declared(scene: Scene, capability: str) -> bool:
-    capabilities = scene["discover"].result.get("capabilities")
-    return isinstance(capabilities, dict) and isinstance(capabilities.get(capability), dict)
+    return isinstance(inside(scene["discover"].result, "capabilities", capability), dict)
 
 
 def _declares_prompts(scene: Scene) -> CheckFinding:
@@ -221,8 +221,7 @@ def _undeclared(scene: Scene) -> CheckFinding:
     if heard.code != _MISSING_CAPABILITY:
         problem = _code_problem(heard, _MISSING_CAPABILITY)
         return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or verdict(problem, heard)
-    needed = heard.error_data.get("requiredCapabilities")
-    named = isinstance(needed, dict) and isinstance(needed.get("sampling"), dict)
+    named = isinstance(inside(heard.error_data, "requiredCapabilities", "sampling"), dict)
     fault = "data.requiredCapabilities of the error is no object that names sampling"
     return verdict("" if named else fault, heard)
 
@@ -300,8 +299,7 @@ def _belongs(message: Message, heard: Heard) -> bool:
 
 
 def _tag(message: Message) -> Any:
-    meta = message.params.get("_meta")
-    return meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None
+    return inside(message.params, "_meta", SUBSCRIPTION)
 
 
 def _without_subscriptions(scene: Scene, label: str) -> CheckFinding | None:
