@@ -39,14 +39,10 @@ CAPABILITIES = META_PREFIX + "clientCapabilities"
 SERVER_INFO = META_PREFIX + "serverInfo"
 SUBSCRIPTION = META_PREFIX + "subscriptionId"
 CACHEABLE = frozenset(
-    {
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    }
+    (
+        *("server/discover", "tools/list", "prompts/list", "resources/list"),
+        *("resources/templates/list", "resources/read"),
+    )
 )
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -144,40 +140,28 @@ def says(text: str, expected: Any) -> bool:
 NOTHING: tuple[Obj, ...] = ()
 ONLY_TOOLS: Obj = {"tools": {}}
 _DELETED = 200
-_CAPABILITY_OF = {
-    "tools/list": "tools",
-    "tools/call": "tools",
-    "prompts/list": "prompts",
-    "prompts/get": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resources",
-    "resources/read": "resources",
-    "resources/subscribe": "resources",
-    "resources/unsubscribe": "resources",
-    "completion/complete": "completions",
-    "logging/setLevel": "logging",
-}
 _ONLY_HANDSHAKE = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
 _ONLY_STATELESS = frozenset({"server/discover", "subscriptions/listen"})
-_SERVED_BY = {
-    "initialize": "initialize",
-    "ping": "acknowledge",
-    "logging/setLevel": "acknowledge",
-    "resources/subscribe": "acknowledge",
-    "resources/unsubscribe": "acknowledge",
-    "server/discover": "discover",
-    "subscriptions/listen": "listen",
-    "completion/complete": "complete",
-    "tools/list": "list_tools",
-    "tools/call": "_call_tool",
-    "prompts/list": "list_prompts",
-    "prompts/get": "_get_prompt",
-    "resources/list": "list_resources",
-    "resources/templates/list": "list_templates",
-    "resources/read": "_read_resource",
+_SERVED = {
+    "initialize": ("", "initialize"),
+    "ping": ("", "acknowledge"),
+    "server/discover": ("", "discover"),
+    "subscriptions/listen": ("", "listen"),
+    "logging/setLevel": ("logging", "acknowledge"),
+    "completion/complete": ("completions", "complete"),
+    "tools/list": ("tools", "list_tools"),
+    "tools/call": ("tools", "_call_tool"),
+    "prompts/list": ("prompts", "list_prompts"),
+    "prompts/get": ("prompts", "_get_prompt"),
+    "resources/list": ("resources", "list_resources"),
+    "resources/templates/list": ("resources", "list_templates"),
+    "resources/read": ("resources", "_read_resource"),
+    "resources/subscribe": ("resources", "acknowledge"),
+    "resources/unsubscribe": ("resources", "acknowledge"),
 }
+"""With the capability that each method needs, and what serves it."""
 _CHANGES = {
     "toolsListChanged": "tools",
     "promptsListChanged": "prompts",
@@ -429,11 +413,10 @@ class Conforming(Script):
     # Both
 
     def _serve(self, call: ScriptedCall) -> None:
-        serve = _SERVED_BY.get(call.method)
+        capability, serve = _SERVED.get(call.method, ("", ""))
         foreign = _ONLY_HANDSHAKE if self.stage.stateless else _ONLY_STATELESS
-        capability = _CAPABILITY_OF.get(call.method)
-        hidden = capability is not None and capability not in self.capabilities
-        if serve is None or call.method in foreign or hidden:
+        hidden = capability and capability not in self.capabilities
+        if not serve or call.method in foreign or hidden:
             self.other(call)
         else:
             getattr(self, serve)(call)

@@ -11,7 +11,8 @@ import json
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -34,7 +35,7 @@ from mcptest.servers.scripted.http_site import ScriptedSite
 from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
 from mcptest.servers.scripted.script import Performance, Script
 from mcptest.servers.scripted.stdio_site import play_on_pipes
-from mcptest.transport.base import Sink, discard
+from mcptest.transport.base import Sink
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
 from mcptest.transport.loop import Loop
@@ -123,15 +124,9 @@ def serve_on_pipes(
     """Be the server on stdin and stdout until the client leaves, in a revision or in them all."""
     if "stdio" not in scenario.transports:
         raise UsageError(f"scenario {scenario.name} is about HTTP", hint="use --transport http")
-    script = scenario.script()
-    offered = _offered(scenario, wanted)
-    recorder = _recorder(capture, script)
-    tape = _opened(scenario, wanted, "stdio", recorder)
-    flush, probes = recorder.flush if recorder else _nothing, mode == "probe"
-    try:
-        defect = play_on_pipes(script, offered, tape, flush, asks_for_capabilities=probes)
-    finally:
-        _close(recorder)
+    script, offered = scenario.script(), _offered(scenario, wanted)
+    with _recording(scenario, script, wanted, "stdio", capture) as (tape, flush):
+        defect = play_on_pipes(script, offered, tape, flush, asks_for_capabilities=mode == "probe")
     return _outcome(defect)
 
 
@@ -146,14 +141,11 @@ def serve_on_site(
     """Be the server over HTTP until a signal comes."""
     if "http" not in scenario.transports:
         raise UsageError(f"scenario {scenario.name} is about stdio", hint="use --transport stdio")
-    script = scenario.script()
-    offered = _offered(scenario, wanted)
+    script, offered = scenario.script(), _offered(scenario, wanted)
     loop = Loop()
     loop.stop_on_signals()
-    recorder = _recorder(capture, script)
-    tape = _opened(scenario, wanted, "http", recorder, loop)
-    performance = Performance(script, tape, loop)
-    try:
+    with _recording(scenario, script, wanted, "http", capture, loop) as (tape, _):
+        performance = Performance(script, tape, loop)
         site = _site(performance, offered, port, probes=mode == "probe")
         try:
             _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
@@ -161,8 +153,6 @@ def serve_on_site(
                 loop.run()
         finally:
             site.close()
-    finally:
-        _close(recorder)
     return _outcome(performance.defect)
 
 
@@ -223,29 +213,33 @@ def _placed(row: CheckResult, captures: Sequence[str], begins: Sequence[int]) ->
     return replace(row, record=row.record - begins[number], details=details)
 
 
-def _opened(
+@contextmanager
+def _recording(
     scenario: Scenario[SeenSession],
+    script: Script,
     wanted: Revision | None,
     transport: TransportName,
-    recorder: Recorder | None,
+    capture: Path | None,
     loop: Loop | None = None,
-) -> SiteTape:
-    sink: Sink = discard
-    if recorder is not None:
-        sink = recorder if loop is None else flushed_soon(recorder, loop)
-    tape = SiteTape(sink)
-    label = recorder.path.stem if recorder is not None else scenario.name
-    tape.opened(label, transport, "", "auto" if wanted is None else wanted.value)
-    return tape
-
-
-def _recorder(capture: Path | None, script: Script) -> Recorder | None:
+) -> Iterator[tuple[SiteTape, Callable[[], None]]]:
+    """A tape, and what writes it down now; with a loop that is done whenever there is time."""
+    spoken = "auto" if wanted is None else wanted.value
     if capture is None:
-        return None
+        tape = SiteTape()
+        tape.opened(scenario.name, transport, "", spoken)
+        yield tape, lambda: None
+        return
     masker = ScenarioMasker(script, redaction.secrets)
     recorder = Recorder(_free_place(capture), masker=masker, limits=CAPTURE_LIMITS)
     recorder.kept = True  # that it was launched at all is worth keeping
-    return recorder
+    tape = SiteTape(recorder if loop is None else flushed_soon(recorder, loop))
+    tape.opened(recorder.path.stem, transport, "", spoken)
+    try:
+        yield tape, recorder.flush
+    finally:
+        recorder.close()
+        if recorder.error is not None:
+            raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
 
 
 def _free_place(wanted: Path) -> Path:
@@ -262,13 +256,6 @@ def _free_place(wanted: Path) -> Path:
             raise UsageError(f"can't write the capture {wanted}: {error.strerror}") from None
         return place
     raise UsageError(f"there are {_MOST_LAUNCHES} captures beside {wanted} already")
-
-
-def _close(recorder: Recorder | None) -> None:
-    if recorder is not None:
-        recorder.close()
-        if recorder.error is not None:
-            raise McptestError(f"the capture could not be written: {recorder.error.strerror}")
 
 
 def _site(
@@ -294,7 +281,3 @@ def _outcome(defect: str) -> int:
     if defect:
         raise McptestError(f"{DEFECT}{defect}")
     return 0
-
-
-def _nothing() -> None:
-    pass

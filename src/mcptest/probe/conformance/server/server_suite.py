@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -236,12 +236,13 @@ class ScenarioLane:
         names = self._order.fixtures
         why = "" if self._strict else missing_for(scenario, self._offered, names)
         if why:
-            return self._result(scenario, self._untestable(scenario, why), begun)
+            rows = self._untestable(scenario, why)
+            return _result(scenario, self._site, self._order.repeat, rows, begun)
         try:
             conversation = self._connection(scenario)
         except PeerError as error:
             cause = show(error.message, 600)
-            return unmet(scenario, self._site, cause, self._order.repeat, begun)
+            return unmet(scenario, self._site, self._order.repeat, cause, begun)
         return self._played(scenario, conversation, begun)
 
     def _untestable(self, scenario: Scenario[Scene], why: str) -> tuple[CheckResult, ...]:
@@ -314,56 +315,45 @@ class ScenarioLane:
             rows = tuple(judged(scenario, scene, site.revision, site.transport, self._strict))
         schema = wire_schema_row(stage.main.tape, stage.begins, site.revision)
         whole = rows if schema is None else (*rows, schema)
-        return self._result(scenario, whole, begun, stage.main)
+        recorder = stage.main.tape.recorder
+        capture = str(recorder.written_to) if recorder is not None and recorder.kept else ""
+        known = {"capture": capture, "stderr": self._stderr(stage.main)}
+        return _result(scenario, site, self._order.repeat, whole, begun, **known)
 
-    def _result(
-        self,
-        scenario: Scenario[Scene],
-        rows: tuple[CheckResult, ...],
-        begun: float,
-        main: Conversation | None = None,
-    ) -> ScenarioResult:
-        recorder = main.tape.recorder if main is not None else None
-        kept = recorder is not None and recorder.kept
-        return ScenarioResult(
-            scenario=scenario.name,
-            side=Side.SERVER,
-            revision=self._site.revision,
-            transport=self._site.transport,
-            checks=rows,
-            duration_ms=round((time.monotonic() - begun) * 1000, 3),
-            stderr=self._stderr(main),
-            capture=str(recorder.written_to) if recorder is not None and kept else "",
-            repeat=repeat_of(self._order.repeat, scenario),
-        )
-
-    def _stderr(self, main: Conversation | None) -> str:
+    def _stderr(self, main: Conversation) -> str:
         """What a server that died had to say."""
-        if main is None or main.tape.exited is None:
+        if main.tape.exited is None:
             return ""
         return show_lines(self._site.masker.text("\n".join(main.tape.stderr)), _STDERR)
 
 
-def unmet(
-    scenario: Scenario[Scene], site: Site, cause: str, repeat: str, begun: float | None = None
+def _result(
+    scenario: Scenario[Scene],
+    site: Site,
+    repeat: str,
+    checks: Iterable[CheckResult],
+    begun: float | None = None,
+    **known: Any,
 ) -> ScenarioResult:
-    """One cause, and nothing green: every check fails of a server that could not be reached."""
-    rows = every_check(scenario, site.revision, site.transport, bad(cause))
     spent = 0.0 if begun is None else (time.monotonic() - begun) * 1000
     return ScenarioResult(
         scenario=scenario.name,
         side=Side.SERVER,
         revision=site.revision,
         transport=site.transport,
-        checks=tuple(rows),
+        checks=tuple(checks),
         duration_ms=round(spent, 3),
-        cause=cause,
-        repeat=repeat_of(repeat, scenario),
+        repeat=f"{repeat} --scenario {scenario.name}" if repeat else "",
+        **known,
     )
 
 
-def repeat_of(repeat: str, scenario: Scenario[Scene]) -> str:
-    return f"{repeat} --scenario {scenario.name}" if repeat else ""
+def unmet(
+    scenario: Scenario[Scene], site: Site, repeat: str, cause: str, begun: float | None = None
+) -> ScenarioResult:
+    """One cause, and nothing green: every check fails of a server that could not be reached."""
+    rows = every_check(scenario, site.revision, site.transport, bad(cause))
+    return _result(scenario, site, repeat, rows, begun, cause=cause)
 
 
 # -- What a server offers, learned once before any scenario --------------------------------------
@@ -474,14 +464,15 @@ class _ServerSuite:
         for place, scenario in enumerate(self._scenarios):
             why = self._why_skipped(scenario)
             if why:
-                self._runs.note(place, self._not_run(scenario, why))
+                rows = [check.row(skipped(why)) for check in scenario.checks]
+                self._runs.note(place, _result(scenario, self._site, self._order.repeat, rows))
             else:
                 fitting.append(place)
         if fitting:
             with contextlib.suppress(Stopped):  # those that are not done are told to be so
                 self._run_fitting(fitting)
         return [
-            self._runs.results.get(place) or unmet(one, self._site, _STOPPED, self._order.repeat)
+            self._runs.results.get(place) or unmet(one, self._site, self._order.repeat, _STOPPED)
             for place, one in enumerate(self._scenarios)
         ]
 
@@ -492,7 +483,7 @@ class _ServerSuite:
         except PeerError as error:
             cause = show(error.message, 600)
             for place in fitting:
-                result = unmet(scenarios[place], self._site, cause, self._order.repeat)
+                result = unmet(scenarios[place], self._site, self._order.repeat, cause)
                 self._runs.note(place, result)
             return
         self._runs.run([one for one in fitting if not scenarios[one].disturbs], lanes)
@@ -521,14 +512,4 @@ class _ServerSuite:
             return f"there is no such scenario in {order.revision}"
         return (
             "" if order.target.way in scenario.transports else f"it is not about {order.target.way}"
-        )
-
-    def _not_run(self, scenario: Scenario[Scene], why: str) -> ScenarioResult:
-        return ScenarioResult(
-            scenario=scenario.name,
-            side=Side.SERVER,
-            revision=self._order.revision,
-            transport=self._order.target.way,
-            checks=tuple(check.row(skipped(why)) for check in scenario.checks),
-            repeat=repeat_of(self._order.repeat, scenario),
         )
