@@ -34,5 +34,11 @@ def why_not(tool: Mapping[str, Any]) -> str:
 
 def runs_only_as_task(tool: Mapping[str, Any]) -> bool:
     """Whether a plain call must be refused, as revision 2025-11-25 lets a tool demand."""
+    return task_support(tool) == "required"
+
+
+def task_support(tool: Mapping[str, Any]) -> str:
+    """Whether a call may become a task: `optional`, `required`, or `forbidden`, as is usual."""
     execution = tool.get("execution")
-    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
+    support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
+    return support if isinstance(support, str) else "forbidden"

@@ -31,7 +31,13 @@ from mcptest.probe.compliance.conversation import (
     may_change_era,
     trouble_of,
 )
-from mcptest.probe.compliance.learning import fits, learn_about_eras, list_through, refuses_ping
+from mcptest.probe.compliance.learning import (
+    learn_about_eras,
+    list_through,
+    prompt_arguments,
+    refuses_ping,
+    usable_tool,
+)
 from mcptest.probe.compliance.site import Order, Site, Waits
 from mcptest.report.doctor import DoctorVerdict, Judged
 from mcptest.rules.messages import is_meta_key
@@ -43,7 +49,6 @@ from mcptest.session.lifecycle import PREFIX
 from mcptest.session.live import answered_twice
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
 from mcptest.session.tape import answered_requests
-from mcptest.session.tool_safety import is_safe
 from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.wire.envelope import Faults, decode, faults_of_answer
@@ -59,19 +64,6 @@ def call_of(tool: Mapping[str, Any]) -> SentCheck:
     """A call of it with arguments that it should take."""
     params = {"name": tool.get("name"), "arguments": arguments_for(tool)}
     return SentCheck(method="tools/call", params=params)
-
-
-def _takes_our_guess(tool: Mapping[str, Any]) -> bool:
-    schema = tool.get("inputSchema")
-    return isinstance(schema, dict) and fits(schema, arguments_for(tool))
-
-
-def prompt_arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Name of each declared argument, and whether it is required."""
-    declared = prompt.get("arguments")
-    for one in declared if isinstance(declared, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("name"), str):
-            yield one["name"], one.get("required") is True
 
 
 LONGEST_PROOF = 800
@@ -472,7 +464,7 @@ class Examination:
         for tool in self.tools:
             if tool.get("name") in allow_tools:
                 yield tool
-            elif is_safe(tool) and reading < _CALLS and _takes_our_guess(tool):
+            elif reading < _CALLS and usable_tool(tool, set()) is not None:
                 reading += 1
                 yield tool
 

@@ -28,7 +28,6 @@ from mcptest.commands.doctor.examination import (
     is_result,
     not_used,
     probe,
-    prompt_arguments,
     ready,
     said,
     shortest,
@@ -47,7 +46,7 @@ from mcptest.core.revision import Era
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Asked
 from mcptest.probe.compliance.course import messages_of_server
-from mcptest.probe.compliance.learning import list_through
+from mcptest.probe.compliance.learning import list_through, prompt_arguments
 from mcptest.report.doctor import Judged
 from mcptest.rules.migration import (
     Fail,
@@ -61,7 +60,7 @@ from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitEr
 from mcptest.session.connection import encode
 from mcptest.session.lifecycle import PREFIX, UNSUPPORTED_VERSION, StatelessLifecycle
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS
-from mcptest.session.tool_safety import is_safe, may_call
+from mcptest.session.tool_safety import is_safe, may_call, task_support
 from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.mcp_headers import (
     PARAM_PREFIX,
@@ -304,8 +303,7 @@ def tasks(examination: Examination) -> Judged:
     supporting = [
         tool.get("name")
         for tool in examination.tools
-        if isinstance(tool.get("execution"), dict)
-        and tool["execution"].get("taskSupport") in ("optional", "required")
+        if task_support(tool) in ("optional", "required")
     ]
     asked = examination.ask_in_newer("tasks/list")
     if examination.declares("tasks") or supporting or is_result(asked):

@@ -25,7 +25,7 @@ from mcptest.schema.validation import CompiledSchema, SchemaError
 from mcptest.session.client import Client
 from mcptest.session.pages import LIST_MEMBERS, Listed, distinct, list_items
 from mcptest.session.tape import answered_requests
-from mcptest.session.tool_safety import may_call
+from mcptest.session.tool_safety import may_call, task_support
 from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
 from mcptest.wire.mcp_headers import PARAM_PREFIX, annotation_problems, header_annotations
@@ -121,7 +121,7 @@ class UsableTool(msgspec.Struct, frozen=True):
     """A tool that may be called, with arguments that its schema accepts."""
 
     name: str
-    tool: dict[str, Any]
+    tool: Mapping[str, Any]
     schema: dict[str, Any]
     arguments: dict[str, Any]
 
@@ -132,9 +132,7 @@ class UsableTool(msgspec.Struct, frozen=True):
 
     @property
     def task_support(self) -> str:
-        execution = self.tool.get("execution")
-        support = execution.get("taskSupport") if isinstance(execution, dict) else None
-        return support if isinstance(support, str) else "forbidden"
+        return task_support(self.tool)
 
 
 def fixtures_of(order: Order, lists: Lists) -> dict[str, str]:
@@ -160,7 +158,7 @@ def callable_tools(
     return tuple(sorted(found, key=lambda one: one.name in special))
 
 
-def usable_tool(tool: dict[str, Any], allowed: set[str]) -> UsableTool | None:
+def usable_tool(tool: Mapping[str, Any], allowed: set[str]) -> UsableTool | None:
     name, schema = tool.get("name"), tool.get("inputSchema")
     if not isinstance(name, str) or not isinstance(schema, dict):
         return None
@@ -331,12 +329,8 @@ def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         name = prompt.get("name")
         if not isinstance(name, str):
             continue
-        arguments = [
-            one
-            for one in listed(prompt.get("arguments"))
-            if isinstance(one, dict) and isinstance(one.get("name"), str)
-        ]
-        required = [one["name"] for one in arguments if one.get("required") is True]
+        arguments = list(prompt_arguments(prompt))
+        required = [one for one, is_required in arguments if is_required]
         if "first_prompt" not in known:
             known["first_prompt"] = name
             known["first_prompt_arguments"] = {one: one for one in required}
@@ -346,8 +340,15 @@ def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
             known["wrongly_typed_prompt_arguments"] = {one: {"mcptest": 1} for one in required}
         if arguments and "completion_ref" not in known:
             known["completion_ref"] = {"type": "ref/prompt", "name": name}
-            known["completion_argument"] = {"name": arguments[0]["name"], "value": ""}
+            known["completion_argument"] = {"name": arguments[0][0], "value": ""}
     return known
+
+
+def prompt_arguments(prompt: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Name of each declared argument, and whether it is required."""
+    for one in listed(prompt.get("arguments")):
+        if isinstance(one, dict) and isinstance(one.get("name"), str):
+            yield one["name"], one.get("required") is True
 
 
 _TRIED = 4
