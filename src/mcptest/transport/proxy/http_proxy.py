@@ -17,12 +17,10 @@ from http import HTTPStatus
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.transport.base import NO_HEADERS
-from mcptest.transport.egress import Address, Origin, Url, start_connect, usable_addresses
+from mcptest.transport.egress import Origin, Url, start_connect, usable_addresses
 from mcptest.transport.http.socket_connection import SocketConnection, default_tls
 from mcptest.transport.listener import Listener
 from mcptest.transport.loop import GONE, READ, WRITE, Loop
@@ -47,8 +45,6 @@ from mcptest.wire.http1 import (
 from mcptest.wire.mcp_headers import SSE_TYPE, media_type
 
 if TYPE_CHECKING:
-    import ssl
-
     from mcptest.transport.listener import Forget
 
 # -- An answer on its way to the client of a proxy -----------------------------------------------
@@ -157,32 +153,20 @@ CONNECT_SECONDS = 10.0
 _HELD_BACK = 64 * 1024
 
 
-class Route(msgspec.Struct, frozen=True):
-    """Where requests go, and how they get there."""
-
-    server: Origin
-    ours: Origin
-    addresses: tuple[Address, ...]
-    extra: Mapping[str, str]
-    loop: Loop
-    tls: ssl.SSLContext | None = None
-
-
 class ProxiedExchange:
     """Alive until the client was answered, refused or cut off, or `close` was called."""
 
-    def __init__(
-        self, head: RequestHead, client: DownstreamConnection, route: Route, record: ExchangeRecord
-    ) -> None:
+    def __init__(self, head: RequestHead, client: DownstreamConnection, proxy: HttpProxy) -> None:
         self._client = client
-        self._route = route
-        self._record = record
-        self._answer = AnswerWriter(head, client, route.server)
+        self._proxy = proxy
+        self._server = proxy.server
+        self._record = ExchangeRecord(proxy.copies, head, proxy.server)
+        self._answer = AnswerWriter(head, client, proxy.server)
         self._chunked = head.header("transfer-encoding") is not None
-        self._wire = bytearray(upstream_head(head, route.server, route.ours, route.extra))
+        self._wire = bytearray(upstream_head(head, proxy.server, proxy.origin, proxy.headers))
         self._reader = ResponseReader(head.method, DEFAULT_LIMITS.header_bytes)
         self._request_done = False
-        self._addresses = list(route.addresses)
+        self._addresses = list(proxy.addresses)
         self._connection: SocketConnection | None = None
         self._began = time.monotonic()
 
@@ -224,7 +208,7 @@ class ProxiedExchange:
             if code in {0, errno.EINPROGRESS}:
                 try:
                     self._connection = SocketConnection(
-                        self._route.server, sock, connected=code == 0, tls=self._route.tls
+                        self._server, sock, connected=code == 0, tls=self._proxy.tls
                     )
                 except PeerError as error:
                     why = WireError(error.kind, error.message)
@@ -233,7 +217,7 @@ class ProxiedExchange:
                 return
             sock.close()
             why = WireError(ErrorKind.CONNECTION_REFUSED, os.strerror(code))
-        self._broken(WireError(why.kind, f"can't connect to {self._route.server}: {why.detail}"))
+        self._broken(WireError(why.kind, f"can't connect to {self._server}: {why.detail}"))
 
     def _push(self) -> None:
         connection = self._connection
@@ -254,16 +238,16 @@ class ProxiedExchange:
         events = READ if connection.events & EVENT_READ and not paused else 0
         events |= WRITE if connection.events & EVENT_WRITE else 0
         if events:
-            self._route.loop.watch(connection.sock.fileno(), events, self._ready)
+            self._proxy.loop.watch(connection.sock.fileno(), events, self._ready)
         else:  # a server that has gone meanwhile would wake us again and again
-            self._route.loop.ignore(connection.sock.fileno())
+            self._proxy.loop.ignore(connection.sock.fileno())
 
     def check_time(self, now: float) -> None:
         connection = self._connection
         late = now - self._began > CONNECT_SECONDS
         if connection is not None and not connection.established and late:
             self._drop()
-            why = f"no connection to {self._route.server} within {CONNECT_SECONDS:g} s"
+            why = f"no connection to {self._server} within {CONNECT_SECONDS:g} s"
             self._broken(WireError(ErrorKind.TIMEOUT, why))
 
     def close(self, why: str) -> None:
@@ -275,7 +259,7 @@ class ProxiedExchange:
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._route.loop.ignore(connection.sock.fileno())
+            self._proxy.loop.ignore(connection.sock.fileno())
             connection.close()
 
     # -- from the server -------------------------------------------------------------------
@@ -354,7 +338,7 @@ class ProxiedExchange:
         if self.is_answering:
             self._client.cut()
         else:
-            self._client.refuse(502, f"{self._route.server}: {fault.detail}")
+            self._client.refuse(502, f"{self._server}: {fault.detail}")
 
 
 # -- One client of an HTTP proxy -----------------------------------------------------------------
@@ -375,19 +359,10 @@ _CHUNK = 64 * 1024
 class DownstreamConnection:
     """Reads requests, gives each to an exchange, and writes what the exchange brings."""
 
-    def __init__(
-        self,
-        sock: socket.socket,
-        loop: Loop,
-        begin: Callable[[RequestHead, DownstreamConnection], ProxiedExchange],
-        *,
-        refused: Callable[[str], None],
-        closed: Forget,
-    ) -> None:
+    def __init__(self, sock: socket.socket, proxy: HttpProxy, closed: Forget) -> None:
         self._sock = sock
-        self._loop = loop
-        self._begin = begin
-        self._refused = refused
+        self._proxy = proxy
+        self._loop = loop = proxy.loop
         self._closed = closed
         self._reader = RequestReader(DEFAULT_LIMITS.header_bytes)
         self._exchange: ProxiedExchange | None = None
@@ -480,7 +455,7 @@ class DownstreamConnection:
     def _take(self, event: RequestHead | bytes | EndOfMessage) -> None:
         if isinstance(event, RequestHead):
             check_sender(event)
-            self._exchange = self._begin(event, self)
+            self._exchange = ProxiedExchange(event, self, self._proxy)
             self._exchange.start()
         elif self._exchange is None:
             pass  # the rest of a request that could not be passed on
@@ -493,7 +468,8 @@ class DownstreamConnection:
     def _turn_away(self, refused: RefusedRequest) -> None:
         exchange, self._exchange = self._exchange, None
         if exchange is None:
-            self._refused(f"a request was refused with {refused.status}: {refused.why}")
+            copies, why = self._proxy.copies, f"{refused.status}: {refused.why}"
+            copies.book.note(f"a request was refused with {why}", copies.clock())
             self.refuse(refused.status, refused.why)
             return
         exchange.close(f"the request can't be read on: {refused.why}")
@@ -623,12 +599,15 @@ class HttpProxy:
         flush: Callable[[], None] = lambda: None,
         startup: float = 10.0,
     ) -> None:
-        self._copies = copies
+        self.copies = copies
+        self.headers = headers
+        """Those that go along with every request."""
         self._flush = flush
-        self._loop = Loop()
-        addresses = tuple(usable_addresses(url.origin, Deadline.after(startup)))
+        self.loop = Loop()
+        self.server = url.origin
+        self.addresses = usable_addresses(url.origin, Deadline.after(startup))
         try:
-            self._listener = Listener(self._loop, listen, self._connect)
+            self._listener = Listener(self.loop, listen, self._connect)
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(f"can't listen on {listen[0]}, port {listen[1]}: {reason}") from None
@@ -638,17 +617,16 @@ class HttpProxy:
         if url.origin.port == port and url.origin.host in LOOPBACK:
             self._listener.close()
             raise UsageError(f"the proxy would be its own server: {url.origin}")
-        tls = default_tls() if url.origin.scheme == "https" else None
-        self._route = Route(url.origin, self.origin, addresses, headers, self._loop, tls)
+        self.tls = default_tls() if url.origin.scheme == "https" else None
         self._wake, self._stop = os.pipe()
-        self._loop.watch(self._wake, READ, lambda events: self._loop.stop())
+        self.loop.watch(self._wake, READ, lambda events: self.loop.stop())
 
     def run(self, until: Deadline | None = None) -> bool:
         """Serve until `stop` is called; True when `until` has passed instead."""
-        while not self._loop.stopped and not (until is not None and until.expired):
+        while not self.loop.stopped and not (until is not None and until.expired):
             self._flush()
-            self._loop.turn(until.remaining() if until is not None else math.inf)
-        return not self._loop.stopped
+            self.loop.turn(until.remaining() if until is not None else math.inf)
+        return not self.loop.stopped
 
     def stop(self) -> None:
         """May be called from a signal handler or another thread."""
@@ -663,13 +641,4 @@ class HttpProxy:
         os.close(self._stop)
 
     def _connect(self, sock: socket.socket, forget: Forget) -> DownstreamConnection:
-        return DownstreamConnection(
-            sock, self._loop, self._begin, refused=self._refused, closed=forget
-        )
-
-    def _begin(self, head: RequestHead, client: DownstreamConnection) -> ProxiedExchange:
-        record = ExchangeRecord(self._copies, head, self._route.server)
-        return ProxiedExchange(head, client, self._route, record)
-
-    def _refused(self, text: str) -> None:
-        self._copies.book.note(text, self._copies.clock())
+        return DownstreamConnection(sock, self, forget)
