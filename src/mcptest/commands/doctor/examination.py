@@ -411,7 +411,7 @@ class Examination:
 
     # -- what there is ---------------------------------------------------------------------
 
-    def look_around(self, allow_tools: tuple[str, ...]) -> None:
+    def look_around(self) -> None:
         """Everything that is safe: the lists, one resource, one prompt, tools that only read."""
         client = self.conversation.client
         first = client.beginning if client.has_begun else None
@@ -429,7 +429,7 @@ class Examination:
         self._read_one()
         self._prompt_one()
         budget = Deadline.after(self.site.order.timeout)
-        for tool in self._callable(allow_tools):
+        for tool in self._callable():
             if budget.expired:
                 self.notes.append("not every tool was called: the calls took too long")
                 break
@@ -458,11 +458,11 @@ class Examination:
         params = {"name": first["name"], "arguments": arguments}
         self._ask_soundly(SentCheck(method="prompts/get", params=params))
 
-    def _callable(self, allow_tools: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    def _callable(self) -> Iterator[Mapping[str, Any]]:
         """Tools that the user named, and some of those that say they only read."""
         reading = 0
         for tool in self.tools:
-            if tool.get("name") in allow_tools:
+            if tool.get("name") in self.site.order.allow_tools:
                 yield tool
             elif reading < _CALLS and usable_tool(tool, set()) is not None:
                 reading += 1

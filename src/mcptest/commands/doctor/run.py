@@ -192,13 +192,13 @@ def examine(
     examination = Examination(move.site, move.conversation, newer)
     try:
         items = list(items_between(move.older, newer))
-        judged = _run_probes(items, examination, order.allow_tools, tell)
+        judged = _run_probes(items, examination, tell)
     finally:
         examination.close()
     broken = [item for item in items if judged[item.id].verdict is DoctorVerdict.BREAKS]
     unreached = sum(one is _NOT_REACHED for one in judged.values())
     if broken and INTERRUPTED not in examination.notes:
-        again, left = _confirm_breaks(broken, judged, examination, order.allow_tools, tell)
+        again, left = _confirm_breaks(broken, judged, examination, tell)
         judged |= again
         unreached += left
     if examination.has_wordless_end and INTERRUPTED not in examination.notes:
@@ -207,17 +207,14 @@ def examine(
 
 
 def _run_probes(
-    items: Sequence[MigrationItem],
-    examination: Examination,
-    allow_tools: tuple[str, ...],
-    tell: Callable[[str], None],
+    items: Sequence[MigrationItem], examination: Examination, tell: Callable[[str], None]
 ) -> dict[str, Judged]:
     """Every item; where we are stopped, with what was found before it."""
     judged = dict.fromkeys((item.id for item in items), _NOT_REACHED)
     try:
         if items:
             tell("looking around")
-            examination.look_around(allow_tools)
+            examination.look_around()
         last = {name: place for place, name in enumerate(_LAST, 1)}
         for item in sorted(items, key=lambda one: last.get(one.id, 0)):
             tell(item.title)
@@ -231,7 +228,6 @@ def _confirm_breaks(
     broken: Sequence[MigrationItem],
     judged: Mapping[str, Judged],
     first: Examination,
-    allow_tools: tuple[str, ...],
     tell: Callable[[str], None],
 ) -> tuple[dict[str, Judged], int]:
     """What breaks is looked at again, in a session of a server that was started for this.
@@ -250,7 +246,7 @@ def _confirm_breaks(
         left = len(broken) if isinstance(error, Stopped) else 0
         return {one.id: _not_confirmed(judged[one.id], why) for one in broken}, left
     try:
-        again = _run_probes(broken, examination, allow_tools, lambda _: None)
+        again = _run_probes(broken, examination, lambda _: None)
     finally:
         examination.close()
     first.notes += [one for one in examination.notes if one not in first.notes]
