@@ -1,14 +1,15 @@
 """The one interface behind which the two eras live.
 
 An era is a value chosen per connection. Everything that differs between the handshake era and the
-stateless era is a method here; nothing else in the code asks which era it is in.
+stateless era is a method of both classes here, told of at the first of them; nothing else in the
+code asks which era it is in.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -47,52 +48,6 @@ def not_begun(method: str, answer: Message, why: str) -> PeerError:
     return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
 
 
-class Lifecycle(Protocol):
-    @property
-    def revision(self) -> Revision: ...
-
-    @property
-    def server(self) -> ServerFacts: ...
-
-    @property
-    def first_answer(self) -> Message | None:
-        """The answer that began the session, as it came."""
-
-    def begin(self, deadline: Deadline) -> Pending:
-        """Send the first request of the session without waiting for its answer."""
-
-    def finish(self, pending: Pending, deadline: Deadline) -> None:
-        """Take that answer; then requests may be sent. Raises PeerError."""
-
-    def prepare(self, params: Params) -> Params:
-        """The params as this era sends them."""
-
-    def headers(
-        self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
-    ) -> Mapping[str, str]:
-        """The HTTP headers that go with a message."""
-
-    def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
-        """What to add to the params of a retry when the answer asks for input, else None."""
-
-    def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None: ...
-
-    def subscribe(self, uri: str, deadline: Deadline) -> Pending:
-        """Ask for updates of one resource. The pending request is what carries the subscription."""
-
-    def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message | None:
-        """End a subscription; the answer, where the era asks for one."""
-
-    def log_level(self, level: str, deadline: Deadline) -> Message | None:
-        """From now on ask for log messages of at least this level; the answer, if one is due."""
-
-    def leave(self, deadline: Deadline) -> None:
-        """Say goodbye where the era has a way to. Never raises for what the peer does."""
-
-    def forget(self) -> None:
-        """What the server said about itself."""
-
-
 # -- The handshake era, 2024-11-05 to 2025-11-25 -------------------------------------------------
 
 _SHARE_OF_LEAVING = 2.0
@@ -118,6 +73,7 @@ class HandshakeLifecycle:
         self._headers: Mapping[str, str] = {}
         self.server = ServerFacts()
         self.first_answer: Message | None = None
+        """The answer that began the session, as it came."""
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -169,14 +125,17 @@ class HandshakeLifecycle:
     # -- during ----------------------------------------------------------------------------
 
     def prepare(self, params: Params) -> Params:
+        """The params as this era sends them."""
         return params
 
     def headers(
         self, method: str, params: Params, input_schema: Mapping[str, Any] | None = None
     ) -> Mapping[str, str]:
+        """The HTTP headers that go with a message."""
         return self._headers
 
     def wants_input(self, method: str, answer: Message) -> Mapping[str, Any] | None:
+        """What to add to the params of a retry when the answer asks for input, else None."""
         return None
 
     def cancel(self, pending: Pending, reason: str, deadline: Deadline) -> None:
@@ -186,15 +145,18 @@ class HandshakeLifecycle:
         self._connection.notify("notifications/cancelled", params, deadline, self.headers("", None))
 
     def subscribe(self, uri: str, deadline: Deadline) -> Pending:
+        """Ask for updates of one resource. The pending request is what carries the subscription."""
         pending = self._request("resources/subscribe", {"uri": uri}, deadline)
         self._connection.settle(pending, deadline)
         return pending
 
     def unsubscribe(self, subscription: Pending, deadline: Deadline) -> Message:
+        """End a subscription; the answer, where the era asks for one."""
         pending = self._request("resources/unsubscribe", subscription.params, deadline)
         return self._connection.settle(pending, deadline)
 
     def log_level(self, level: str, deadline: Deadline) -> Message:
+        """From now on ask for log messages of at least this level; the answer, if one is due."""
         pending = self._request("logging/setLevel", {"level": level}, deadline)
         return self._connection.settle(pending, deadline)
 
@@ -215,9 +177,11 @@ class HandshakeLifecycle:
     # -- ending ----------------------------------------------------------------------------
 
     def forget(self) -> None:
+        """What the server said about itself."""
         self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
 
     def leave(self, deadline: Deadline) -> None:
+        """Say goodbye where the era has a way to. Never raises for what the peer does."""
         streams = http_streams(self._connection.transport)
         if not self._session_id or streams is None or is_clogged(self._connection.transport):
             return
@@ -446,3 +410,7 @@ def versions_named(answer: Message) -> tuple[str, ...] | None:
 def _code(answer: Message) -> Any:
     code = answer.error.get("code") if isinstance(answer.error, dict) else None
     return code if type(code) is int else None
+
+
+Lifecycle: TypeAlias = HandshakeLifecycle | StatelessLifecycle
+"""Of a connection, chosen when the server is met: there are these two eras and no third."""
