@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from mcptest.core.capture import AnyRecord
+from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.probe.proxied_session import begins_session
-from mcptest.transport.base import Clock, Sink
+from mcptest.transport.base import Sink
 from mcptest.transport.egress import parse_url
-from mcptest.transport.proxy.exchange_record import Copies, SessionBook
+from mcptest.transport.proxy.exchange_record import SessionBook
 from mcptest.transport.proxy.http_proxy import HttpProxy
 
 BOUND = 20.0
@@ -100,11 +101,10 @@ class Between:
     def __init__(self, port: int, path: str = "/mcp", **options: Any) -> None:
         self.sessions: list[list[AnyRecord]] = []
         legacy = options.pop("legacy", False)
-        limits = options.pop("limits", None)
+        limits = options.pop("limits", DEFAULT_LIMITS)
         url = parse_url(f"{options.pop('scheme', 'http')}://127.0.0.1:{port}{path}")
-        book = SessionBook(url, self._begin, begins_session, legacy=legacy)
-        copies = Copies(book, Clock(), limits) if limits else Copies(book, Clock())
-        self.proxy = HttpProxy(url, copies, **options)
+        book = SessionBook(url, self._begin, begins_session, legacy=legacy, limits=limits)
+        self.proxy = HttpProxy(url, book, **options)
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -16,11 +16,11 @@ from mcptest.core.capture import Closed, Frame
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.probe.tour import Form, masker_for, recorder_for, settle_exchanges
-from mcptest.transport.base import Clock, Sink, discard
+from mcptest.transport.base import Sink, discard
 from mcptest.transport.egress import parse_url
 from mcptest.transport.files import is_special, replace_file
 from mcptest.transport.interrupt import stopping_on_signals
-from mcptest.transport.proxy.exchange_record import Copies, SessionBook, listening_address
+from mcptest.transport.proxy.exchange_record import SessionBook, listening_address
 from mcptest.transport.proxy.http_proxy import HttpProxy
 from mcptest.transport.proxy.pipes import StdioProxy
 from mcptest.transport.recorder import Recorder
@@ -118,7 +118,7 @@ def _on_loopback(
     with stopping_on_signals() as stop:
         proxy = HttpProxy(
             url,
-            Copies(book, Clock()),
+            book,
             listen=passage.listen or ("127.0.0.1", 0),
             headers=target.headers,
             flush=files.flush,

@@ -134,6 +134,8 @@ def _host_of(url: str) -> str | None:
 _SESSION = SESSION_HEADER.lower()
 _KEPT = 10_000
 """Names of sessions that are remembered. Those of the oldest are forgotten first."""
+_IN_ALL = 3
+"""All unfinished copies together may hold this many times the limit for one."""
 
 
 class RecordedSession(msgspec.Struct, eq=False):
@@ -146,7 +148,7 @@ class RecordedSession(msgspec.Struct, eq=False):
 
 
 class SessionBook:
-    """Finds or begins the session of each exchange."""
+    """Finds or begins the session of each exchange; what all records of a proxy share."""
 
     def __init__(
         self,
@@ -155,7 +157,12 @@ class SessionBook:
         begins_session: Callable[[bytes], bool],
         *,
         legacy: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        self.clock = Clock()
+        self.limits = limits
+        self.streams = 0
+        self._held = 0
         self._server = server
         self._begin = begin
         self._begins_session = begins_session
@@ -182,9 +189,14 @@ class SessionBook:
             if key.lower() == _SESSION:
                 self._name(value, session)
 
-    def note(self, text: str, t: float) -> None:
+    def note(self, text: str) -> None:
         """Something that belongs to no exchange."""
-        self._of_nameless(begins=False).sink(Note(t=t, text=text))
+        self._of_nameless(begins=False).sink(Note(t=self.clock(), text=text))
+
+    def hold(self, size: int) -> bool:
+        """Count some more bytes of copies, or fewer; False when that is more than may be held."""
+        self._held += size
+        return self._held <= _IN_ALL * self.limits.message_bytes
 
     def _of_nameless(self, *, begins: bool) -> RecordedSession:
         session = self._nameless
@@ -221,36 +233,17 @@ class SessionBook:
 
 # -- The record of one exchange that goes through an HTTP proxy ----------------------------------
 
-_IN_ALL = 3
-"""All unfinished copies together may hold this many times the limit for one."""
-
-
-class Copies:
-    """What all exchanges of a proxy share: the book, the clock, and how much may be held."""
-
-    def __init__(self, book: SessionBook, clock: Clock, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.book = book
-        self.clock = clock
-        self.limits = limits
-        self.streams = 0
-        self._held = 0
-
-    def hold(self, size: int) -> bool:
-        """Count some more bytes, or fewer; False when that is more than may be held."""
-        self._held += size
-        return self._held <= _IN_ALL * self.limits.message_bytes
-
 
 class ExchangeRecord:
     """Request first, then its answer; whatever happens, each stream that began also ends."""
 
-    def __init__(self, copies: Copies, head: RequestHead, server: Origin) -> None:
-        copies.streams += 1
-        self._copies = copies
-        self._stream = copies.streams
+    def __init__(self, book: SessionBook, head: RequestHead, server: Origin) -> None:
+        book.streams += 1
+        self._book = book
+        self._stream = book.streams
         self._head = head
         self._url = f"{server}{head.target}"
-        self._began = copies.clock()
+        self._began = book.clock()
         self._pieces: list[bytes] | None = []
         self._held = 0
         self._session: RecordedSession | None = None
@@ -271,19 +264,19 @@ class ExchangeRecord:
         """The request is complete, or will never be: say it."""
         if self._answer is not None:
             return self._answer
-        head, copies = self._head, self._copies
+        head, book = self._head, self._book
         body = b"".join(self._pieces or ())
-        self._session = copies.book.of_request(head, body)
+        self._session = book.of_request(head, body)
         say, t = self._session.sink, self._began
         say(
             HttpRequest(
                 t=t, stream=self._stream, method=head.method, url=self._url, headers=head.headers
             )
         )
-        answer = Answer(self._stream, head.method, say, copies.clock, copies.limits)
+        answer = Answer(self._stream, head.method, say, book.clock, book.limits)
         answer.only_acknowledges = self._session.legacy and head.method == "POST"
         if body:
-            say(Frame(t=copies.clock(), sender="client", raw=body, stream=self._stream))
+            say(Frame(t=book.clock(), sender="client", raw=body, stream=self._stream))
         elif self._pieces is None:
             detail = "the body of the request is too large to be kept; it was passed on"
             answer.trouble(ErrorKind.BODY_TOO_LARGE, detail)
@@ -301,7 +294,7 @@ class ExchangeRecord:
             self._give_up(answer, fault)
         assert self._session is not None  # since it was sent
         if head.status >= 200:
-            self._copies.book.answered(self._session, head.headers)
+            self._book.answered(self._session, head.headers)
 
     def data(self, piece: bytes) -> None:
         answer = self.sent()
@@ -343,4 +336,4 @@ class ExchangeRecord:
     def _hold(self, size: int) -> bool:
         """Hold this much from now on; False when it is too much for one, or for all together."""
         more, self._held = size - self._held, size
-        return self._copies.hold(more) and size <= self._copies.limits.message_bytes
+        return self._book.hold(more) and size <= self._book.limits.message_bytes

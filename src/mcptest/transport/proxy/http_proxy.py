@@ -26,9 +26,9 @@ from mcptest.transport.listener import Listener
 from mcptest.transport.loop import GONE, READ, WRITE, Loop
 from mcptest.transport.proxy.exchange_record import (
     LOOPBACK,
-    Copies,
     ExchangeRecord,
     RefusedRequest,
+    SessionBook,
     check_sender,
     downstream_fields,
     through_us,
@@ -160,7 +160,7 @@ class ProxiedExchange:
         self._client = client
         self._proxy = proxy
         self._server = proxy.server
-        self._record = ExchangeRecord(proxy.copies, head, proxy.server)
+        self._record = ExchangeRecord(proxy.book, head, proxy.server)
         self._answer = AnswerWriter(head, client, proxy.server)
         self._chunked = head.header("transfer-encoding") is not None
         self._wire = bytearray(upstream_head(head, proxy.server, proxy.origin, proxy.headers))
@@ -468,8 +468,8 @@ class DownstreamConnection:
     def _turn_away(self, refused: RefusedRequest) -> None:
         exchange, self._exchange = self._exchange, None
         if exchange is None:
-            copies, why = self._proxy.copies, f"{refused.status}: {refused.why}"
-            copies.book.note(f"a request was refused with {why}", copies.clock())
+            why = f"{refused.status}: {refused.why}"
+            self._proxy.book.note(f"a request was refused with {why}")
             self.refuse(refused.status, refused.why)
             return
         exchange.close(f"the request can't be read on: {refused.why}")
@@ -592,14 +592,14 @@ class HttpProxy:
     def __init__(
         self,
         url: Url,
-        copies: Copies,
+        book: SessionBook,
         *,
         listen: tuple[str, int] = ("127.0.0.1", 0),
         headers: Mapping[str, str] = NO_HEADERS,
         flush: Callable[[], None] = lambda: None,
         startup: float = 10.0,
     ) -> None:
-        self.copies = copies
+        self.book = book
         self.headers = headers
         """Those that go along with every request."""
         self._flush = flush
