@@ -12,18 +12,16 @@ from collections.abc import Iterator
 from tests.meta.source_tree import Module, modules
 
 MASKING = {
-    "mcptest.commands.mcp.roots": "writes what an agent asks for",
     "mcptest.report.write": "appends to the summary of a CI step",
-    "mcptest.probe.starter_suites": "starter suites",
     "mcptest.probe.suites.suite_run": "appends which tests failed",
-    "mcptest.probe.snapshot_folder": "golden answers",
-    "mcptest.transport.files": "every report, baseline, scorecard and example",
+    "mcptest.transport.files": "every report, baseline, example, golden answer and suite",
     "mcptest.transport.recorder": "captures",
 }
 """They call `redaction`, directly or through the masker that they were given."""
 UNMASKED = {
     "mcptest.__main__": "the version, before anything is imported",
     "mcptest.commands.mcp.command_process": "the configuration of a command, gone when that ends",
+    "mcptest.commands.mcp.roots": "a copy of the user's own files, gone when the command ends",
     "mcptest.commands.early_signals": "says that we were interrupted",
     "mcptest.commands.app": "opens /dev/null",
     "mcptest.commands.live_display": "erases a line",

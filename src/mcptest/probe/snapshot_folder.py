@@ -20,14 +20,12 @@ import msgspec
 
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import Deadline
-from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.attempt import LARGEST_FILE
 from mcptest.suite.golden import FIXTURE, FOLDER, MANY, SUFFIX, Masks
 from mcptest.suite.observed import Observed
-from mcptest.transport.files import read_bounded
+from mcptest.transport.files import UNFINISHED, put_file, read_bounded
 
-_UNFINISHED = ".writing-"
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
 _PAUSE = 0.05
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -225,23 +223,11 @@ def _replace(folder: int, name: str, content: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise OSError(errno.EINVAL, "there is something else than a file")
-    unfinished = f"{_UNFINISHED}{os.urandom(8).hex()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(unfinished, flags, 0o666, dir_fd=folder)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - as above
-            file.write(redaction.document(content))
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished, dir_fd=folder)
-        raise
+    put_file(folder, name, content, overwrite=True)
 
 
 def _remove_if_unfinished(folder: int, name: str) -> None:
-    if name.startswith(_UNFINISHED):
+    if name.startswith(UNFINISHED):
         os.unlink(name, dir_fd=folder)
 
 

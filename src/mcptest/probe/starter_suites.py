@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +42,7 @@ from mcptest.suite.starters import (
     WrittenServer,
     starter_yaml,
 )
+from mcptest.transport.files import put_file
 from mcptest.transport.target import Target
 
 _MADE_UP = "put in real values"
@@ -158,7 +157,6 @@ def _named_again(value: Any, path: str, variable: str) -> Any:
 # -- Putting starter suites into a folder --------------------------------------------------------
 
 _PREFIXES = {"tool": "", "prompt": "prompt-", "resource": "resource-"}
-_READABLE = 0o644
 
 
 def place_starters(
@@ -211,20 +209,12 @@ def _place(
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:
     """Write a whole file, never through a link; False when one is there and stays."""
-    content = redaction.document(content)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                os.fchmod(file.fileno(), _READABLE)
-            if overwrite:
-                Path(name).replace(path)
-                return True
-            path.hardlink_to(name)
+            put_file(folder, path.name, content, overwrite=overwrite)
         finally:
-            with contextlib.suppress(FileNotFoundError):  # it took its place
-                Path(name).unlink()
+            os.close(folder)
     except FileExistsError:
         return False
     except OSError as error:

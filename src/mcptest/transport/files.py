@@ -134,6 +134,32 @@ def _replace(path: str, content: bytes) -> None:
         raise
 
 
+UNFINISHED = ".writing-"
+"""How the name of a file begins that `put_file` has not finished."""
+
+
+def put_file(folder: int, name: str, content: bytes, *, overwrite: bool, mode: int = 0o666) -> None:
+    """A whole file in a folder that is open, never through a link.
+
+    FileExistsError unless `overwrite`, OSError for any other reason: what was there is there still.
+    """
+    unfinished = f"{UNFINISHED}{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(unfinished, flags, mode, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(redaction.document(content))
+            file.flush()
+            os.fsync(file.fileno())
+        if overwrite:
+            os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+        else:  # a link fails where something has that name, a link that leads elsewhere included
+            os.link(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # it took its place
+            os.unlink(unfinished, dir_fd=folder)
+
+
 # -- Reading what a person names -----------------------------------------------------------------
 
 LARGEST_INPUT = 64 * 1024 * 1024

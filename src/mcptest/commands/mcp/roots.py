@@ -20,11 +20,10 @@ from typing import Any
 import msgspec
 
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.servers.demo.exchange import ToolFailure
 from mcptest.session.server_spec import DEFAULT_CONFIG, ServerWords, target_of
-from mcptest.transport.files import read_input
+from mcptest.transport.files import put_file, read_input
 from mcptest.transport.target import Target
 
 MAX_FILES = 2_000
@@ -83,8 +82,15 @@ class Roots:
         *folders, name = self._parts(path)[1] or [""]
         if not name:
             raise ToolFailure("name a file, not the root folder")
+        shown = show(name, 200)
         with self._opened("/".join(folders) or ".", folder=True) as (parent, _):
-            _write_new(parent, name, content, replace=replace)
+            try:
+                put_file(parent, name, content, overwrite=replace, mode=0o600)
+            except FileExistsError:
+                advice = "pass replace: true to replace it"
+                raise ToolFailure(f"{shown} exists already; {advice}") from None
+            except OSError as error:
+                raise ToolFailure(f"can't write {shown}: {error.strerror}") from None
         return "/".join([*folders, name])
 
     @contextlib.contextmanager
@@ -183,35 +189,6 @@ def _copy_file(source: int, target: str, budget: _Budget) -> None:
             _write_all(descriptor, chunk)
     finally:
         os.close(descriptor)
-
-
-def _write_new(parent: int, name: str, content: bytes, *, replace: bool) -> None:
-    partial = f".{name[:100]}.{os.urandom(6).hex()}.partial"
-    try:
-        descriptor = os.open(partial, _NEW, 0o600, dir_fd=parent)
-        try:
-            _write_all(descriptor, redaction.document(content))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        try:
-            _put_in_place(parent, partial, name, replace=replace)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(partial, dir_fd=parent)
-    except FileExistsError:
-        raise ToolFailure(
-            f"{show(name, 200)} exists already; pass replace: true to replace it"
-        ) from None
-    except OSError as error:
-        raise ToolFailure(f"can't write {show(name, 200)}: {error.strerror}") from None
-
-
-def _put_in_place(parent: int, partial: str, name: str, *, replace: bool) -> None:
-    if replace:
-        os.rename(partial, name, src_dir_fd=parent, dst_dir_fd=parent)
-    else:  # a link fails where something has that name, a link that leads elsewhere included
-        os.link(partial, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
