@@ -15,7 +15,8 @@ import msgspec
 from mcptest.core.capture import Closed, Frame
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import Deadline
-from mcptest.probe.tour import Form, masker_for, recorder_for, settle_exchanges
+from mcptest.core.redaction import redaction
+from mcptest.probe.tour import Form, recorder_for, settle_exchanges
 from mcptest.transport.base import Sink, discard
 from mcptest.transport.egress import parse_url
 from mcptest.transport.files import is_special, replace_file
@@ -63,7 +64,7 @@ def unwatched(sink: Sink) -> Sink:
 
 def record_proxied(target: Target, path: Path, form: Form, passage: Passage | None = None) -> int:
     """Be the server's stand-in until it is gone or we are stopped. Nothing goes to stdout."""
-    recorder = recorder_for(target, path, form)
+    recorder = recorder_for(path, form)
     try:
         with recorder:
             passed = pass_through(target, recorder, passage or Passage())
@@ -215,7 +216,7 @@ class SessionFiles:
 
     def _another(self) -> Recorder:
         if len(self._others) < MOST_AT_ONCE:
-            self._others.append(Recorder(self._beside(), masker=masker_for(self._target)))
+            self._others.append(Recorder(self._beside(), masker=redaction.masker))
         return self._others[-1]
 
     def _beside(self) -> Path:

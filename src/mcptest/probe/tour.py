@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from mcptest.core.errors import ErrorKind, McptestError, PeerError, UsageError
-from mcptest.core.masking import Masker
 from mcptest.core.message import Kind, Message, json_type
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
@@ -69,7 +68,8 @@ def tour(client: Client, wishes: Wishes = NO_WISHES) -> Iterator[Event]:
         yield odd
     if client.revision.era is Era.HANDSHAKE:
         yield _ask("ping", lambda: client.request("ping"))
-    yield from _logging(client)
+    if client.declares("logging"):
+        yield _settle("logging level", lambda: client.log_level("info"), "info")
     yield from _tools(client, wishes)
     yield from _resources(client, wishes)
     yield from _prompts(client)
@@ -89,24 +89,46 @@ def _oddity(what: str, reply: Reply) -> StepTaken | None:
     return None
 
 
-def _ask(
-    what: str, ask: Callable[[], Reply], about: Callable[[Reply], str] = lambda _: ""
-) -> Event:
+def _take(what: str, step: Callable[[], StepTaken]) -> StepTaken:
     """Take one step; only a peer that is gone is not survived."""
     try:
-        reply = ask()
+        return step()
     except PeerError as error:
         if error.kind in _GONE:
             raise
+        how: Literal["malformed", "failed"] = "failed"
         if isinstance(error, EndlessPages):
-            return StepTaken(what, "malformed", error.message)
-        return StepTaken(what, "failed", error.message)
-    odd = _oddity(what, reply)
-    if odd is not None:
-        return odd
-    if not reply.ok:
-        return StepTaken(what, "refused", _refusal(reply.message))
-    return StepTaken(what, "done", about(reply))
+            how = "malformed"
+        return StepTaken(what, how, error.message)
+
+
+def _ask(
+    what: str, ask: Callable[[], Reply], about: Callable[[Reply], str] = lambda _: ""
+) -> StepTaken:
+    """Take a step that is one request."""
+
+    def step() -> StepTaken:
+        reply = ask()
+        odd = _oddity(what, reply)
+        if odd is not None:
+            return odd
+        if not reply.ok:
+            return StepTaken(what, "refused", _refusal(reply.message))
+        return StepTaken(what, "done", about(reply))
+
+    return _take(what, step)
+
+
+def _settle(what: str, ask: Callable[[], Message | None], about: str = "") -> StepTaken:
+    """The same for what need not be answered."""
+
+    def step() -> StepTaken:
+        answer = ask()
+        if answer is not None and answer.kind is not Kind.RESULT:
+            return StepTaken(what, "refused", _refusal(answer))
+        return StepTaken(what, "done", about)
+
+    return _take(what, step)
 
 
 def _refusal(answer: Message) -> str:
@@ -133,22 +155,6 @@ def _walk(client: Client, method: str, found: list[Any]) -> Event:
         return reply
 
     return _ask(method, walk, lambda _: f"{len(found)} in {pages} page{'s' * (pages != 1)}")
-
-
-def _logging(client: Client) -> Iterator[Event]:
-    if not client.declares("logging"):
-        return
-    try:
-        answer = client.log_level("info")
-    except PeerError as error:
-        if error.kind in _GONE:
-            raise
-        yield StepTaken("logging level", "failed", error.message)
-        return
-    if answer is not None and answer.kind is not Kind.RESULT:
-        yield StepTaken("logging level", "refused", _refusal(answer))
-        return
-    yield StepTaken("logging level", "done", "info")
 
 
 # -- tools ---------------------------------------------------------------------------------
@@ -215,23 +221,16 @@ def _resources(client: Client, wishes: Wishes) -> Iterator[Event]:
         yield _ask(f"resources/read {show(uri, 80)}", partial(client.read_resource, uri))
     declared = client.server.capabilities.get("resources")
     if uris and isinstance(declared, dict) and declared.get("subscribe") is True:
-        yield _subscription(client, uris[0])
+        yield _settle(f"subscription to {show(uris[0], 80)}", lambda: _subscribe(client, uris[0]))
 
 
-def _subscription(client: Client, uri: str) -> Event:
-    what = f"subscription to {show(uri, 80)}"
-    try:
-        subscription = client.subscribe(uri)
-        answer = subscription.answer
-        if answer is None or answer.kind is Kind.RESULT:
-            answer = client.unsubscribe(subscription)
-    except PeerError as error:
-        if error.kind in _GONE:
-            raise
-        return StepTaken(what, "failed", error.message)
-    if answer is not None and answer.kind is not Kind.RESULT:
-        return StepTaken(what, "refused", _refusal(answer))
-    return StepTaken(what, "done")
+def _subscribe(client: Client, uri: str) -> Message | None:
+    """Subscribe and unsubscribe; the answer that says no, or the last one."""
+    subscription = client.subscribe(uri)
+    answer = subscription.answer
+    if answer is None or answer.kind is Kind.RESULT:
+        return client.unsubscribe(subscription)
+    return answer
 
 
 # -- prompts -------------------------------------------------------------------------------
@@ -268,57 +267,47 @@ def _completion(client: Client, prompt: Mapping[str, Any]) -> Iterator[Event]:
 Form: TypeAlias = Literal["full", "exchanges"]
 
 
+@dataclass(kw_only=True, slots=True)
 class Recording:
     """One server, toured and recorded. Read `events` to the end, then ask for the summary."""
 
-    def __init__(
-        self,
-        target: Target,
-        path: Path,
-        *,
-        form: Form = "full",
-        revision: Revision | None = None,
-        timeout: float = 30.0,
-        startup: float = 30.0,
-        wishes: Wishes = NO_WISHES,
-    ) -> None:
-        self.began = False
-        self._target = target
-        self._path = path
-        self._form = form
-        self._revision = revision
-        self._timeout = timeout
-        self._startup = startup
-        self._wishes = wishes
-        self._recorder: Recorder | None = None
+    target: Target
+    path: Path
+    form: Form = "full"
+    revision: Revision | None = None
+    timeout: float = 30.0
+    startup: float = 30.0
+    wishes: Wishes = NO_WISHES
+    began: bool = field(default=False, init=False)
+    _recorder: Recorder | None = field(default=None, init=False)
 
     def events(self) -> Generator[Event, None, None]:
         """Drive the tour. Raises PeerError when the server can't be reached or is gone."""
-        self._recorder = recorder_for(self._target, self._path, self._form)
+        self._recorder = recorder_for(self.path, self.form)
         self._recorder.spare_older = True  # until the session has begun
         try:
             with (
                 self._recorder as recorder,
                 LiveSession(
-                    self._target,
-                    revision=self._revision,
-                    timeout=self._timeout,
-                    startup=self._startup,
-                    new_tape=lambda: Tape(self._target.label, recorder),
+                    self.target,
+                    revision=self.revision,
+                    timeout=self.timeout,
+                    startup=self.startup,
+                    new_tape=lambda: Tape(self.target.label, recorder),
                 ) as session,
             ):
                 client = session.begin()
                 self.began = True
                 recorder.spare_older = False
-                yield from tour(client, self._wishes)
+                yield from tour(client, self.wishes)
         finally:
-            if self._form == "exchanges":
-                settle_exchanges(self._recorder, self._path)
+            if self.form == "exchanges":
+                settle_exchanges(self._recorder, self.path)
 
     def summary(self) -> RecordingSummary:
         recorder = self._recorder
         if recorder is None:
-            return RecordingSummary(self._path, 0, written=False)
+            return RecordingSummary(self.path, 0, written=False)
         problem = ""
         if recorder.error is not None:
             problem = str(recorder.error.strerror)
@@ -326,21 +315,17 @@ class Recording:
             lost = recorder.dropped
             problem = f"{lost} records did not fit under the size limit of a capture"
         return RecordingSummary(
-            recorder.written_to if recorder.error is not None else self._path,
+            recorder.written_to if recorder.error is not None else self.path,
             recorder.messages,
             written=recorder.kept,
             problem=problem,
-            older_kept=recorder.spare_older and not recorder.kept and self._path.is_file(),
+            older_kept=recorder.spare_older and not recorder.kept and self.path.is_file(),
         )
 
 
-def masker_for(target: Target) -> Masker:
-    return redaction.masker
-
-
-def recorder_for(target: Target, path: Path, form: Form) -> Recorder:
+def recorder_for(path: Path, form: Form) -> Recorder:
     """The public form is made from a full capture that is written beside it first."""
-    return Recorder(path if form == "full" else _full_beside(path), masker=masker_for(target))
+    return Recorder(path if form == "full" else _full_beside(path), masker=redaction.masker)
 
 
 def _full_beside(path: Path) -> Path:

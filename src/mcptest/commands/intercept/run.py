@@ -27,7 +27,6 @@ from mcptest.core.safe_text import show
 from mcptest.probe.lanes import run_invariants_lane
 from mcptest.probe.proxied_session import Passage, Passed, pass_through
 from mcptest.probe.suites.settings import skip_reason
-from mcptest.probe.tour import masker_for
 from mcptest.report import run_results
 from mcptest.report.html.building import page_of
 from mcptest.report.terminal import Style, columns, say
@@ -222,9 +221,9 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
     trace = Trace()
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     with _place_of_capture(wanted.capture) as path:
-        with Recorder(path, masker=masker_for(target)) as recorder:
+        with Recorder(path, masker=redaction.masker) as recorder:
             passed = pass_through(target, recorder, wanted.passage, trace.watch)
-        masker = masker_for(target)
+        masker = redaction.masker
         results = [
             *_session_results(passed, wanted, recorder, trace),
             *_trajectory_results(wanted, trace, masker),

@@ -66,8 +66,8 @@ def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[
 
 def _recording(arguments: argparse.Namespace, target: Target) -> Recording:
     return Recording(
-        target,
-        arguments.out,
+        target=target,
+        path=arguments.out,
         form=arguments.format,
         revision=wanted_revision(arguments.spec_version),
         timeout=duration(arguments.timeout, "--timeout"),
