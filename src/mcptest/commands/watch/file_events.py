@@ -13,7 +13,7 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import TypeAlias
 
 import msgspec
 
@@ -271,20 +271,8 @@ _SHARE = 20
 """Looking takes at most one part in so many of the time, however many files there are."""
 
 
-class Changes(Protocol):
-    """Where changes come from."""
-
-    interval: float | None
-    """How often `read` has to be called; None when the descriptor says when."""
-    notes: list[str]
-    """What a person should know about it, once."""
-
-    def fileno(self) -> int | None: ...
-
-    def read(self) -> set[str]:
-        """The paths that changed since the last time. Does not wait."""
-
-    def close(self) -> None: ...
+Changes: TypeAlias = "NotifiedChanges | PolledChanges"
+"""Where changes come from."""
 
 
 def changes_below(places: Sequence[Watched], interval: float | None = None) -> Changes:
@@ -303,9 +291,11 @@ class NotifiedChanges:
     """Events of the kernel. Folders that come, go and come again are followed."""
 
     interval: float | None = None
+    """How often `read` has to be called; None when the descriptor says when."""
 
     def __init__(self, places: Sequence[Watched]) -> None:
         self.notes: list[str] = []
+        """What a person should know about it, once."""
         self._places = tuple(places)
         self._folders: dict[int, str] = {}
         self._events = Inotify()
@@ -319,6 +309,7 @@ class NotifiedChanges:
         return self._events.fileno()
 
     def read(self) -> set[str]:
+        """The paths that changed since the last time. Does not wait."""
         changed: set[str] = set()
         moved = False
         for seen in self._events.read():

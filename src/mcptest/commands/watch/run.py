@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -32,7 +31,7 @@ from mcptest.commands.watch.file_events import (
     source_place,
     suite_place,
 )
-from mcptest.commands.watch.view import Detail, Keys, WatchScreen, keys_of
+from mcptest.commands.watch.view import Detail, WatchScreen, keys_of
 from mcptest.commands.watch.watch_loop import (
     CarryOut,
     Sources,
@@ -117,7 +116,8 @@ def _screen(arguments: argparse.Namespace, *, keys: bool) -> WatchScreen:
 
 def _watch(watch: WatchSetup, screen: WatchScreen) -> int:
     watching = WatchLoop(watch, screen)
-    with contextlib.closing(watching), stopping_on_signals() as stop, _taken(watch.keys):
+    keys = watch.keys or contextlib.nullcontext()
+    with contextlib.closing(watching), stopping_on_signals() as stop, keys:
 
         def end() -> None:
             # At once: a second signal ends us without any further step.
@@ -140,18 +140,6 @@ def _watch(watch: WatchSetup, screen: WatchScreen) -> int:
     if standing.is_nothing:
         return ExitCode.NOTHING_MATCHED
     return ExitCode.OK if standing.is_good else ExitCode.FAILED
-
-
-@contextlib.contextmanager
-def _taken(keys: Keys | None) -> Iterator[None]:
-    if keys is None:
-        yield
-        return
-    keys.take()
-    try:
-        yield
-    finally:
-        keys.give_back()
 
 
 def _named_paths(arguments: argparse.Namespace) -> list[str]:

@@ -14,6 +14,7 @@ import re
 import signal
 import termios
 import time
+import tty
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any, TextIO
@@ -232,6 +233,7 @@ class WatchScreen:
         self._lines([self._style.paint(f"watching {named}", "dim")])
 
     def waiting(self, standing: WatchTotals) -> None:
+        """Nothing is going on until the next change or key."""
         counted = _counted(standing)
         keys: list[Segment] = [(KEYS, ("dim",))] if self._keys else []
         # The keys stay to be seen: it is what happened last that has to fit in between.
@@ -252,9 +254,11 @@ class WatchScreen:
         self._draw([(f"[{self._done}/{total}]", ("dim",)), (show(result.name, 300), ())])
 
     def stopping(self) -> None:
+        """The run that goes on is being ended, for the sake of another or for good."""
         self._draw([("stopping the run", ("dim",))])
 
     def ended(self, report: RunReport, flips: Sequence[Flip], standing: WatchTotals) -> None:
+        """Of a run that was cut off, `report.interrupted` says so."""
         at = self._clock()
         why = show(self._why, 200)
         took = "cut off" if report.interrupted else terminal.duration(report.duration_ms)
@@ -361,7 +365,7 @@ _READ_AT_ONCE = 64
 
 
 class Keys:
-    """Keys without Enter and without echo, from `take` to `give_back`. Ctrl-C stays a signal."""
+    """Keys without Enter and without echo, within a block. Ctrl-C stays a signal."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -371,11 +375,15 @@ class Keys:
     def fileno(self) -> int:
         return self._descriptor
 
-    def take(self) -> None:
+    def __enter__(self) -> Keys:
         self._before = termios.tcgetattr(self._descriptor)
         self._listen_to_single_keys()
         # A shell that stopped us (Ctrl-Z) has set the terminal to its own liking meanwhile.
         self._at_continue = signal.signal(signal.SIGCONT, self._again)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
     def give_back(self) -> None:
         """May be called twice, and from a signal handler."""
@@ -404,11 +412,8 @@ class Keys:
             self._listen_to_single_keys()
 
     def _listen_to_single_keys(self) -> None:
-        mode = termios.tcgetattr(self._descriptor)
-        mode[3] &= ~(termios.ICANON | termios.ECHO)
-        mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
         with contextlib.suppress(termios.error):
-            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, mode)
+            tty.setcbreak(self._descriptor, termios.TCSADRAIN)
 
 
 def keys_of(stream: TextIO | None) -> Keys | None:

@@ -15,12 +15,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from mcptest.commands.watch.file_events import Changes, Signature, Watched, is_below, signature_of
-from mcptest.commands.watch.view import Flip, Keys, WatchTotals
+from mcptest.commands.watch.view import Flip, Keys, WatchScreen, WatchTotals
 from mcptest.core.errors import McptestError
 from mcptest.core.results import Proof, RunReport, Status, TestResult
 from mcptest.probe.suites.settings import Selection, ServerChoice, identity, select
@@ -304,20 +304,10 @@ _GONE_KEPT = 1_000
 """Of so many tests that are gone the outcome is kept: a file that is broken comes back."""
 
 
-class TestOutcome(msgspec.Struct, frozen=True):
-    """All results of one test in one run: one of each trial."""
-
-    results: tuple[TestResult, ...]
-
-    @property
-    def decisive(self) -> TestResult:
-        """The one that decides: a failure if there is one, else the first that ran."""
-        worst = (Status.FAIL, Status.PASS, Status.SKIP)
-        return min(self.results, key=lambda result: worst.index(result.status))
-
-    @property
-    def status(self) -> Status:
-        return self.decisive.status
+def _decisive(results: Sequence[TestResult]) -> TestResult:
+    """Of all trials of a test the one that decides: a failure if there is one, else what ran."""
+    worst = (Status.FAIL, Status.PASS, Status.SKIP)
+    return min(results, key=lambda result: worst.index(result.status))
 
 
 def key_of(result: TestResult) -> str:
@@ -331,7 +321,8 @@ class Ledger:
     def __init__(self) -> None:
         self._tests: dict[str, None] = {}
         self._lanes: frozenset[str] = frozenset()
-        self._outcomes: dict[str, TestOutcome] = {}
+        self._outcomes: dict[str, list[TestResult]] = {}
+        """All results of each test in its last run: one of each trial."""
         self._lane_of: dict[str, str] = {}
         """The results of lanes, which have names of their own, with the files of the lanes."""
 
@@ -359,23 +350,23 @@ class Ledger:
         self._forget_lanes(lanes, fresh)
         flips: list[Flip] = []
         for key, found in fresh.items():
-            outcome = TestOutcome(tuple(found))
-            before = self._outcomes.get(key)
-            self._outcomes[key] = outcome
-            if _is_flip(before, outcome):
-                flips.append(
-                    Flip(outcome.decisive, before.decisive if before is not None else None)
-                )
+            now, last = _decisive(found), self._outcomes.get(key)
+            before = _decisive(last) if last is not None else None
+            self._outcomes[key] = found
+            if _is_flip(before, now):
+                flips.append(Flip(now, before))
         return flips
 
     def failed(self) -> frozenset[str]:
         """The tests that failed when they were last run."""
-        return frozenset(key for key, outcome in self._current() if outcome.status is Status.FAIL)
+        return frozenset(
+            key for key, results in self._current() if _decisive(results).status is Status.FAIL
+        )
 
     def standing(self, problems: int = 0) -> WatchTotals:
         counts = dict.fromkeys(Status, 0)
-        for _, outcome in self._current():
-            counts[outcome.status] += 1
+        for _, results in self._current():
+            counts[_decisive(results).status] += 1
         return WatchTotals(
             passed=counts[Status.PASS],
             failed=counts[Status.FAIL],
@@ -386,16 +377,16 @@ class Ledger:
 
     def report(self, last: RunReport) -> RunReport:
         """Everything that is known now, as if it had been one run."""
-        results = (result for _, outcome in self._current() for result in outcome.results)
+        results = (result for _, results in self._current() for result in results)
         return msgspec.structs.replace(last, results=tuple(results))
 
-    def _current(self) -> Iterable[tuple[str, TestOutcome]]:
+    def _current(self) -> Iterable[tuple[str, list[TestResult]]]:
         for key in self._tests:
             if key in self._outcomes:
                 yield key, self._outcomes[key]
-        for key, outcome in self._outcomes.items():
+        for key, results in self._outcomes.items():
             if key not in self._tests and self._is_current(key):
-                yield key, outcome
+                yield key, results
 
     def _is_current(self, key: str) -> bool:
         return key in self._tests or self._lane_of.get(key) in self._lanes
@@ -418,11 +409,11 @@ def _kept(result: TestResult) -> TestResult:
     return msgspec.structs.replace(result, proof=Proof(response=result.proof.response))
 
 
-def _is_flip(before: TestOutcome | None, now: TestOutcome) -> bool:
+def _is_flip(before: TestResult | None, now: TestResult) -> bool:
     if before is None:
         return now.status is Status.FAIL
     return before.status is not now.status or (
-        now.status is Status.FAIL and _reason(before.decisive) != _reason(now.decisive)
+        now.status is Status.FAIL and _reason(before) != _reason(now)
     )
 
 
@@ -439,28 +430,6 @@ _LONGEST_BURST = 0.5
 _ITS_OWN_DOING = 5
 """A file that changes during so many runs in a row is written by what is being run."""
 _NOTHING = LoadedSuite(Suite(()))
-
-
-class Screen(Protocol):
-    """Who is told. Called from one thread only."""
-
-    def waiting(self, standing: WatchTotals) -> None:
-        """Nothing is going on until the next change or key."""
-
-    def begins(self, why: str, number: int) -> None: ...
-
-    def result(self, result: TestResult) -> None: ...
-
-    def stopping(self) -> None:
-        """The run that goes on is being ended, for the sake of another or for good."""
-
-    def ended(self, report: RunReport, flips: Sequence[Flip], standing: WatchTotals) -> None:
-        """Of a run that was cut off, `report.interrupted` says so."""
-
-    def problems(self, problems: Sequence[SuiteProblem]) -> None:
-        """What is wrong with the suites now; none when all is well again."""
-
-    def note(self, text: str) -> None: ...
 
 
 class WatchSetup(msgspec.Struct, frozen=True):
@@ -482,7 +451,7 @@ class WatchSetup(msgspec.Struct, frozen=True):
 class WatchLoop:
     """A session of watching. `go` returns when `q` was pressed or `interrupt` was called."""
 
-    def __init__(self, watch: WatchSetup, screen: Screen) -> None:
+    def __init__(self, watch: WatchSetup, screen: WatchScreen) -> None:
         self._watch = watch
         self._screen = screen
         # To wake ourselves: from the thread of a run, and from a signal handler.
