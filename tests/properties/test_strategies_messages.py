@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import mcptest
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
-from mcptest.probe.properties.crafted import faults, renumbered
 from mcptest.probe.properties.message_strategies import sent_by_client, told_by_client
 from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.rules.catalogue import all_rules
@@ -30,6 +29,7 @@ from mcptest.strategies import (
     requests,
     responses,
 )
+from tests.properties.message_faults import faults
 
 CORPORA = Path(mcptest.__file__).parent / "compliance"
 SHOP = offer(
@@ -163,16 +163,6 @@ def test_messages_shrink_to_the_smallest() -> None:
     assert smallest(invalid_messages("2026-07-28", only=["meta-missing"])) == (
         b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'
     )
-
-
-def test_a_request_can_be_given_another_id() -> None:
-    for message in drawn(requests(), 20):
-        again = renumbered(message, "fresh")
-        value = msgspec.json.decode(again.raw)
-        assert value.pop("id") == again.identifier == "fresh"
-        assert value == {
-            name: one for name, one in msgspec.json.decode(message.raw).items() if name != "id"
-        }
 
 
 def test_a_batch_names_the_ids_that_are_owed_an_answer() -> None:

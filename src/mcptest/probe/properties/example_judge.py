@@ -23,7 +23,7 @@ from mcptest.core.verdict import Finding, Outcome, Severity, Side
 from mcptest.probe.properties.crafted import ALIVE
 from mcptest.probe.properties.example_player import Steps, play, tools_called
 from mcptest.probe.properties.example_server import ExampleServer
-from mcptest.probe.properties.raw_steps import EveryStep, Played, PlayedSession, Send, Sent
+from mcptest.probe.properties.raw_steps import EveryStep, Played, Send, Sent
 from mcptest.probe.properties.steps import AskStep, Connect
 from mcptest.report.property import Way
 from mcptest.rules.catalogue import all_rules
@@ -211,8 +211,8 @@ class Judge:
         found = list(self._of_the_end(played))
         for sent in played.sent:
             found += (one for one in self._of_message(sent) if not (found and one.rule == ALIVE))
-        for scene in played.scenes:
-            found += self._of_records(scene.records, scene, ended=played.ended is not None)
+        for tape, records in played.scenes:
+            found += self._of_records(tape, records, ended=played.ended is not None)
         found += self._of_session(stage, played)
         if played.internal:
             found.append(_internal(played))
@@ -244,8 +244,7 @@ class Judge:
         carried = watching.look(tape.since_mark)
         if not (odd or carried or played.unanswered):
             return []
-        scene = PlayedSession(tape, tuple(tape.records), is_over=False)
-        found = self._of_records(scene.records, scene, ended=played.ended is not None)
+        found = self._of_records(tape, tape.records, ended=played.ended is not None)
         names = {one.rule for one in found}
         return found + [
             _of_rule(rule, finding, self.revision, carried_over=True)
@@ -254,20 +253,20 @@ class Judge:
         ]
 
     def _of_records(
-        self, records: Sequence[AnyRecord], scene: PlayedSession, *, ended: bool
+        self, tape: Tape, records: Sequence[AnyRecord], *, ended: bool
     ) -> list[Violation]:
         whole = [*records]
-        if not scene.tape.dropped:  # nobody knows what else was said in one that was cut off
+        if not tape.dropped:  # nobody knows what else was said in one that was cut off
             last = records[-1].t if records else 0.0
             whole.append(Closed(t=last, records=len(records)))
         rules = self._rules_of_the_dead if ended else self._rules
-        source = scene.tape.as_session(self.revision.wire_version, whole)
+        source = tape.as_session(self.revision.wire_version, whole)
         found = []
         for verdict in judge(source, rules, self.revision).verdicts:
             if verdict.outcome is Outcome.FAIL:
                 rule = RULES[verdict.rule]
                 theirs = of_the_server(rule, verdict.findings)
-                found += [_of_rule(rule, one, self.revision, scene.tape) for one in theirs[:1]]
+                found += [_of_rule(rule, one, self.revision, tape) for one in theirs[:1]]
         return found
 
 
@@ -369,6 +368,7 @@ class PlayBench:
 
     @property
     def is_fresh(self) -> bool:
+        """Whether nothing was done to the server that is there: it is new, or there is none."""
         return self._fresh
 
     def learn(self, steps: Steps, found: Violation) -> None:
@@ -378,6 +378,10 @@ class PlayBench:
             self._avoided |= {one.mutation for one in steps if isinstance(one, Send)} - {""}
 
     def renew(self, *, patient: bool = False) -> None:
+        """A server that nothing was done to before, for whatever is tried next.
+
+        `patient`: it may take longer to answer, so that only silence is taken for silence.
+        """
         self.stage.drop()
         self.stage.patience = _PATIENCE if patient else 1
         self._fresh = True
@@ -392,7 +396,10 @@ class PlayBench:
         return bool(slow) and not slow.keys().isdisjoint(tools_called(steps))
 
     def judged(self, steps: Steps) -> Sequence[Violation]:
-        """Raises PeerError when no server can be had any more."""
+        """What the server breaks when it is treated so, the gravest first.
+
+        Raises PeerError when no server can be had any more.
+        """
         played = self._played(steps)
         found = self.judge.broken(self.stage, played)
         cut_off = bool(self.stage.tape.dropped)

@@ -16,7 +16,6 @@ from mcptest.probe.live_server import INTERNAL_ERROR, OutcomeKind, judged_error
 from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.raw_steps import (
     Played,
-    PlayedSession,
     Relate,
     Send,
     Sending,
@@ -132,7 +131,7 @@ class _Actor:
         tape = self._tape
         self._subscribed.clear()
         self.stage.drop()
-        self.played.scenes.append(PlayedSession(tape, tuple(tape.records), is_over=True))
+        self.played.scenes.append((tape, list(tape.records)))
 
     # -- requests --------------------------------------------------------------------------
 

@@ -134,16 +134,6 @@ class Sent(msgspec.Struct, frozen=True):
     exchange: SeenExchange
 
 
-class PlayedSession(msgspec.Struct, frozen=True):
-    """What one session has to do with an example."""
-
-    tape: Tape
-    records: tuple[AnyRecord, ...]
-    """With the beginning of the session in front."""
-    is_over: bool
-    """Whether the client left, so that nothing more can come."""
-
-
 class Played(msgspec.Struct):
     """An example that is played, and what was seen of it so far."""
 
@@ -151,8 +141,8 @@ class Played(msgspec.Struct):
     """How the server ended, if it did."""
     detail: str = ""
     sent: list[Sent] = []
-    scenes: list[PlayedSession] = []
-    """The sessions that were left on the way; the last one is still open."""
+    scenes: list[tuple[Tape, list[AnyRecord]]] = []
+    """The sessions that were left on the way, each with its records from its beginning on."""
     unanswered: bool = False
     """A request was waited for in vain."""
     silent: list[AskStep] = []
@@ -161,8 +151,6 @@ class Played(msgspec.Struct):
     """The call that took the longest, in seconds, and its tool."""
     internal: str = ""
     """A request that the server answered with an internal error."""
-    rude: bool = False
-    """Something was sent that no client may send."""
 
 
 class EveryStep(dict[str, SeenExchange]):
@@ -194,7 +182,6 @@ class Sending:
         if step.valid:
             unused = stage.next_fence() + 1_000
             message = tape.read(with_unused_ids(message, stage.used_ids, unused))
-        self.played.rude |= not step.valid
         unusable = len(tape.unusable)
         deadline = stage.deadline()
         stream, fence = self._sent_with_fence(message, deadline)

@@ -11,9 +11,9 @@ import contextlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import hypothesis
 import msgspec
@@ -25,8 +25,9 @@ from hypothesis.strategies import SearchStrategy
 from msgspec.structs import replace
 
 from mcptest.core.errors import PeerError
-from mcptest.probe.properties.example_judge import Violation
+from mcptest.probe.properties.example_judge import PlayBench, Violation
 from mcptest.probe.properties.example_player import Steps
+from mcptest.probe.properties.relations import RelationBench
 from mcptest.session.connection import Stopped
 
 # -- Draws that hang on the seed alone, whatever else is loaded in this process ------------------
@@ -138,31 +139,8 @@ _MOST_IN_A_SESSION = 2_000
 _encode = msgspec.json.Encoder().encode
 
 
-class Bench(Protocol):
-    """Where examples are tried."""
-
-    def judged(self, steps: Steps) -> Sequence[Violation]:
-        """What the server breaks when it is treated so, the gravest first."""
-
-    def skips(self, steps: Steps) -> bool:
-        """Whether trying it would only cost time."""
-
-    def learn(self, steps: Steps, found: Violation) -> None:
-        """This is told: it need not be found again."""
-
-    def renew(self, *, patient: bool = False) -> None:
-        """A server that nothing was done to before, for whatever is tried next.
-
-        `patient`: it may take longer to answer, so that only silence is taken for silence.
-        """
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing was done to the server that is there: it is new, or there is none."""
-
-    @property
-    def began_anew(self) -> bool:
-        """Whether the last example left its session for another: nothing before it counts."""
+Bench: TypeAlias = PlayBench | RelationBench
+"""Where examples are tried."""
 
 
 class Trial:
