@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mcptest.commands.mcp.command_process import MAX_CHILDREN, CommandProcesses
 from mcptest.commands.mcp.roots import MAX_BYTES, MAX_FILES, Allowed, allowed_of
-from mcptest.commands.mcp.tool_commands import DEFAULT_LIMIT, MAX_LIMIT, MAX_REPORT
-from mcptest.commands.mcp.tool_table import tools_for
-from mcptest.commands.mcp.toolbox import Toolbox
+from mcptest.commands.mcp.tool_commands import (
+    DEFAULT_LIMIT,
+    MAX_CHILDREN,
+    MAX_LIMIT,
+    MAX_REPORT,
+    CommandProcesses,
+)
+from mcptest.commands.mcp.toolbox import Toolbox, tools_for
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands" / "mcp.md").read_text()
 WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}

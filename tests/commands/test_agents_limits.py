@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from mcptest.commands.mcp import roots as rooted
-from mcptest.commands.mcp.command_process import WorkFolder, environment_for
 from mcptest.commands.mcp.knowledge import suite_guide
 from mcptest.commands.mcp.roots import Allowed, Roots, allowed_of
 from mcptest.commands.mcp.suite_guard import main as guard
 from mcptest.commands.mcp.suite_guard import refused
-from mcptest.commands.mcp.tool_commands import report_for_agents
+from mcptest.commands.mcp.tool_commands import WorkFolder, environment_for, report_for_agents
 from mcptest.core import results
 from mcptest.core.errors import UsageError
 from mcptest.report.codec import as_json

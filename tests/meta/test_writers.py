@@ -20,7 +20,7 @@ MASKING = {
 """They call `redaction`, directly or through the masker that they were given."""
 UNMASKED = {
     "mcptest.__main__": "the version, before anything is imported",
-    "mcptest.commands.mcp.command_process": "the configuration of a command, gone when that ends",
+    "mcptest.commands.mcp.tool_commands": "the configuration of a command, gone when that ends",
     "mcptest.commands.mcp.roots": "a copy of the user's own files, gone when the command ends",
     "mcptest.commands.early_signals": "says that we were interrupted",
     "mcptest.commands.app": "opens /dev/null",

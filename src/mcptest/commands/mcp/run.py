@@ -9,10 +9,9 @@ import secrets
 from typing import Any, TypeAlias
 
 from mcptest.commands.mcp import knowledge
-from mcptest.commands.mcp.command_process import CommandProcesses
 from mcptest.commands.mcp.roots import Allowed, allowed_of
-from mcptest.commands.mcp.tool_table import tools_for
-from mcptest.commands.mcp.toolbox import Toolbox
+from mcptest.commands.mcp.tool_commands import CommandProcesses
+from mcptest.commands.mcp.toolbox import Toolbox, tools_for
 from mcptest.core.errors import UsageError
 from mcptest.report.json_schemas import NAMES
 from mcptest.servers.demo.__main__ import run as serve
