@@ -95,7 +95,7 @@ class Waiting:
 def ground_for(stage: ExampleServer) -> KnownServer:
     facts = stage.facts
     assert facts is not None  # it was opened
-    ground = ground_of(stage.revision, facts.transport, facts.offer, ())
+    ground = ground_of(stage.revision, facts.met.transport, facts.offer, ())
     tools = tuple(one for one in ground.offer.tools if one["name"] in QUICK)
     return replace(ground, offer=replace(ground.offer, tools=tools))
 

@@ -79,8 +79,9 @@ def add_server_options(
     )
     group.add_argument(
         "--timeout",
-        default=_Usual(timeout),
+        default=timeout,
         metavar="T",
+        action=_Timeout,
         help=f"for each request ({timeout})",
     )
     group.add_argument(
@@ -91,15 +92,18 @@ def add_server_options(
     return group
 
 
-class _Usual(str):
-    """A default, as distinct from the same text when somebody gave it."""
+class _Timeout(argparse.Action):
+    """`--timeout T`; whether it was given decides how long a start may take."""
 
-    __slots__ = ()
-
-
-def timeout_is_given(arguments: argparse.Namespace) -> bool:
-    """Whether somebody said `--timeout`, which decides how long a start may take."""
-    return not isinstance(arguments.timeout, _Usual)
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.timeout = values
+        namespace.timeout_given = True
 
 
 def startup_of(arguments: argparse.Namespace) -> float:
@@ -108,7 +112,7 @@ def startup_of(arguments: argparse.Namespace) -> float:
     Where neither is given, a start may take 30 s, also where a request may take less.
     """
     text = arguments.startup_timeout
-    if not text and timeout_is_given(arguments):
+    if not text and getattr(arguments, "timeout_given", False):
         text = arguments.timeout
     return duration(text or USUAL_STARTUP, "--startup-timeout")
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line, server_options
 from mcptest.commands.golden_answers import keep_first_answers
-from mcptest.commands.options import duration, timeout_is_given
+from mcptest.commands.options import duration
 from mcptest.commands.server_options import Explored, exploring
 from mcptest.core.errors import ExitCode, McptestError, UsageError
 from mcptest.core.safe_text import show
@@ -66,7 +66,7 @@ def _write_suite(
         return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""
     starters = starters_of_audit(report, ground=explored.ground(as_variable=True), fixture=fixture)
-    if timeout_is_given(arguments):  # their tests are run at once, as patiently
+    if getattr(arguments, "timeout_given", False):  # their tests are run at once, as patiently
         starters = (replace(one, timeout=arguments.timeout) for one in starters)
     server = written_server(explored.target, spec_version=arguments.spec_version)
     placed = place_starters(arguments.folder, starters, server)
