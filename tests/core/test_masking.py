@@ -27,7 +27,7 @@ from mcptest.core.capture import (
     Trouble,
 )
 from mcptest.core.masking import MASK, Masker, mask_record
-from mcptest.core.secrets import (
+from mcptest.core.redaction import (
     is_credential_header,
     is_secret_name,
     secrets_of_environment,

@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 
 from mcptest.commands.output import MaskedStream, masked_streams
 from mcptest.core.masking import Masker
-from mcptest.core.redaction import Redaction, redaction
-from mcptest.core.safe_text import show
-from mcptest.core.secrets import (
+from mcptest.core.redaction import (
+    Redaction,
     is_secret_name,
+    redaction,
     secrets_of_command,
     secrets_of_environment,
     secrets_of_headers,
     secrets_of_url,
 )
+from mcptest.core.safe_text import show
 from mcptest.suite.reading import Place, SuiteProblem, render
 from mcptest.transport.files import replace_file
 from mcptest.transport.target import Target

@@ -13,7 +13,7 @@ from tests.meta.source_tree import Module, modules
 
 MASKING = {
     "mcptest.report.write": "appends to the summary of a CI step",
-    "mcptest.probe.suites.suite_run": "appends which tests failed",
+    "mcptest.probe.suites.settings": "appends which tests failed",
     "mcptest.transport.files": "every report, baseline, example, golden answer and suite",
     "mcptest.transport.recorder": "captures",
 }

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.suite.go_format import double_text, quote, quote_all, trim_space, value_text
-from mcptest.suite.matching import json_equal, loosely_equal
+from mcptest.suite.matching import (
+    double_text,
+    json_equal,
+    loosely_equal,
+    quote,
+    quote_all,
+    trim_space,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(

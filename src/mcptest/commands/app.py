@@ -23,8 +23,7 @@ from typing import Any, NoReturn, cast
 from mcptest.commands.early_signals import interrupt_on_signals
 from mcptest.commands.output import code_with_output, masked_streams, say_lost, take_over_streams
 from mcptest.core.errors import ExitCode, McptestError, UsageError
-from mcptest.core.redaction import redaction
-from mcptest.core.secrets import inherited_secrets, secrets_of_command
+from mcptest.core.redaction import inherited_secrets, redaction, secrets_of_command
 from mcptest.core.spelling import close_matches
 
 COMMANDS = {

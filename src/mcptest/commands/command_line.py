@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcptest.commands.options import headers_of, pairs
-from mcptest.core.secrets import (
+from mcptest.core.redaction import (
     is_credential_header,
     secrets_of_command,
     secrets_of_environment,

@@ -1,6 +1,6 @@
 """Keeping secrets out of everything that is written.
 
-What is a secret says `core/secrets.py`. It is replaced wherever it turns up: as it is, as base64
+What is a secret says `core/redaction.py`. It is replaced wherever it turns up: as it is, as base64
 at any alignment, and with any of its characters escaped for JSON, a URL, HTML or Markdown. Headers
 that carry credentials are masked whatever they hold.
 """
@@ -28,7 +28,7 @@ from mcptest.core.capture import (
     Stderr,
     Trouble,
 )
-from mcptest.core.secrets import SHORTEST_SECRET, is_credential_header
+from mcptest.core.redaction import SHORTEST_SECRET, is_credential_header
 
 if TYPE_CHECKING:
     from mcptest.core.capture import Headers

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from mcptest.core.errors import UsageError
 from mcptest.core.masking import Masker
-from mcptest.core.redaction import redaction
-from mcptest.core.safe_text import show
-from mcptest.core.secrets import (
+from mcptest.core.redaction import (
     is_credential_header,
+    redaction,
     secrets_of_command,
     secrets_of_environment,
     secrets_of_url,
     variable_of_header,
 )
+from mcptest.core.safe_text import show
 from mcptest.probe.audit_run import REFUSES_MADE_UP
 from mcptest.probe.live_server import OfferedItems
 from mcptest.report.audit import ONLY_AS_TASK, AuditItem, AuditReport, Health

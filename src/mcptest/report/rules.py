@@ -29,7 +29,7 @@ from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs, RegistryEntry, Row, in_words
 from mcptest.rules.declaration import RULES, Rule
 from mcptest.rules.known_sdks import known_sdks
-from mcptest.suite.go_format import compact_json
+from mcptest.suite.matching import compact_json
 from mcptest.suite.sent_message import SentCheck
 
 # -- Every rule that can be listed or explained --------------------------------------------------

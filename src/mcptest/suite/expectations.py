@@ -13,17 +13,18 @@ import msgspec
 
 from mcptest.core.message import ABSENT, json_type
 from mcptest.suite import matching
-from mcptest.suite.go_format import (
+from mcptest.suite.matching import (
     compact_json,
     error_text,
     first_runes,
+    is_number,
+    loosely_equal,
     quote,
     quote_all,
     trim_space,
     value_text,
 )
-from mcptest.suite.go_format import error_code as code_of
-from mcptest.suite.matching import is_number, loosely_equal
+from mcptest.suite.matching import error_code as code_of
 from mcptest.suite.model import (
     Expect,
     LoggingExpect,

@@ -19,7 +19,7 @@ import msgspec
 from mcptest.core.message import ABSENT
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
-from mcptest.suite.go_format import compact_json
+from mcptest.suite.matching import compact_json
 from mcptest.suite.model import Test
 from mcptest.suite.observed import Observed
 from mcptest.suite.reading import Place

@@ -17,8 +17,7 @@ import msgspec
 
 from mcptest.core.message import ABSENT, json_type
 from mcptest.core.safe_text import show
-from mcptest.suite.go_format import quote
-from mcptest.suite.matching import is_number, json_equal
+from mcptest.suite.matching import is_number, json_equal, quote
 from mcptest.suite.regex import RegexError, found_in, matches_whole
 
 __all__ = [

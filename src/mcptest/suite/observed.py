@@ -15,8 +15,7 @@ import msgspec
 
 from mcptest.core.message import ABSENT, Flaw, json_type
 from mcptest.core.spelling import close_matches
-from mcptest.suite.go_format import compact_json, quote, trim_space
-from mcptest.suite.matching import match
+from mcptest.suite.matching import compact_json, match, quote, trim_space
 from mcptest.suite.regex import as_bytes
 from mcptest.wire.json_text import costs_too_much, read_json
 

@@ -20,9 +20,8 @@ import msgspec
 
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import MEBIBYTE
-from mcptest.core.redaction import redaction
+from mcptest.core.redaction import redaction, secrets_of_line
 from mcptest.core.safe_text import show
-from mcptest.core.secrets import secrets_of_line
 from mcptest.core.spelling import close_matches
 from mcptest.transport.files import read_bounded
 

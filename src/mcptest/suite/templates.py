@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from mcptest.core.redaction import secrets_of_environment, secrets_of_headers
 from mcptest.core.safe_text import show
-from mcptest.core.secrets import secrets_of_environment, secrets_of_headers
 from mcptest.suite.fields import DECLARED, Reading
-from mcptest.suite.go_format import double_text, quote
+from mcptest.suite.matching import double_text, quote
 from mcptest.suite.model import Block, ServerSpec, SetupStep, TrajectoryBlock
 from mcptest.suite.reading import ListNode, MappingNode, Node, ScalarNode, SuiteSource, did_you_mean
 
@@ -202,7 +202,7 @@ def captured_text(answer: str, path: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    from mcptest.suite.go_format import compact_json
+    from mcptest.suite.matching import compact_json
 
     if isinstance(value, str):
         return value

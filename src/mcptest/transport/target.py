@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from mcptest.core.limits import DEFAULT_LIMITS, Limits
-from mcptest.core.redaction import redaction
-from mcptest.core.secrets import (
+from mcptest.core.redaction import (
     inherited_secrets,
+    redaction,
     secrets_of_command,
     secrets_of_environment,
     secrets_of_headers,

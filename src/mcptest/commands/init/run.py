@@ -16,8 +16,8 @@ from mcptest.commands.golden_answers import keep_first_answers
 from mcptest.commands.options import duration
 from mcptest.commands.server_options import Explored, exploring
 from mcptest.core.errors import ExitCode, McptestError, UsageError
+from mcptest.core.redaction import is_credential_header
 from mcptest.core.safe_text import show
-from mcptest.core.secrets import is_credential_header
 from mcptest.probe.audit_run import DOUBTFUL, Audit, AuditOrder
 from mcptest.probe.starter_suites import (
     place_schema,

@@ -32,7 +32,7 @@ from mcptest.suite.expectations import (
     evaluate,
     read_audit_log,
 )
-from mcptest.suite.go_format import error_text
+from mcptest.suite.matching import error_text
 from mcptest.suite.model import (
     Block,
     CompletionBlock,

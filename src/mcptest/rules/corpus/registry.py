@@ -29,8 +29,7 @@ from mcptest.suite.fields import (
     read_object,
     value_of,
 )
-from mcptest.suite.go_format import compact_json
-from mcptest.suite.matching import json_equal
+from mcptest.suite.matching import compact_json, json_equal
 from mcptest.suite.model import ROW as EXPECT_ROW
 from mcptest.suite.model import Strings
 from mcptest.suite.observed import Expectation, SeenExchange, judge_exchange

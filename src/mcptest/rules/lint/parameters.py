@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from mcptest.core.secrets import is_secret_name
+from mcptest.core.redaction import is_secret_name
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
 from mcptest.rules.lint.suggestions import described_parameter, with_examples
 from mcptest.rules.lint.surface import Parameter, SurfaceTool

@@ -15,10 +15,9 @@ from msgspec.structs import replace
 
 from mcptest.core.capture import AnyRecord
 from mcptest.core.errors import McptestError, PeerError
-from mcptest.core.redaction import redaction
+from mcptest.core.redaction import redaction, secrets_of_command, secrets_of_environment
 from mcptest.core.revision import Revision
 from mcptest.core.scenario_outcome import Ended, ScenarioResult
-from mcptest.core.secrets import secrets_of_command, secrets_of_environment
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_judging import judge_client
 from mcptest.probe.conformance.client.client_process import ClientProcess, LaunchedServer, defect_in

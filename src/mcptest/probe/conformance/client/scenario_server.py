@@ -23,10 +23,9 @@ from mcptest.core.capture import AnyRecord, Headers, TransportName
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.limits import MEBIBYTE, Limits
 from mcptest.core.masking import Masker
-from mcptest.core.redaction import redaction
+from mcptest.core.redaction import is_credential_header, redaction
 from mcptest.core.revision import Revision, revision_of_wire
 from mcptest.core.scenario_outcome import CheckResult, ScenarioResult
-from mcptest.core.secrets import is_credential_header
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.client.client_judging import judge_client
 from mcptest.probe.conformance.client.seen import SeenSession, offered_revisions
