@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -89,367 +88,26 @@ _NOTIFICATIONS_KEPT = 10_000
 _NOTIFICATION_BYTES_KEPT = 8 * 1024 * 1024
 
 
-class TestStage(msgspec.Struct):
-    """A running session, as one test uses it."""
-
-    client: Client
-    deadline: Deadline
-    all_failures: bool = False
-    output_schemas: dict[str, Any] = {}
-    """By tool, once they were listed; shared by all tests of a server."""
-    notifications: list[Mapping[str, Any]] = []
-    exchange: tuple[Any, bytes] | None = None
-    """The id of the last request and the answer to it, if it came, for the proof of a failure."""
-    second_opinion: Callable[[Observed, Evaluation], Evaluation] = lambda observed, own: own
-    """Has the last word on an answer that the test's own expectations were held against."""
-    snapshots: Mapping[str, bytes | None] = {}
-    """Files that the test may not change, as they were before its request."""
-    lenient: bool = False
-    """Malformed answers are remarked upon and used, as far as they can be."""
-    remarks: list[str] = []
-    """What is odd about the answers, and does not fail the test."""
-    _bytes_left: int = _NOTIFICATION_BYTES_KEPT
-
-    def remember_files(self, expect: Expect) -> None:
-        """Before the request whose effect on files is looked at."""
-        self.snapshots = {path: DISK.read(path) for path in expect.file_unchanged}
-
-    def judge(self, expect: Expect, observed: Observed) -> Evaluation:
-        """Hold an answer of any method, and what happened around it, against expectations."""
-        observed = replace(
-            observed,
-            files=DISK,
-            snapshots=self.snapshots,
-            notifications=tuple(self.notifications),
-        )
-        own = evaluate(expect, observed, all_failures=self.all_failures)
-        return self.second_opinion(observed, own)
-
-    def listen(self) -> None:
-        self.client.connection.on_notification = self._keep
-
-    def _keep(self, message: Message) -> None:
-        room = len(self.notifications) < _NOTIFICATIONS_KEPT and self._bytes_left > 0
-        if room and isinstance(message.value, dict):
-            self.notifications.append(message.value)
-            self._bytes_left -= len(message.raw)
-
-    def ask(self, failing: str, method: str, params: Mapping[str, Any] | None) -> Reply:
-        """One request and its answer; CallFailed, which begins with `failing`, without one."""
-        with failing_as(failing):
-            pending = self.client.start(method, params, self.deadline)
-        return self.answer_to(pending, failing, params)
-
-    def answer_to(self, pending: Pending, failing: str, params: Mapping[str, Any] | None) -> Reply:
-        """The answer to a request that is on its way."""
-        self.exchange = (pending.id, b"")  # also for the proof that no answer came
-        with failing_as(failing):
-            first = self.client.wait(pending, self.deadline)
-        self.accept(first, failing)
-        with failing_as(failing):
-            reply = self.client.complete_call(first, params, self.deadline)
-        if reply is not first:
-            self.accept(reply, failing)
-        return reply
-
-    def accept(self, reply: Reply, failing: str) -> None:
-        """Take an answer for what it says, if its form allows it. CallFailed where it does not."""
-        answer = reply.message
-        self.exchange = (answer.id, answer.raw or write_json(answer.value))
-        self.remarks += remarks_on(reply, failing, lenient=self.lenient)
-
-
-@contextmanager
-def failing_as(what: str) -> Iterator[None]:
-    """An error of the peer becomes the failure of this call."""
-    try:
-        yield
-    except PeerError as error:
-        raise CallFailed(f"{what}: {error.message}", kind_of(error), lost=True) from None
-
-
-def run_setup(steps: tuple[SetupStep, ...], stage: TestStage, fixture: str) -> dict[str, str]:
-    """Call every step in order; gives what they captured. An isError answer is no failure."""
-    captured: dict[str, str] = {}
-    for step in steps:
-        filled = fill_declared(step, variables_of(fixture, captured))
-        what = f"setup step {step.tool}"
-        params = {"name": step.tool, "arguments": filled.args}
-        reply = stage.ask(f"{what} failed", "tools/call", params)
-        if not reply.ok:
-            raise CallFailed(f"{what} failed: {error_text(reply.message.error)}", "setup")
-        try:
-            captured |= capture(filled, text_of("tools/call", reply.message.result))
-        except CaptureError as error:
-            raise CallFailed(f"{what}: {error}", "setup") from None
-    return captured
-
-
-def perform(block: Block, stage: TestStage) -> Evaluation:
-    """Carry out a block and check what came of it."""
-    if not isinstance(block, LoggingBlock | NotificationsBlock | TrajectoryBlock):
-        stage.remember_files(block.expect)
-    return _PERFORMED_BY[type(block)](block, stage)
-
-
-class CallUnderWay(msgspec.Struct, frozen=True):
-    """A tool call that was sent; several may be on their way at once."""
-
-    block: ToolBlock
-    stage: TestStage
-    params: Mapping[str, Any]
-    pending: Pending
-    begun: float
-
-    @property
-    def is_answered(self) -> bool:
-        return self.pending.answer is not None
-
-    def finish(self) -> Evaluation:
-        """Wait for the answer and check it."""
-        block, stage = self.block, self.stage
-        failing = failing_call("tools/call", block.tool)
-        reply = stage.answer_to(self.pending, failing, self.params)
-        duration = time.monotonic() - self.begun
-        if block.capture_progress and block.expect.min_progress:
-            _await(stage, lambda: _progress(stage) >= (block.expect.min_progress or 0))
-        observed = _observe(
-            reply,
-            block.tool,
-            duration,
-            progress=_progress(stage) if block.capture_progress else None,
-            output_schema=_output_schema(stage, block.tool, reply),
-        )
-        return stage.judge(block.expect, observed)
-
-
-def begin_call(block: ToolBlock, stage: TestStage) -> CallUnderWay:
-    params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
-    if block.capture_progress:
-        params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
-    begun = time.monotonic()
-    with failing_as(failing_call("tools/call", block.tool)):
-        pending = stage.client.start("tools/call", params, stage.deadline)
-    return CallUnderWay(block, stage, params, pending, begun)
-
-
-def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
-    answer = reply.message
-    error = answer.error if answer.kind is Kind.ERROR else None
-    return Observed(reply.method, answer.result, error, subject, duration, **around)
-
-
-def _answered(stage: TestStage, method: str, subject: str, params: Mapping[str, Any]) -> Observed:
-    begin = time.monotonic()
-    reply = stage.ask(failing_call(method, subject), method, params)
-    return _observe(reply, subject, time.monotonic() - begin)
-
-
-def _progress(stage: TestStage) -> int:
-    return sum(each.get("method") == "notifications/progress" for each in stage.notifications)
-
-
-def _output_schema(stage: TestStage, tool: str, reply: Reply) -> Any:
-    """Asked for only when there is structured content that it could say something about."""
-    if "structuredContent" not in reply.result:
-        return None
-    if not stage.output_schemas:
-        with failing_as("tools/list failed"):
-            tools = stage.client.list_all("tools/list", stage.deadline)
-        known = {
-            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
-        }
-        # In one step, because others look at them; the empty name says that they are known.
-        stage.output_schemas.update({"": None, **known})
-    return stage.output_schemas.get(tool)
-
-
-def _perform_prompts(block: PromptsBlock, stage: TestStage) -> Evaluation:
-    if block.get is None:
-        observed = _listed(stage, "prompts/list", block.list)
-    else:
-        params: dict[str, Any] = {"name": block.get.name}
-        if block.get.arguments:
-            params["arguments"] = block.get.arguments
-        observed = _answered(stage, "prompts/get", block.get.name, params)
-    return stage.judge(block.expect, observed)
-
-
-def _listed(stage: TestStage, method: str, asked: ListRequest | None) -> Observed:
-    """All pages of a list as one answer."""
-    cursor = asked.cursor if asked is not None else None
-    begin = time.monotonic()
-    pages: list[Mapping[str, Any]] = []
-    with failing_as(failing_call(method)):
-        for reply in stage.client.pages(method, stage.deadline, cursor=cursor):
-            stage.accept(reply, failing_call(method))
-            if not reply.ok:
-                return _observe(reply, "", time.monotonic() - begin)
-            pages.append(reply.result)
-    result = merge_pages(method, pages)
-    return Observed(method, result=result, duration=time.monotonic() - begin)
-
-
-def _perform_completion(block: CompletionBlock, stage: TestStage) -> Evaluation:
-    target = "uri" if block.ref.type == "ref/resource" else "name"
-    params = {
-        "ref": {"type": block.ref.type, target: block.ref.name},
-        "argument": {"name": block.argument.name, "value": block.argument.value},
-    }
-    observed = _answered(stage, "completion/complete", "", params)
-    return stage.judge(block.expect, observed)
-
-
-def _perform_resources(block: ResourcesBlock, stage: TestStage) -> Evaluation:
-    stage.listen()
-    subscription = _subscribe(block, stage) if block.subscribe is not None else None
-    observed = _read_or_list(block, stage)
-    if observed is None:
-        observed = Observed("resources/subscribe", result={}, subject=block.subscribe or "")
-    evaluation = stage.judge(block.expect, observed)
-    if block.expect_notification:
-        evaluation = _with_update(evaluation, block, stage)
-    if block.unsubscribe is not None and subscription is not None:
-        failing = failing_call("resources/unsubscribe", block.unsubscribe)
-        with failing_as(failing):
-            _accept(stage, stage.client.unsubscribe(subscription, stage.deadline), failing)
-    return evaluation
-
-
-def _with_update(evaluation: Evaluation, block: ResourcesBlock, stage: TestStage) -> Evaluation:
-    """Wait for the update, which may be the only thing that the block asks for."""
-    failures = evaluation.failures if evaluation.checked else ()
-    if failures and not stage.all_failures:
-        return evaluation
-    wanted = block.subscribe or block.read
-    if not _await(stage, lambda: _updated(stage, wanted), stage.deadline):
-        message = "expected resource update notification but received none"
-        failures = (*failures, Failure("expect_notification", message))
-    return Evaluation(failures, evaluation.checked + 1)
-
-
-def _read_or_list(block: ResourcesBlock, stage: TestStage) -> Observed | None:
-    if block.list is not None:
-        return _listed(stage, "resources/list", block.list)
-    if block.templates is not None:
-        return _listed(stage, "resources/templates/list", block.templates)
-    if block.read is None:
-        return None
-    return _answered(stage, "resources/read", block.read, {"uri": block.read})
-
-
-def _subscribe(block: ResourcesBlock, stage: TestStage) -> Pending:
-    assert block.subscribe is not None
-    failing = failing_call("resources/subscribe", block.subscribe)
-    with failing_as(failing):
-        subscription = stage.client.subscribe(block.subscribe, stage.deadline)
-    _accept(stage, subscription.answer, failing)
-    return subscription
-
-
-def _accept(stage: TestStage, answer: Message | None, failing: str) -> None:
-    if answer is not None:
-        stage.accept(Reply("", answer, revision=stage.client.revision), failing)
-        _refuse_error(answer, failing)
-
-
-def _refuse_error(answer: Message, failing: str) -> None:
-    if answer.kind is Kind.ERROR:
-        raise CallFailed(f"{failing}: {error_text(answer.error)}", "call")
-
-
-def _updated(stage: TestStage, uri: str | None) -> bool:
-    return any(
-        each.get("method") == "notifications/resources/updated"
-        and (uri is None or (each.get("params") or {}).get("uri") == uri)
-        for each in stage.notifications
-    )
-
-
-def _perform_logging(block: LoggingBlock, stage: TestStage) -> Evaluation:
-    stage.listen()
-    failing = "logging/setLevel failed"
-    with failing_as(failing):
-        _accept(stage, stage.client.log_level(block.set_level, stage.deadline), failing)
-    _expect_result(stage, block.tool, {"name": block.tool, "arguments": block.args})
-
-    def judge() -> Evaluation:
-        return check_logging(block.expect, stage.notifications, all_failures=stage.all_failures)
-
-    _await(stage, lambda: judge().passed)
-    return judge()
-
-
-def _perform_notifications(block: NotificationsBlock, stage: TestStage) -> Evaluation:
-    stage.listen()
-    params = {
-        "name": block.tool,
-        "arguments": block.args,
-        "_meta": {"progressToken": f"mcptest-{block.tool}"},
-    }
-    _expect_result(stage, block.tool, params)
-    expect = block.expect
-
-    def judge() -> Evaluation:
-        return check_notifications(expect, stage.notifications, all_failures=stage.all_failures)
-
-    # What must not come can only be told after a while; what must come ends the wait.
-    forbids = expect.max_count is not None or expect.not_methods or expect.not_contains_data
-    _await(stage, lambda: not forbids and judge().passed)
-    return judge()
-
-
-def _expect_result(stage: TestStage, tool: str, params: Mapping[str, Any]) -> None:
-    failing = failing_call("tools/call", tool)
-    _refuse_error(stage.ask(failing, "tools/call", params).message, failing)
-
-
-def _await(
-    stage: TestStage, satisfied: Callable[[], bool], deadline: Deadline | None = None
-) -> bool:
-    """Take in notifications until it is enough; by default only for the moment of grace."""
-    until = deadline or stage.deadline.within(GRACE)
-    while not satisfied():
-        try:
-            if not stage.client.connection.pump(until) or until.expired:
-                return satisfied()
-        except PeerError:
-            return satisfied()  # the server left after its answer: no more can come
-    return True
-
-
-_PERFORMED_BY: dict[type, Callable[[Any, TestStage], Evaluation]] = {
-    ToolBlock: lambda block, stage: begin_call(block, stage).finish(),
-    SamplingBlock: lambda block, stage: begin_call(
-        ToolBlock(block.tool, block.args, expect=block.expect), stage
-    ).finish(),
-    PromptsBlock: _perform_prompts,
-    CompletionBlock: _perform_completion,
-    ResourcesBlock: _perform_resources,
-    LoggingBlock: _perform_logging,
-    NotificationsBlock: _perform_notifications,
-}
-
-
-_SHOWN = 600
-_LOOKED_AT = 64 * 1024
-"""How much of a peer's text is searched for secrets before it is cut to what is shown."""
-
-
-def skipped(item: Numbered, reason: str) -> TestResult:
-    return _result(item, Status.SKIP, detail=reason)
-
-
 class Attempt:
     """One test on a session that was launched. With `begin`, its call may share the line."""
+
+    client: Client
+    """Of the session, once it has begun."""
 
     def __init__(self, item: Numbered, session: ServerSession, settings: Settings) -> None:
         self.item = item
         self.session = session
-        self._settings = settings
+        self.settings = settings
+        self.deadline = Deadline.after(item.test.timeout or settings.timeout)
+        self.notifications: list[Mapping[str, Any]] = []
+        self._bytes_left = _NOTIFICATION_BYTES_KEPT
+        self._exchange: tuple[Any, bytes] | None = None
+        """The id of the last request and the answer to it, if it came, for the proof."""
+        self._snapshots: Mapping[str, bytes | None] = {}
+        """Files that the test may not change, as they were before its request."""
+        self._remarks: list[str] = []
+        """What is odd about the answers, and does not fail the test."""
         self._started = time.monotonic()
-        self._deadline = Deadline.after(item.test.timeout or settings.timeout)
-        self._stage: TestStage | None = None
         self._under_way: CallUnderWay | None = None
         self._failed: CallFailed | None = None
         settings.on_begin(item)
@@ -473,7 +131,8 @@ class Attempt:
         try:
             block = fill_block(self.item.test.block, variables_of(self.session.fixture, {}))
             assert isinstance(block, ToolBlock)
-            self._under_way = begin_call(block, self._take_stage())
+            self._connect()
+            self._under_way = begin_call(block, self)
         except CallFailed as failed:
             self._failed = failed
         return self
@@ -488,24 +147,12 @@ class Attempt:
         if not evaluation.passed:
             detail = _in_words(evaluation)
             return self._failure(detail, "check", _checks(evaluation, self.session.masker))
-        kept = self._settings.proof_of_passes
-        proof = _proof(self.session, self._stage, "") if kept else None
-        return self._result(Status.PASS, proof=proof)
+        kept = self.settings.proof_of_passes
+        return self._result(Status.PASS, proof=self._proof("") if kept else None)
 
-    def _take_stage(self) -> TestStage:
-        served = self.session.connect(self._deadline)
-        self._stage = TestStage(
-            served.client,
-            self._deadline,
-            all_failures=self._settings.all_failures,
-            output_schemas=self.session.output_schemas,
-            lenient=self._settings.lenient,
-        )
-        opinion = self._settings.second_opinion
-        if opinion is not None:
-            self._stage.second_opinion = partial(opinion, self.item, self.session)
-        self._stage.listen()
-        return self._stage
+    def _connect(self) -> None:
+        self.client = self.session.connect(self.deadline).client
+        self.listen()
 
     def _evaluate(self) -> Evaluation:
         if self._failed is not None:
@@ -513,9 +160,58 @@ class Attempt:
         if self._under_way is not None:
             return self._under_way.finish()
         test, fixture = self.item.test, self.session.fixture
-        stage = self._take_stage()
-        captured = run_setup(test.setup, stage, fixture)
-        return perform(fill_block(test.block, variables_of(fixture, captured)), stage)
+        self._connect()
+        captured = run_setup(test.setup, self, fixture)
+        return perform(fill_block(test.block, variables_of(fixture, captured)), self)
+
+    # -- what a block does ----------------------------------------------------------------------
+
+    def remember_files(self, expect: Expect) -> None:
+        """Before the request whose effect on files is looked at."""
+        self._snapshots = {path: DISK.read(path) for path in expect.file_unchanged}
+
+    def judge(self, expect: Expect, observed: Observed) -> Evaluation:
+        """Hold an answer of any method, and what happened around it, against expectations."""
+        came = tuple(self.notifications)
+        observed = replace(observed, files=DISK, snapshots=self._snapshots, notifications=came)
+        own = evaluate(expect, observed, all_failures=self.settings.all_failures)
+        opinion = self.settings.second_opinion
+        return own if opinion is None else opinion(self.item, self.session, observed, own)
+
+    def listen(self) -> None:
+        self.client.connection.on_notification = self._keep
+
+    def _keep(self, message: Message) -> None:
+        room = len(self.notifications) < _NOTIFICATIONS_KEPT and self._bytes_left > 0
+        if room and isinstance(message.value, dict):
+            self.notifications.append(message.value)
+            self._bytes_left -= len(message.raw)
+
+    def ask(self, failing: str, method: str, params: Mapping[str, Any] | None) -> Reply:
+        """One request and its answer; CallFailed, which begins with `failing`, without one."""
+        with failing_as(failing):
+            pending = self.client.start(method, params, self.deadline)
+        return self.answer_to(pending, failing, params)
+
+    def answer_to(self, pending: Pending, failing: str, params: Mapping[str, Any] | None) -> Reply:
+        """The answer to a request that is on its way."""
+        self._exchange = (pending.id, b"")  # also for the proof that no answer came
+        with failing_as(failing):
+            first = self.client.wait(pending, self.deadline)
+        self.accept(first, failing)
+        with failing_as(failing):
+            reply = self.client.complete_call(first, params, self.deadline)
+        if reply is not first:
+            self.accept(reply, failing)
+        return reply
+
+    def accept(self, reply: Reply, failing: str) -> None:
+        """Take an answer for what it says, if its form allows it. CallFailed where it does not."""
+        answer = reply.message
+        self._exchange = (answer.id, answer.raw or write_json(answer.value))
+        self._remarks += remarks_on(reply, failing, lenient=self.settings.lenient)
+
+    # -- what becomes of the test ---------------------------------------------------------------
 
     def _what_came_before(self, failed: CallFailed) -> str:
         """A server that ended most often said why, if only with half a line."""
@@ -526,13 +222,19 @@ class Attempt:
         return "" if came == NOTHING_CAME else f"\n  before that, {came}"
 
     def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
-        proof = _proof(self.session, self._stage, self._settings.repeat(self.item))
+        proof = self._proof(self.settings.repeat(self.item))
         said = self.session.masker.cut_text(detail)
         return self._result(Status.FAIL, detail=said, kind=kind, failures=checks, proof=proof)
 
+    def _proof(self, repeat: str) -> Proof:
+        served = self.session.served
+        if served is None:
+            return Proof(repeat=repeat)
+        return proof_of_tape(served.tape, self.session.masker, self._exchange, repeat)
+
     def _result(self, status: Status, **what: Any) -> TestResult:
-        session, stage = self.session, self._stage
-        odd = dict.fromkeys((*session.remarks, *(stage.remarks if stage is not None else ())))
+        session = self.session
+        odd = dict.fromkeys((*session.remarks, *self._remarks))
         remarks = (session.masker.cut_text(one) for one in odd)
         met = session.met
         if met is not None:
@@ -546,6 +248,290 @@ class Attempt:
             note="; ".join(filter(None, (session.note, *remarks))),
             **what,
         )
+
+
+@contextmanager
+def failing_as(what: str) -> Iterator[None]:
+    """An error of the peer becomes the failure of this call."""
+    try:
+        yield
+    except PeerError as error:
+        raise CallFailed(f"{what}: {error.message}", kind_of(error), lost=True) from None
+
+
+def run_setup(steps: tuple[SetupStep, ...], attempt: Attempt, fixture: str) -> dict[str, str]:
+    """Call every step in order; gives what they captured. An isError answer is no failure."""
+    captured: dict[str, str] = {}
+    for step in steps:
+        filled = fill_declared(step, variables_of(fixture, captured))
+        what = f"setup step {step.tool}"
+        params = {"name": step.tool, "arguments": filled.args}
+        reply = attempt.ask(f"{what} failed", "tools/call", params)
+        if not reply.ok:
+            raise CallFailed(f"{what} failed: {error_text(reply.message.error)}", "setup")
+        try:
+            captured |= capture(filled, text_of("tools/call", reply.message.result))
+        except CaptureError as error:
+            raise CallFailed(f"{what}: {error}", "setup") from None
+    return captured
+
+
+def perform(block: Block, attempt: Attempt) -> Evaluation:
+    """Carry out a block and check what came of it."""
+    if not isinstance(block, LoggingBlock | NotificationsBlock | TrajectoryBlock):
+        attempt.remember_files(block.expect)
+    return _PERFORMED_BY[type(block)](block, attempt)
+
+
+class CallUnderWay(msgspec.Struct, frozen=True):
+    """A tool call that was sent; several may be on their way at once."""
+
+    block: ToolBlock
+    attempt: Attempt
+    params: Mapping[str, Any]
+    pending: Pending
+    begun: float
+
+    @property
+    def is_answered(self) -> bool:
+        return self.pending.answer is not None
+
+    def finish(self) -> Evaluation:
+        """Wait for the answer and check it."""
+        block, attempt = self.block, self.attempt
+        failing = failing_call("tools/call", block.tool)
+        reply = attempt.answer_to(self.pending, failing, self.params)
+        duration = time.monotonic() - self.begun
+        if block.capture_progress and block.expect.min_progress:
+            _await(attempt, lambda: _progress(attempt) >= (block.expect.min_progress or 0))
+        observed = _observe(
+            reply,
+            block.tool,
+            duration,
+            progress=_progress(attempt) if block.capture_progress else None,
+            output_schema=_output_schema(attempt, block.tool, reply),
+        )
+        return attempt.judge(block.expect, observed)
+
+
+def begin_call(block: ToolBlock, attempt: Attempt) -> CallUnderWay:
+    params: dict[str, Any] = {"name": block.tool, "arguments": block.args}
+    if block.capture_progress:
+        params["_meta"] = {"progressToken": f"mcptest-{block.tool}"}
+    begun = time.monotonic()
+    with failing_as(failing_call("tools/call", block.tool)):
+        pending = attempt.client.start("tools/call", params, attempt.deadline)
+    return CallUnderWay(block, attempt, params, pending, begun)
+
+
+def _observe(reply: Reply, subject: str, duration: float, **around: Any) -> Observed:
+    answer = reply.message
+    error = answer.error if answer.kind is Kind.ERROR else None
+    return Observed(reply.method, answer.result, error, subject, duration, **around)
+
+
+def _answered(attempt: Attempt, method: str, subject: str, params: Mapping[str, Any]) -> Observed:
+    begin = time.monotonic()
+    reply = attempt.ask(failing_call(method, subject), method, params)
+    return _observe(reply, subject, time.monotonic() - begin)
+
+
+def _progress(attempt: Attempt) -> int:
+    return sum(each.get("method") == "notifications/progress" for each in attempt.notifications)
+
+
+def _output_schema(attempt: Attempt, tool: str, reply: Reply) -> Any:
+    """Asked for only when there is structured content that it could say something about."""
+    if "structuredContent" not in reply.result:
+        return None
+    if not attempt.session.output_schemas:
+        with failing_as("tools/list failed"):
+            tools = attempt.client.list_all("tools/list", attempt.deadline)
+        known = {
+            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
+        }
+        # In one step, because others look at them; the empty name says that they are known.
+        attempt.session.output_schemas.update({"": None, **known})
+    return attempt.session.output_schemas.get(tool)
+
+
+def _perform_prompts(block: PromptsBlock, attempt: Attempt) -> Evaluation:
+    if block.get is None:
+        observed = _listed(attempt, "prompts/list", block.list)
+    else:
+        params: dict[str, Any] = {"name": block.get.name}
+        if block.get.arguments:
+            params["arguments"] = block.get.arguments
+        observed = _answered(attempt, "prompts/get", block.get.name, params)
+    return attempt.judge(block.expect, observed)
+
+
+def _listed(attempt: Attempt, method: str, asked: ListRequest | None) -> Observed:
+    """All pages of a list as one answer."""
+    cursor = asked.cursor if asked is not None else None
+    begin = time.monotonic()
+    pages: list[Mapping[str, Any]] = []
+    with failing_as(failing_call(method)):
+        for reply in attempt.client.pages(method, attempt.deadline, cursor=cursor):
+            attempt.accept(reply, failing_call(method))
+            if not reply.ok:
+                return _observe(reply, "", time.monotonic() - begin)
+            pages.append(reply.result)
+    result = merge_pages(method, pages)
+    return Observed(method, result=result, duration=time.monotonic() - begin)
+
+
+def _perform_completion(block: CompletionBlock, attempt: Attempt) -> Evaluation:
+    target = "uri" if block.ref.type == "ref/resource" else "name"
+    params = {
+        "ref": {"type": block.ref.type, target: block.ref.name},
+        "argument": {"name": block.argument.name, "value": block.argument.value},
+    }
+    observed = _answered(attempt, "completion/complete", "", params)
+    return attempt.judge(block.expect, observed)
+
+
+def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
+    attempt.listen()
+    subscription = _subscribe(block, attempt) if block.subscribe is not None else None
+    observed = _read_or_list(block, attempt)
+    if observed is None:
+        observed = Observed("resources/subscribe", result={}, subject=block.subscribe or "")
+    evaluation = attempt.judge(block.expect, observed)
+    if block.expect_notification:
+        evaluation = _with_update(evaluation, block, attempt)
+    if block.unsubscribe is not None and subscription is not None:
+        failing = failing_call("resources/unsubscribe", block.unsubscribe)
+        with failing_as(failing):
+            _accept(attempt, attempt.client.unsubscribe(subscription, attempt.deadline), failing)
+    return evaluation
+
+
+def _with_update(evaluation: Evaluation, block: ResourcesBlock, attempt: Attempt) -> Evaluation:
+    """Wait for the update, which may be the only thing that the block asks for."""
+    failures = evaluation.failures if evaluation.checked else ()
+    if failures and not attempt.settings.all_failures:
+        return evaluation
+    wanted = block.subscribe or block.read
+    if not _await(attempt, lambda: _updated(attempt, wanted), attempt.deadline):
+        message = "expected resource update notification but received none"
+        failures = (*failures, Failure("expect_notification", message))
+    return Evaluation(failures, evaluation.checked + 1)
+
+
+def _read_or_list(block: ResourcesBlock, attempt: Attempt) -> Observed | None:
+    if block.list is not None:
+        return _listed(attempt, "resources/list", block.list)
+    if block.templates is not None:
+        return _listed(attempt, "resources/templates/list", block.templates)
+    if block.read is None:
+        return None
+    return _answered(attempt, "resources/read", block.read, {"uri": block.read})
+
+
+def _subscribe(block: ResourcesBlock, attempt: Attempt) -> Pending:
+    assert block.subscribe is not None
+    failing = failing_call("resources/subscribe", block.subscribe)
+    with failing_as(failing):
+        subscription = attempt.client.subscribe(block.subscribe, attempt.deadline)
+    _accept(attempt, subscription.answer, failing)
+    return subscription
+
+
+def _accept(attempt: Attempt, answer: Message | None, failing: str) -> None:
+    if answer is not None:
+        attempt.accept(Reply("", answer, revision=attempt.client.revision), failing)
+        _refuse_error(answer, failing)
+
+
+def _refuse_error(answer: Message, failing: str) -> None:
+    if answer.kind is Kind.ERROR:
+        raise CallFailed(f"{failing}: {error_text(answer.error)}", "call")
+
+
+def _updated(attempt: Attempt, uri: str | None) -> bool:
+    return any(
+        each.get("method") == "notifications/resources/updated"
+        and (uri is None or (each.get("params") or {}).get("uri") == uri)
+        for each in attempt.notifications
+    )
+
+
+def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
+    attempt.listen()
+    failing = "logging/setLevel failed"
+    with failing_as(failing):
+        _accept(attempt, attempt.client.log_level(block.set_level, attempt.deadline), failing)
+    _expect_result(attempt, block.tool, {"name": block.tool, "arguments": block.args})
+    return _beside_the_call(attempt, check_logging, block.expect)
+
+
+def _perform_notifications(block: NotificationsBlock, attempt: Attempt) -> Evaluation:
+    attempt.listen()
+    params = {
+        "name": block.tool,
+        "arguments": block.args,
+        "_meta": {"progressToken": f"mcptest-{block.tool}"},
+    }
+    _expect_result(attempt, block.tool, params)
+    expect = block.expect
+    forbids = expect.max_count is not None or expect.not_methods or expect.not_contains_data
+    return _beside_the_call(attempt, check_notifications, expect, forbids=bool(forbids))
+
+
+def _beside_the_call(
+    attempt: Attempt, check: Callable[..., Evaluation], expect: Any, *, forbids: bool = False
+) -> Evaluation:
+    """Judge the notifications. What must not come can only be told after a while; what must come
+    ends the wait."""
+
+    def judge() -> Evaluation:
+        of_all = attempt.settings.all_failures
+        return check(expect, attempt.notifications, all_failures=of_all)
+
+    _await(attempt, lambda: not forbids and judge().passed)
+    return judge()
+
+
+def _expect_result(attempt: Attempt, tool: str, params: Mapping[str, Any]) -> None:
+    failing = failing_call("tools/call", tool)
+    _refuse_error(attempt.ask(failing, "tools/call", params).message, failing)
+
+
+def _await(
+    attempt: Attempt, satisfied: Callable[[], bool], deadline: Deadline | None = None
+) -> bool:
+    """Take in notifications until it is enough; by default only for the moment of grace."""
+    until = deadline or attempt.deadline.within(GRACE)
+    while not satisfied():
+        try:
+            if not attempt.client.connection.pump(until) or until.expired:
+                return satisfied()
+        except PeerError:
+            return satisfied()  # the server left after its answer: no more can come
+    return True
+
+
+_PERFORMED_BY: dict[type, Callable[[Any, Attempt], Evaluation]] = {
+    ToolBlock: lambda block, attempt: begin_call(block, attempt).finish(),
+    SamplingBlock: lambda block, attempt: begin_call(
+        ToolBlock(block.tool, block.args, expect=block.expect), attempt
+    ).finish(),
+    PromptsBlock: _perform_prompts,
+    CompletionBlock: _perform_completion,
+    ResourcesBlock: _perform_resources,
+    LoggingBlock: _perform_logging,
+    NotificationsBlock: _perform_notifications,
+}
+
+
+_SHOWN = 600
+_LOOKED_AT = 64 * 1024
+"""How much of a peer's text is searched for secrets before it is cut to what is shown."""
+
+
+def skipped(item: Numbered, reason: str) -> TestResult:
+    return _result(item, Status.SKIP, detail=reason)
 
 
 def check_trace(item: Numbered, settings: Settings) -> TestResult:
@@ -613,13 +599,6 @@ def _safe(text: str | bytes, masker: Masker, limit: int = _SHOWN) -> str:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     return show(masker.cut_text(text), limit)
-
-
-def _proof(session: ServerSession, stage: TestStage | None, repeat: str) -> Proof:
-    served, masker = session.served, session.masker
-    if served is None:
-        return Proof(repeat=repeat)
-    return proof_of_tape(served.tape, masker, stage.exchange if stage is not None else None, repeat)
 
 
 def proof_of_tape(
