@@ -28,7 +28,8 @@ def _unsafe() -> re.Pattern[str]:
     return re.compile(_UNSAFE)
 
 
-def _escape(match: re.Match[str]) -> str:
+def escaped(match: re.Match[str]) -> str:
+    """A character by its name or its number: `\\n`, `\\x1b`, `\\u202e`."""
     character = match.group()
     named = _NAMED.get(character)
     if named is not None:
@@ -62,7 +63,7 @@ def show(text: str | bytes, limit: int = 200) -> str:
     if isinstance(text, bytes):
         text = text[: limit * 4 + _LOOKED_AT].decode("utf-8", "backslashreplace")
     cut = _beginning(text, limit + 1)
-    safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(_escape, cut)
+    safe = cut if cut.isascii() and cut.isprintable() else _unsafe().sub(escaped, cut)
     if "::" in safe or "##" in safe:
         safe = re.sub(_COMMAND, r"\g<0>\\", safe)
     return safe if len(safe) <= limit else safe[: max(0, limit - 1)] + "…"

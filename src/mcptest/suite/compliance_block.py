@@ -92,23 +92,7 @@ class GradeDelta:
     place: Place = field(default=_NO_PLACE, compare=False)
 
 
-@declared(
-    "a compliance test",
-    rules={
-        "anyOf": [
-            {
-                "required": ["check", "expect"],
-                "properties": {"check": {"not": {"type": "null"}}, "expect": {"type": "array"}},
-            },
-            {
-                "properties": {
-                    "name": {"type": "string", "pattern": f"^{_RULE_ID.pattern}$"},
-                    "expect": {"type": "null"},
-                }
-            },
-        ]
-    },
-)
+@declared("a compliance test")
 @dataclass(frozen=True, slots=True)
 class ComplianceTest:
     """A rule of the corpus by its id, or a check with expectations of its own."""

@@ -664,6 +664,11 @@ class Reading:
         if not warning:
             self.faulty.add(name if name and name in self.declaration.by_name else "")
 
+    def complain_at(self, node: Node, message: str, *, hint: str = "") -> None:
+        """Report a problem with a part of a value."""
+        self.source.report_at(node, message, hint=hint)
+        self.faulty.add("")
+
 
 Checks: TypeAlias = Mapping[type, Callable[[Reading], None]]
 """What fields can't say: for a class, a function that reports what does not fit together."""

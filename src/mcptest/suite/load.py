@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
 
@@ -32,7 +32,6 @@ from mcptest.suite.model import (
     CompletionBlock,
     ElicitationMock,
     Expect,
-    Isolation,
     NotificationExpect,
     PromptsBlock,
     ResourcesBlock,
@@ -83,7 +82,7 @@ def _check_expect(read: Reading) -> None:
         items = node.items if isinstance(node, ListNode) else ()
         for item, pattern in zip(items, read.get("matches_regex"), strict=True):
             if (problem := pattern_problem(pattern)) is not None:
-                _report(read, item, f"matches_regex: {problem}", "patterns are RE2")
+                read.complain_at(item, f"matches_regex: {problem}", hint="patterns are RE2")
     if "json_path" in read:
         from mcptest.suite.jsonpath import path_problem
 
@@ -91,7 +90,7 @@ def _check_expect(read: Reading) -> None:
         for path in read.get("json_path"):
             problem = path_problem(path)
             if problem is not None and isinstance(table, MappingNode):
-                _report(read, table.entries[path][0], f"json_path: {problem}")
+                read.complain_at(table.entries[path][0], f"json_path: {problem}")
     if "schema" in read:
         from mcptest.schema.validation import schema_problem
 
@@ -103,12 +102,6 @@ def _check_bounds(read: Reading, least: str, most: str) -> None:
     low, high = read.get(least), read.get(most)
     if low is not None and high is not None and low > high:
         read.complain(f"{least} is {low}, which is more than {most}, {high}", least)
-
-
-def _report(read: Reading, node: Node, message: str, hint: str = "") -> None:
-    width = node.width if isinstance(node, ScalarNode) else 1
-    read.source.report(message, node.line, node.column, hint=hint, width=width)
-    read.faulty.add("")
 
 
 def _check_target(row: Reading) -> None:
@@ -256,15 +249,13 @@ def _guessed_transport(url: str) -> TransportKind:
 
 
 def _check_references(read: Reading) -> None:
+    texts = [(name, name, read.get(name, "")) for name in ("url", "cwd")]
     for name in ("env", "headers"):
-        for key, value in read.get(name, {}).items():
-            problem = reference_problem(value)
-            if problem is not None:
-                read.complain(f"{name}.{show(key, 60)}: {problem}", name)
-    for name in ("url", "cwd"):
-        problem = reference_problem(read.get(name, ""))
-        if problem is not None:
-            read.complain(f"{name}: {problem}", name)
+        table = read.get(name, {})
+        texts += [(name, f"{name}.{show(key, 60)}", value) for key, value in table.items()]
+    for name, what, text in texts:
+        if (problem := reference_problem(text)) is not None:
+            read.complain(f"{what}: {problem}", name)
 
 
 def _spec_version(read: Reading) -> str:
@@ -319,11 +310,7 @@ class _Shared(msgspec.Struct, frozen=True):
     server: ServerSpec | None = None
     has_server: bool = False
     """Also true for one that could not be understood, which was reported once."""
-    timeout: float | None = None
-    tags: tuple[str, ...] = ()
-    isolation: Isolation | None = None
-    steps: tuple[Reading, ...] = ()
-    skip_unless_env: str = ""
+    defaults: Mapping[str, Any] = {}
 
 
 class FileContent(msgspec.Struct, frozen=True):
@@ -381,8 +368,11 @@ def _lanes(read: Reading, server: ServerSpec | None, *, has_server: bool) -> Lan
 def _shared(read: Reading, given: Given) -> _Shared:
     defaults: Reading | None = read.get("defaults")
     values: dict[str, Any] = {} if defaults is None else defaults.values
-    if "isolation" in read and "isolation" in values:
-        read.complain("isolation stands twice", "isolation", hint="keep it here or in defaults")
+    if "isolation" in read:
+        if "isolation" in values:
+            hint = "keep it here or in defaults"
+            read.complain("isolation stands twice", "isolation", hint=hint)
+        values = {**values, "isolation": read.get("isolation")}
     before = read.source.errors
     server: Reading | None = read.get("server")
     spec = None if server is None else _server(server, given)
@@ -390,11 +380,7 @@ def _shared(read: Reading, given: Given) -> _Shared:
         sound=read.faulty <= {"tests"} and read.source.errors == before,
         server=spec,
         has_server="server" in read.node_entries,
-        timeout=values.get("timeout"),
-        tags=values.get("tags", ()),
-        isolation=read.get("isolation") or values.get("isolation"),
-        steps=values.get("setup", ()),
-        skip_unless_env=values.get("skip_unless_env", ""),
+        defaults=values,
     )
 
 
@@ -410,7 +396,8 @@ def _server(read: Reading, given: Given) -> ServerSpec | None:
 def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | None:
     before = read.source.errors
     block = _block(read, given)
-    steps = (*shared.steps, *read.get("setup", ()))
+    defaults = shared.defaults
+    steps = (*defaults.get("setup", ()), *read.get("setup", ()))
     server = _server(read.get("server"), given) if "server" in read else shared.server
     missing = not ("server" in read or shared.has_server or given.server)
     if missing and "trajectory" not in read and read.sound:
@@ -420,20 +407,21 @@ def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | Non
     _check_names(read, steps, given)
     if read.source.errors > before:
         return None
+    inherited = {
+        name: read.get(name, defaults.get(name))
+        for name in ("timeout", "skip_unless_env", "isolation")
+        if name in read or name in defaults
+    }
     return Test(
         name=read.get("name", name),
         block=block,
         place=read.place,
         server=server,
-        setup=tuple(value_of(SetupStep, step) for step in steps)
-        if "trajectory" not in read
-        else (),
-        timeout=read.get("timeout", shared.timeout),
+        setup=() if "trajectory" in read else tuple(value_of(SetupStep, step) for step in steps),
         skip=read.get("skip", False),
-        skip_unless_env=read.get("skip_unless_env", shared.skip_unless_env),
-        tags=tuple(dict.fromkeys((*shared.tags, *read.get("tags", ())))),
-        isolation=read.get("isolation", shared.isolation),
+        tags=tuple(dict.fromkeys((*defaults.get("tags", ()), *read.get("tags", ())))),
         single=shared.single,
+        **inherited,
     )
 
 

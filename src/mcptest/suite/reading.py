@@ -692,16 +692,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"known here: {', '.join(names)}" if names else ""
 
 
-def read_yaml(path: Path, shown_as: str = "") -> tuple[Node | None, SuiteSource]:
+def read_yaml(path: Path) -> tuple[Node | None, SuiteSource]:
     """The document of a file, or None for one that is empty or can't be read: see the source."""
-    name = shown_as or str(path)
     try:
         data = read_bounded(path, LARGEST_FILE, pipes=False, cut=True)
     except OSError as error:
-        source = SuiteSource(name)
+        source = SuiteSource(str(path))
         source.report(f"can't be read: {error.strerror or error}", 1, 1)
         return None, source
-    return read_yaml_bytes(data, name)
+    return read_yaml_bytes(data, str(path))
 
 
 def read_yaml_bytes(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.core.safe_text import show
+from mcptest.core.safe_text import escaped, show
 from mcptest.suite.templates import FIXTURE, TEMPLATE
 
 SCHEMA_FILE = ".mcptest.schema.json"
@@ -21,7 +21,7 @@ SCHEMA_FILE = ".mcptest.schema.json"
 StarterKind: TypeAlias = Literal["tool", "prompt", "resource"]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _WORDS_WITH_A_MEANING = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {'"': '\\"', "\\": "\\\\"}
 _TO_ESCAPE = re.compile(
     '["\\\\\x00-\x1f\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff'
     "\ufff9-\uffff\U000e0000-\U000e007f]"
@@ -164,14 +164,7 @@ def scalar(value: Any) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    character = match.group()
-    named = _ESCAPES.get(character)
-    if named is not None:
-        return named
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return _ESCAPES.get(match.group()) or escaped(match)
 
 
 # -- File names for what a server names ----------------------------------------------------------

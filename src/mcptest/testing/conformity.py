@@ -17,8 +17,7 @@ from mcptest.report.verdicts import build_report, is_failure
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import JudgedSession, judge
 from mcptest.session.client import Client
-from mcptest.testing.awaiting import AsyncClient
-from mcptest.testing.serving import capture_of
+from mcptest.testing.serving import AsyncClient, capture_of
 from mcptest.transport.capture_file import open_capture
 
 Document: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redaction
-from mcptest.core.revision import Revision, parse_revision
+from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.report.property import PropertyReport
@@ -110,10 +110,9 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
             raise UsageError(
                 f"there is no property {name!r}", hint=f"there are {', '.join(PROPERTIES)}"
             )
-    revision = None if server.revision in {None, "auto"} else parse_revision(str(server.revision))
     return PropertyOrder(
         target=server.target,
-        revision=revision,
+        revision=server.wanted,
         properties=tuple(dict.fromkeys(names)),
         startup=server.timeout,
     )
@@ -151,12 +150,11 @@ class Player:
         from mcptest.probe.properties.property_order import PropertyOrder
 
         named = Server.of(server)
-        wanted = None if named.revision in {None, "auto"} else parse_revision(str(named.revision))
         self._allowed = tuple(allow_tools)
         self._masker = redaction.masker
         self._stage = ExampleServer(
             PropertyOrder(
-                target=named.target, revision=wanted, timeout=timeout, startup=named.timeout
+                target=named.target, revision=named.wanted, timeout=timeout, startup=named.timeout
             )
         )
         self._bench: PlayBench | None = None

@@ -1,13 +1,20 @@
-"""A server by the string that names it, and sessions with it that leave a capture."""
+"""A server by the string that names it, and sessions with it that leave a capture.
+
+The client of a session can be awaited as well. Nothing of that belongs to an event loop: each call
+hands its work to a thread and waits in whichever loop it was awaited in, so a client may outlive
+the loop of a test.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import warnings
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -19,6 +26,7 @@ from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.session.answers import NO_ANSWERS, Answers
 from mcptest.session.client import Client, Reply
+from mcptest.session.lifecycle import ServerFacts
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import Met
 from mcptest.session.server_spec import ServerWords, target_of
@@ -89,6 +97,11 @@ class Server(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **changes)
 
     @property
+    def wanted(self) -> Revision | None:
+        """The revision that was asked for; None: whichever the server speaks."""
+        return None if self.revision in {None, "auto"} else parse_revision(str(self.revision))
+
+    @property
     def target(self) -> Target:
         """UsageError when the words can't be understood."""
         words = isinstance(self.name, tuple)
@@ -115,7 +128,7 @@ class Server(msgspec.Struct, frozen=True):
             served = self._served(place)
             _sessions[served.client] = served
             interrupted = False
-            served.client.on_reply = partial(_warn_of_faults, served.masker)
+            served.client.on_reply = functools.partial(_warn_of_faults, served.masker)
             try:
                 yield self._begun(served)
             except BaseException as error:
@@ -129,7 +142,7 @@ class Server(msgspec.Struct, frozen=True):
     def _begun(self, served: LiveSession) -> Client:
         client, target = served.client, served.target
         key = (target.command, tuple(sorted(target.env.items())), target.cwd, target.clean_env)
-        is_asked = target.way == "stdio" and _revision(self.revision) is None
+        is_asked = target.way == "stdio" and self.wanted is None
         if is_asked and (met := _met.pop(key, None)) is not None:
             client.speak(met)
         client.connect(Deadline.after(self.timeout))
@@ -144,7 +157,7 @@ class Server(msgspec.Struct, frozen=True):
         label = redaction.masker.text(target.label)
         return LiveSession(
             msgspec.structs.replace(target, label=label),
-            revision=_revision(self.revision),
+            revision=self.wanted,
             answers=self.answers,
             timeout=self.timeout,
             capture=place,
@@ -179,10 +192,6 @@ def served_behind(client: Client) -> LiveSession:
     return served
 
 
-def _revision(text: str | None) -> Revision | None:
-    return None if text in {None, "auto"} else parse_revision(str(text))
-
-
 @contextlib.contextmanager
 def _place_for(capture: Path | None) -> Iterator[Path]:
     if capture is not None:
@@ -190,3 +199,64 @@ def _place_for(capture: Path | None) -> Iterator[Path]:
         return
     with temporary_folder() as folder:
         yield folder / "session.jsonl"
+
+
+# -- The client for tests that are coroutines: the same one, in a thread of its own ---------------
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """A method of the client as one that is awaited."""
+
+    @functools.wraps(method)
+    async def awaited(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> T:
+        of_client: Callable[P, T] = getattr(self.client, method.__name__)
+        return await self.run(of_client, *given, **named)
+
+    return awaited
+
+
+class AsyncClient:
+    """A client whose methods are awaited. One thread serves it, so calls take turns."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mcptest")
+
+    def stop(self) -> None:
+        """Let the thread finish what it does. The client is closed by whoever opened it."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def run(self, work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """Any call that has no method here: `await client.run(client.client.batch, calls)`.
+
+        A call that is cancelled while it waits goes on in the thread, up to its own time limit.
+        """
+        return await asyncio.wrap_future(self._thread.submit(work, *given, **named))
+
+    @property
+    def revision(self) -> Revision:
+        return self.client.revision
+
+    @property
+    def server(self) -> ServerFacts:
+        return self.client.server
+
+    def declares(self, capability: str) -> bool:
+        return self.client.declares(capability)
+
+    request = _awaited(Client.request)
+    notify = _awaited(Client.notify)
+    list_all = _awaited(Client.list_all)
+    call_tool = _awaited(Client.call_tool)
+    read_resource = _awaited(Client.read_resource)
+    get_prompt = _awaited(Client.get_prompt)
+    complete = _awaited(Client.complete)
+    subscribe = _awaited(Client.subscribe)
+    unsubscribe = _awaited(Client.unsubscribe)
+    log_level = _awaited(Client.log_level)
+    await_notification = _awaited(Client.await_notification)

@@ -7,7 +7,7 @@ one session, the nearest first, until one passes.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
@@ -141,53 +141,34 @@ def patch_for(test: Test, was: Position, now: Position) -> list[str]:
         return []
     before = text.splitlines()
     after = list(before)
-    changes = [
-        (_argument(root, test, name), str(old), str(new))
-        for (name, old), (_, new) in zip(was, now, strict=True)
-        if old != new
-    ]
+    arguments = _arguments(root, test)
+    changes: list[tuple[int, int, str, str]] = []
+    for (name, old), (_, new) in zip(was, now, strict=True):
+        if old != new:
+            _, value = arguments.get(name, (None, None))
+            if not isinstance(value, ScalarNode):
+                return []
+            changes.append((value.line - 1, value.column - 1, str(old), str(new)))
     # The last one on a line first: a number that gets longer moves what is behind it.
-    known = [change for change in changes if change[0] is not None]
-    for scalar, old, new in sorted(known, key=lambda change: _place(change[0]), reverse=True):
-        if scalar is None or not _put(after, scalar, old, new):
+    for number, start, old_text, new_text in sorted(changes, reverse=True):
+        line = after[number]
+        if not line.startswith(old_text, start):
             return []
-    if len(known) < len(changes):
-        return []
+        after[number] = line[:start] + new_text + line[start + len(old_text) :]
     name = test.place.file
     return list(difflib.unified_diff(before, after, name, name, n=1, lineterm=""))
 
 
-def _place(scalar: ScalarNode | None) -> tuple[int, int]:
-    return (scalar.line, scalar.column) if scalar is not None else (0, 0)
+def _arguments(root: Node | None, test: Test) -> Mapping[str, tuple[ScalarNode, Node]]:
+    """What the test calls its tool with, as the file has it."""
+    listed = _entry(root, "tests")
+    tests = listed.items if isinstance(listed, ListNode) else (root,) if listed is None else ()
+    block = next((one for one in tests if one is not None and one.line == test.place.line), None)
+    arguments = _entry(_entry(block, "assert"), "args")
+    return arguments.entries if isinstance(arguments, MappingNode) else {}
 
 
-def _put(lines: list[str], scalar: ScalarNode, old: str, new: str) -> bool:
-    line, start = lines[scalar.line - 1], scalar.column - 1
-    if line[start : start + len(old)] != old:
-        return False
-    lines[scalar.line - 1] = line[:start] + new + line[start + len(old) :]
-    return True
-
-
-def _argument(root: Node | None, test: Test, name: str) -> ScalarNode | None:
-    for candidate in _tests_in(root):
-        if candidate.line == test.place.line:
-            node: Node | None = candidate
-            for key in ("assert", "args", name):
-                node = (
-                    node.entries[key][1]
-                    if isinstance(node, MappingNode) and key in node.entries
-                    else None
-                )
-            return node if isinstance(node, ScalarNode) else None
-    return None
-
-
-def _tests_in(root: Node | None) -> Iterable[MappingNode]:
-    if not isinstance(root, MappingNode):
-        return
-    listed = root.entries.get("tests")
-    if listed is None:
-        yield root
-    elif isinstance(listed[1], ListNode):
-        yield from (each for each in listed[1].items if isinstance(each, MappingNode))
+def _entry(node: Node | None, key: str) -> Node | None:
+    if not isinstance(node, MappingNode) or key not in node.entries:
+        return None
+    return node.entries[key][1]

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcptest.transport.process import Launched
-    from mcptest.transport.target import Target
 
 
 def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
@@ -174,31 +173,20 @@ def checked_fixture(path: str | None) -> str | None:
 
 
 def isolate_fixture(source: str | Path) -> FixtureCopy:
-    """Copy the folder to a new place under the same base name."""
+    """Copy the folder, whose path is a real one, to a new place under the same base name."""
     home: str | None = None
     try:
         home = new_folder(_PREFIX)
-        copy, left_out = _copy_folder(str(source), home)
-        return FixtureCopy(copy, tuple(left_out))
-    except (OSError, RecursionError) as error:
+        if _lies_in(home, str(source)):
+            raise OSError(f"the temporary folder {os.path.dirname(home)} lies inside of it")  # noqa: PTH120 - as a text
+        target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
+        return FixtureCopy(target, tuple(_copy(str(source), target)))
+    except BaseException as error:
         if home is not None:
             remove_folder(home)
-        raise FixtureError(f"can't copy the fixture {source}: {error}") from None
-    except BaseException:
-        if home is not None:
-            remove_folder(home)
+        if isinstance(error, OSError | RecursionError):
+            raise FixtureError(f"can't copy the fixture {source}: {error}") from None
         raise
-
-
-def _copy_folder(source: str, home: str) -> tuple[str, list[str]]:
-    """Copy a folder, whose path is a real one, into `home` under its own name.
-
-    Gives the copy's path and what was left out. May raise OSError or RecursionError.
-    """
-    if _lies_in(home, source):
-        raise OSError(f"the temporary folder {os.path.dirname(home)} lies inside of it")  # noqa: PTH120 - as a text
-    target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
-    return target, list(_copy(source, target))
 
 
 def _lies_in(path: str, folder: str) -> bool:
