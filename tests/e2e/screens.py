@@ -26,16 +26,19 @@ os.execv(sys.executable, [sys.executable, "-m", "mcptest", *sys.argv[1:]])
 
 
 def shown_by(text: str) -> list[str]:
-    """The lines that a terminal shows after this: it knows CR, LF, erase-to-end and colours."""
+    """The lines that a terminal shows after this: it knows CR, LF, erase-to-end and colours.
+
+    Whatever is drawn over stands on its last line, so the end of the screen is that of the line.
+    """
     lines = [""]
     at = 0
-    for piece in re.split(r"(\r|\n|\x1b\[K)", _COLOUR.sub("", text)):
+    for piece in re.split(r"(\r|\n|\x1b\[[JK])", _COLOUR.sub("", text)):
         if piece == "\r":
             at = 0
         elif piece == "\n":
             lines.append("")
             at = 0
-        elif piece == "\x1b[K":
+        elif piece in ("\x1b[J", "\x1b[K"):
             lines[-1] = lines[-1][:at]
         else:
             lines[-1] = lines[-1][:at] + piece + lines[-1][at + len(piece) :]

@@ -25,8 +25,9 @@ from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
 from mcptest.report.evidence import BRIEF, Bounds, detail_lines, first_line, proof_lines
+from mcptest.report.progress import LiveBlock
 from mcptest.report.run_results import summary
-from mcptest.report.terminal import Style, say
+from mcptest.report.terminal import Style
 from mcptest.report.terminal import columns as terminal_width
 from mcptest.suite.reading import SuiteProblem
 from mcptest.suite.reading import render as render_problem
@@ -214,15 +215,14 @@ class WatchScreen:
         clock: Callable[[], str] = _clock,
         width: Callable[[], int] = terminal_width,
     ) -> None:
-        self._stream = stream
         self._style = style
+        self._block = LiveBlock(stream)
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._keys = keys
         self._quiet = quiet
         self._detail = detail
         self._clock = clock
         self._width = width
-        self._shown: str | None = None
         self._why = ""
         self._last = ""
         self._done = 0
@@ -230,7 +230,7 @@ class WatchScreen:
 
     def starts(self, places: Sequence[str]) -> None:
         named = ", ".join(show(place, 200) for place in places)
-        self._lines([self._style.paint(f"watching {named}", "dim")])
+        self._block.tell([self._style.paint(f"watching {named}", "dim")])
 
     def waiting(self, standing: WatchTotals) -> None:
         """Nothing is going on until the next change or key."""
@@ -268,14 +268,14 @@ class WatchScreen:
         if self._quiet:
             flips = [flip for flip in flips if flip.is_worse]
         if flips or not (self._live or self._quiet or report.interrupted):
-            self._erase()
-            self._lines(self._run_lines(at, why, report, flips))
+            self._block.clear()
+            self._block.tell(list(self._run_lines(at, why, report, flips)))
         self.waiting(standing)
 
     def problems(self, problems: Sequence[SuiteProblem]) -> None:
         """Each with its place and a caret; when there are none any more, that is said too."""
         if not problems:
-            self._lines([f"{self._style.tick} the suites can be read again"])
+            self._block.tell([f"{self._style.tick} the suites can be read again"])
             return
         lines = []
         for problem in problems[:PROBLEMS_SHOWN]:
@@ -283,15 +283,17 @@ class WatchScreen:
             lines += [f"{self._style.cross} {first}", *(f"  {line}" for line in rest)]
         if len(problems) > PROBLEMS_SHOWN:
             lines.append(f"  and {len(problems) - PROBLEMS_SHOWN} more problems")
-        self._lines(lines)
+        self._block.tell(lines)
 
     def note(self, text: str) -> None:
-        self._lines([f"{self._style.paint('note:', 'yellow')} {show(text, 500)}"])
+        self._block.tell([f"{self._style.paint('note:', 'yellow')} {show(text, 500)}"])
 
     def closes(self, standing: WatchTotals) -> None:
         """The last word, in place of the line at the bottom."""
-        self._erase()
-        self._lines([self._style.dot.join(f" {text} " for text, _ in _counted(standing)).strip()])
+        self._block.clear()
+        self._block.tell(
+            [self._style.dot.join(f" {text} " for text, _ in _counted(standing)).strip()]
+        )
 
     def _run_lines(
         self, at: str, why: str, report: RunReport, flips: Sequence[Flip]
@@ -302,26 +304,9 @@ class WatchScreen:
         yield from flip_lines(flips, self._style, self._width(), self._detail)
         yield from (f"{self._style.paint('note:', 'yellow')} {show(n, 500)}" for n in report.notes)
 
-    def _lines(self, lines: Iterable[str]) -> None:
-        """Lines that stay, above the one at the bottom."""
-        again, self._shown = self._shown, None
-        start = "\r\x1b[K" if again is not None else ""
-        self._write(start + "".join(f"{line}\n" for line in lines) + (again or ""))
-        self._shown = again
-
-    def _erase(self) -> None:
-        if self._shown is not None:
-            self._write("\r\x1b[K")
-            self._shown = None
-
     def _draw(self, segments: Sequence[Segment]) -> None:
-        """Over what stood there: what is left of it is erased afterwards, so nothing flickers."""
-        if not self._live:
-            return
-        line = self._one_line(segments)
-        if line != self._shown:
-            self._write(f"\r{line}\x1b[K")
-            self._shown = line
+        if self._live:
+            self._block.draw([self._one_line(segments)])
 
     def _one_line(self, segments: Sequence[Segment]) -> str:
         room = max(10, self._width() - 1)
@@ -335,10 +320,6 @@ class WatchScreen:
             room -= terminal.cells(fitted)
             parts.append(self._style.paint(fitted, *styles))
         return separator.join(parts)
-
-    def _write(self, text: str) -> None:
-        say(self._stream, text)
-        self._stream.flush()
 
 
 def _counted(standing: WatchTotals) -> list[Segment]:
