@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -29,10 +28,6 @@ from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
 
 Purpose: TypeAlias = Literal["polite", "rude", "another", "last"]
-_Key: TypeAlias = tuple[Purpose, tuple[str, ...]]
-
-_SHARED: weakref.WeakKeyDictionary[Site, dict[_Key, Conversation]] = weakref.WeakKeyDictionary()
-"""Which connections probes share, for as long as somebody judges the site. The site ends them."""
 _LAUNCHING = threading.Lock()
 
 
@@ -41,13 +36,12 @@ def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conve
 
     `last` is for a question after which nothing is asked there any more.
     """
-    known = _SHARED.setdefault(site, {})
     if purpose == "last":
-        return _unspoiled(site, known)
-    found = known.get((purpose, declare))
+        return _unspoiled(site)
+    found = site.shared.get((purpose, declare))
     if found is not None and is_usable(found) and _will_do(site.ready(found), purpose):
         return found
-    found = known[purpose, declare] = launched(site, declare=declare)
+    found = site.shared[purpose, declare] = launched(site, declare=declare)
     _will_do(site.ready(found), purpose)
     return found
 
@@ -60,10 +54,10 @@ def _will_do(conversation: Conversation, purpose: Purpose) -> bool:
     return conversation.answers_as_before()
 
 
-def _unspoiled(site: Site, known: dict[_Key, Conversation]) -> Conversation:
+def _unspoiled(site: Site) -> Conversation:
     """A connection that is of no more use to others, and was left as it was found."""
     for purpose in ("rude", "another"):
-        found = known.pop((purpose, ()), None)
+        found = site.shared.pop((purpose, ()), None)
         if found is not None and is_usable(found) and site.ready(found).answers_as_before():
             break
     else:
@@ -80,10 +74,9 @@ def launched(site: Site, *, begin: bool = True, declare: tuple[str, ...] = ()) -
 
 def set_going(site: Site, purposes: Sequence[Purpose]) -> None:
     """Launch shared connections before they are needed, so that the servers start meanwhile."""
-    known = _SHARED.setdefault(site, {})
     for purpose in purposes:
-        if (purpose, ()) not in known:
-            known[purpose, ()] = launched(site)
+        if (purpose, ()) not in site.shared:
+            site.shared[purpose, ()] = launched(site)
 
 
 def is_usable(conversation: Conversation) -> bool:

@@ -181,7 +181,7 @@ class Judging:
             return
         self._choose(site.revision, choose)
         self._began()
-        site.shared["tour"] = conversation
+        site.tour = conversation
 
     def _choose(
         self, revision: Revision, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
@@ -332,7 +332,7 @@ class Judging:
         if self.lost is not None:
             asking.give_up(self.lost)
         else:
-            tour = self.site.shared.get("tour")
+            tour = self.site.tour
             is_idle = tour is not None and tour.usable and not under_way
             self._set_probes_going(tour if is_idle else None)
         if self.refused:
@@ -345,7 +345,7 @@ class Judging:
         self._take_probes(asking, lambda probe: True)
         self._judge_rows(self.jobs)
         for started in under_way:
-            self.site.shared["tour"].finish(started)
+            started.conversation.finish(started)
 
     def _ask_in_lanes(self, asking: Asking, jobs: Sequence[RowJob]) -> None:
         """Each lane is a process of its own, unless all of them talk to the same one."""
@@ -383,7 +383,7 @@ class Judging:
 
     def _learn(self) -> None:
         site = self.site
-        tour = site.shared.get("tour")
+        tour = site.tour
         greeted = self._open_for_greeting() if tour is not None else None
         error = learn(site, tour)
         if tour is None:
@@ -442,7 +442,7 @@ class Judging:
 
     def _start_fixtures(self) -> list[Started]:
         """Tools that report progress and log: what they send meanwhile is for the session rules."""
-        tour = self.site.shared.get("tour")
+        tour = self.site.tour
         if tour is None or not any(rule.session is not None for rule in self.asked):
             return []
         return [

@@ -319,7 +319,7 @@ def _silence_after(finding: Finding, records: Sequence[AnyRecord]) -> float:
 
 def _can_judge(rule: Rule, conversation: Conversation, site: Site) -> bool:
     if rule.conversations == "tour":
-        return conversation is site.shared.get("tour")
+        return conversation is site.tour
     if rule.is_about_silence and (conversation.gone or conversation.mute):
         return False  # what it died of, or fell silent over, is told already
     return conversation.polite or rule.conversations == "any"

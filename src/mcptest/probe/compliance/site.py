@@ -233,8 +233,10 @@ class Site:
         self.unread_lists: list[str] = []
         """Why lists were not read to their end, in words."""
         self.conversations: list[Conversation] = []
-        self.shared: dict[str, Conversation] = {}
-        """Connections that several checks use, by what they are used for."""
+        self.tour: Conversation | None = None
+        """The connection on which the server was met and looked at."""
+        self.shared: dict[tuple[str, tuple[str, ...]], Conversation] = {}
+        """Connections that several checks use, by what they are used for and what is declared."""
         self.aside: dict[str, Future[Any]] = {}
         """Probes that are taken on the side, by name. They end before the connections do."""
         self._warm = WarmServers(order.target)
