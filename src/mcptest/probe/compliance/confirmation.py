@@ -21,7 +21,6 @@ from mcptest.core.judgement import RuleResult
 from mcptest.core.revision import Era
 from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.conversation import Conversation, Started
-from mcptest.probe.compliance.course import launched
 from mcptest.probe.compliance.learning import take_the_tour
 from mcptest.probe.compliance.probing import Probed, Unobserved, is_taken_aside, take_probe
 from mcptest.probe.compliance.questions import CheckLane, RowJob, silence, slow_machine
@@ -148,7 +147,7 @@ class Confirmation:
     def _seen_alone(self, one: Repetition) -> RowJob | Probed | Conversation:
         if not one.may_share(self.site) or not self._begins:
             return self._seen(one, None)
-        home = self.site.ready(launched(self.site))
+        home = self.site.open()
         try:
             return self._seen(one, home)
         finally:
@@ -161,7 +160,7 @@ class Confirmation:
             if home.polite or (one.is_rude and home.answers_as_before()):
                 return home
             self.site.leave(home)
-        home = self._shared = self.site.ready(launched(self.site))
+        home = self._shared = self.site.open()
         home.answers_as_before()  # how it answers now is what it is compared with later
         return home
 
@@ -201,12 +200,12 @@ class Confirmation:
 
     def _opened_for(self, job: RowJob) -> Conversation:
         if not self._begins or job.lane is CheckLane.FIRST:
-            return launched(self.site, begin=False)
+            return self.site.launch(begin=False)
         if job.lane is CheckLane.LAST and job.conversation is not None:
             return self._repeated(job.conversation)
         if job.check.http is not None:
             return self.site.open_without_listening()
-        return self.site.ready(launched(self.site, declare=job.check.declare))
+        return self.site.open(declare=job.check.declare)
 
     def _repeated(self, first: Conversation) -> Conversation:
         """A second session in which the same is said in the same order."""
@@ -214,7 +213,7 @@ class Confirmation:
             again = self.site.open_without_listening()
         else:
             begins = first.beginning or first.client.has_begun
-            again = launched(self.site, begin=begins, declare=first.answers.declare)
+            again = self.site.launch(begin=begins, declare=first.answers.declare)
             try:
                 self.site.ready(again)
             except PeerError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -28,7 +27,6 @@ from mcptest.suite.sent_message import SentCheck
 from mcptest.wire.envelope import decode
 
 Purpose: TypeAlias = Literal["polite", "rude", "another", "last"]
-_LAUNCHING = threading.Lock()
 
 
 def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conversation:
@@ -41,7 +39,7 @@ def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conve
     found = site.shared.get((purpose, declare))
     if found is not None and is_usable(found) and _will_do(site.ready(found), purpose):
         return found
-    found = site.shared[purpose, declare] = launched(site, declare=declare)
+    found = site.shared[purpose, declare] = site.launch(declare=declare)
     _will_do(site.ready(found), purpose)
     return found
 
@@ -61,22 +59,16 @@ def _unspoiled(site: Site) -> Conversation:
         if found is not None and is_usable(found) and site.ready(found).answers_as_before():
             break
     else:
-        found = site.ready(launched(site))
+        found = site.open()
     found.polite = False
     return found
-
-
-def launched(site: Site, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
-    """A connection that is set going. Slow probes are taken on the side, so one at a time."""
-    with _LAUNCHING:
-        return site.launch(begin=begin, declare=declare)
 
 
 def set_going(site: Site, purposes: Sequence[Purpose]) -> None:
     """Launch shared connections before they are needed, so that the servers start meanwhile."""
     for purpose in purposes:
         if (purpose, ()) not in site.shared:
-            site.shared[purpose, ()] = launched(site)
+            site.shared[purpose, ()] = site.launch()
 
 
 def is_usable(conversation: Conversation) -> bool:
@@ -228,7 +220,7 @@ class Course:
         return self._current
 
     def _launched(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
-        conversation = launched(self.site, begin=begin, declare=declare)
+        conversation = self.site.launch(begin=begin, declare=declare)
         self._own.append(conversation)
         return self.site.ready(conversation)
 

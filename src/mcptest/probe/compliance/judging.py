@@ -17,7 +17,6 @@ from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Outcome, Severity
 from mcptest.probe.compliance.confirmation import Confirmation, Doubt, Second, unconfirmed
 from mcptest.probe.compliance.conversation import EVERYTHING, Conversation, Started, http_facts
-from mcptest.probe.compliance.course import launched
 from mcptest.probe.compliance.learning import learn, learn_about_eras
 from mcptest.probe.compliance.probing import (
     Probed,
@@ -413,7 +412,7 @@ class Judging:
         ):
             return None
         try:
-            return launched(site, begin=False)
+            return site.launch(begin=False)
         except PeerError as error:
             self.causes.note_error(error)
             return None

@@ -24,7 +24,7 @@ from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show, show_lines
 from mcptest.core.verdict import Outcome, Side
 from mcptest.probe.compliance.conversation import Asked, Conversation, is_odd, may_change_era
-from mcptest.probe.compliance.course import Purpose, is_declared, launched, set_going, shared
+from mcptest.probe.compliance.course import Purpose, is_declared, set_going, shared
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
@@ -441,7 +441,7 @@ class Asking:
         """A connection that has not begun for each of them; all start at once."""
         opened: list[tuple[RowJob, Conversation]] = []
         for job in jobs:
-            conversation = self._conversation(lambda: launched(self._site, begin=False))
+            conversation = self._conversation(lambda: self._site.launch(begin=False))
             if conversation is None:
                 job.cause = self.given_up
             else:

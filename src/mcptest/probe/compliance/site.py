@@ -179,6 +179,8 @@ class LargeAnswers:
         return short
 
 
+_LAUNCHING = threading.Lock()
+"""Slow probes are taken on the side: connections are set going one at a time."""
 _CLOSED_AT_ONCE = 8
 _PATIENCE_WITH_STARTS = 2.5
 _MOST_CONVERSATIONS = 200
@@ -327,8 +329,7 @@ class Site:
 
     def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """A new connection in the revision that is judged. Raises PeerError when there is none."""
-        conversation = self.launch(begin=begin, declare=declare)
-        return self.ready(conversation)
+        return self.ready(self.launch(begin=begin, declare=declare))
 
     def open_without_listening(self) -> Conversation:
         """A new connection on which no stream for the server's own messages stands open."""
@@ -344,6 +345,10 @@ class Site:
 
     def launch(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """Set a connection going without waiting for it; `ready` does that."""
+        with _LAUNCHING:
+            return self._launched(begin=begin, declare=declare)
+
+    def _launched(self, *, begin: bool, declare: tuple[str, ...]) -> Conversation:
         way: Any = self.transport
         conversation = self._conversation(declare, self.revision, way)
         deadline = Deadline.after(self.order.startup)
