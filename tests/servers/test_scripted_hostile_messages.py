@@ -225,4 +225,3 @@ def test_no_message_is_a_defect_of_a_script(name: str, revision: Revision, trans
         client.visits()
     stage.let_time_pass()
     script.settled()
-    script.left()

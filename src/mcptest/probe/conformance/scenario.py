@@ -104,10 +104,6 @@ class ScenarioNeeds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     resources: tuple[str, ...] = ()
     """Official names of fixtures. A resource need not be listed, only be readable."""
 
-    @property
-    def fixtures(self) -> tuple[str, ...]:
-        return (*self.tools, *self.prompts, *self.resources)
-
 
 class Scenario(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_fields=True):
     name: str

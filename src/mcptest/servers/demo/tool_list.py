@@ -11,13 +11,7 @@ from mcptest.servers.demo.exchange import (
     list_client_roots,
     sample_from_model,
 )
-from mcptest.servers.demo.jsonrpc import (
-    INVALID_PARAMS,
-    Refusal,
-    is_id,
-    notification,
-    problem_with,
-)
+from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal, is_id, notification, problem_with
 from mcptest.servers.demo.resources import (
     DEMO,
     GREETING_URI,

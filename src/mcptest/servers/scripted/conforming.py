@@ -173,7 +173,6 @@ class Conforming(Script):
     """Serves both eras. Over HTTP the handshake era has sessions."""
 
     server_name = "mcptest-scripted"
-    instructions = ""
     capabilities: Obj = ONLY_TOOLS
     tools: tuple[Obj, ...] = NOTHING
     """As in tools/list; the others likewise."""
@@ -357,17 +356,18 @@ class Conforming(Script):
             identifier = secrets.token_hex(16)
             self.sessions[identifier] = revision
             call.answer_headers["Mcp-Session-Id"] = identifier
-        self.begins_session(call, identifier)
-        result: Obj = {
-            "protocolVersion": revision.wire_version,
-            "capabilities": self.capabilities,
-            "serverInfo": self.server_info,
-        }
-        call.result(self._with_instructions(result))
-
-    def begins_session(self, call: ScriptedCall, identifier: str | None = None) -> None:
         declared = call.params.get("capabilities")
         self._declared[identifier] = declared if isinstance(declared, dict) else {}
+        self.welcome(call, revision.wire_version)
+
+    def welcome(self, call: ScriptedCall, version: str) -> None:
+        call.result(
+            {
+                "protocolVersion": version,
+                "capabilities": self.capabilities,
+                "serverInfo": self.server_info,
+            }
+        )
 
     # The stateless era
 
@@ -383,11 +383,8 @@ class Conforming(Script):
         self._serve(call)
 
     def discover(self, call: ScriptedCall) -> None:
-        result: Obj = {
-            "supportedVersions": wire_versions(self.stage),
-            "capabilities": self.capabilities,
-        }
-        call.result(self._with_instructions(result))
+        supported = wire_versions(self.stage)
+        call.result({"supportedVersions": supported, "capabilities": self.capabilities})
 
     def listen(self, call: ScriptedCall) -> None:
         wanted = call.params.get("notifications")
@@ -458,9 +455,6 @@ class Conforming(Script):
 
     def acknowledge(self, call: ScriptedCall) -> None:
         call.result({})
-
-    def _with_instructions(self, result: Obj) -> Obj:
-        return {**result, "instructions": self.instructions} if self.instructions else result
 
 
 def _begins(body: bytes) -> bool:

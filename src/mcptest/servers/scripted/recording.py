@@ -103,29 +103,16 @@ class SiteTape:
     def trouble(
         self, kind: ErrorKind, detail: str, excerpt: str = "", stream: int | None = None
     ) -> None:
-        self._add(
-            Trouble(
-                t=self._clock(),
-                error=kind.value,
-                detail=detail,
-                stream=stream,
-                excerpt=excerpt,
-            )
-        )
+        at, error = self._clock(), kind.value
+        self._add(Trouble(t=at, error=error, detail=detail, stream=stream, excerpt=excerpt))
 
     def note(self, text: str) -> None:
         self._add(Note(t=self._clock(), text=text))
 
-    def closed(self, *, interrupted: bool = False) -> None:
+    def closed(self) -> None:
         """The end of what the checks see; a recorder writes its own last record."""
-        self.records.append(
-            Closed(
-                t=self._clock(),
-                records=len(self.records),
-                interrupted=interrupted,
-                dropped=self.dropped,
-            )
-        )
+        kept = len(self.records)
+        self.records.append(Closed(t=self._clock(), records=kept, dropped=self.dropped))
 
     def _add(self, record: AnyRecord, size: int = 0) -> None:
         self._sink(record)

@@ -169,12 +169,6 @@ class ScriptedCall(ABC):
         meta = self.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
 
-    @property
-    def answers(self) -> Obj:
-        """What the client gives on retrying after `input_required`, by key."""
-        answers = self.params.get("inputResponses")
-        return answers if isinstance(answers, dict) else {}
-
     def result(self, result: Obj) -> None:
         """Answer it. `Script.finish` adds what every result of the era has."""
         whole = self._script.finish(self, result)
@@ -264,9 +258,6 @@ class Script:
     def hung_up(self, visit: Visit) -> None:
         """HTTP: the client closed the connection before it had its whole answer. In the stateless
         era that is how it cancels."""
-
-    def left(self) -> None:
-        """stdio: the client closed our input. HTTP: its process has ended."""
 
     def settled(self) -> bool:
         """All has happened that the script waits for, so that a client that stays can be ended."""

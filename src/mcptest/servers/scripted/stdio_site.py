@@ -83,8 +83,6 @@ class ScriptedPipes(ScriptStage):
         """Until the client closes our input, the script ends it, or a signal comes."""
         self._in.accept(True)
         self._performance.loop.run()
-        if self._in.ended:
-            self._performance.play(self._script.left)
         self._performance.end()
         self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
         self._saved()

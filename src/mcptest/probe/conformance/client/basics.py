@@ -6,13 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcptest.core.capture import StreamEnd
+from mcptest.core.message import json_type
 from mcptest.core.revision import Revision
-from mcptest.probe.conformance.client.seen import (
-    SeenMessage,
-    SeenSession,
-    called_well,
-    declares_forms,
-)
+from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declares_forms
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Findings,
@@ -64,6 +60,28 @@ def _completes_the_handshake(seen: SeenSession) -> Findings:
 
 
 # -- tools_call
+
+
+def _called_well(tool: str, expected: Mapping[str, Callable[[Any], bool]]) -> Judge[SeenSession]:
+    """The tool was called at least once, each time with arguments of the right kinds."""
+
+    def judge(seen: SeenSession) -> Findings:
+        calls = seen.calls(tool)
+        if not calls:
+            yield missing(f"the client did not call {tool}")
+        for call in calls:
+            arguments = call.params.get("arguments", {})
+            if not isinstance(arguments, dict):
+                yield bad(f"the arguments are {json_type(arguments)}, not an object", call)
+                continue
+            problems = [
+                f"argument {key} is {shown(arguments.get(key))}"
+                for key, fits in expected.items()
+                if not fits(arguments.get(key))
+            ]
+            yield verdict(problems, call)
+
+    return judge
 
 
 def is_number(value: Any) -> bool:
@@ -266,7 +284,7 @@ SCRIPTS = {
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "mcp-client-initialization": _initializes,
     "client-initialized-notification": _completes_the_handshake,
-    "tool-add-numbers": called_well("add_numbers", {"a": is_number, "b": is_number}),
+    "tool-add-numbers": _called_well("add_numbers", {"a": is_number, "b": is_number}),
     **{
         f"client-elicitation-sep1034-{kind}-default": _applies_default(field, fits)
         for kind, field, fits in _KINDS

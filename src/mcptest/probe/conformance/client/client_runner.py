@@ -151,7 +151,6 @@ def _play_on_site(
         try:
             loop.run()
             loop.run_until_quiet(QUIET_ROUNDS)  # what it sent before it ended is still to be read
-            performance.play(script.left)
         finally:
             client.release()
     finally:

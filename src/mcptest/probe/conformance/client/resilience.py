@@ -241,13 +241,7 @@ class AnsweringVersion(GoingWrong):
         version = self.answer_to(proposed)
         self.stage.agree(revision_of_wire(version) or proposed)
         self.stage.note(f"answers with {version} on purpose")
-        call.result(
-            {
-                "protocolVersion": version,
-                "capabilities": self.capabilities,
-                "serverInfo": self.server_info,
-            }
-        )
+        self.welcome(call, version)
 
     def answer_to(self, proposed: Revision) -> str:
         return TIMELINE[proposed.place - 1].value

@@ -9,21 +9,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Frame, Headers, HttpRequest, HttpResponse, Note, Sender
-from mcptest.core.message import Kind, Message, json_type
+from mcptest.core.capture import AnyRecord, Frame, Headers, HttpRequest, HttpResponse, Sender
+from mcptest.core.message import Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
-from mcptest.probe.conformance.scenario import (
-    Findings,
-    Judge,
-    Scenario,
-    bad,
-    missing,
-    object_in,
-    shown,
-    verdict,
-)
+from mcptest.probe.conformance.scenario import Scenario, object_in
 from mcptest.servers.scripted.conforming import CAPABILITIES
 from mcptest.wire.envelope import decode, is_meant_as_message
 
@@ -218,9 +209,6 @@ class SeenSession(msgspec.Struct, dict=True):
         """Whether any request declares such capabilities."""
         return any(wanted(declared_on(said)) for said in self.requests())
 
-    def notes(self) -> list[str]:
-        return [record.text for record in self.records if isinstance(record, Note)]
-
 
 def declared_on(said: SeenMessage) -> dict[str, Any]:
     """What one request declares: in `_meta`, or in initialize."""
@@ -254,29 +242,3 @@ def offered_revisions(scenario: Scenario[Any], wanted: Revision | None) -> tuple
         return tuple(sorted(scenario.revisions))
     older = (one for one in scenario.revisions if one.era is Era.HANDSHAKE and one <= wanted)
     return tuple(sorted({wanted, *older})) if wanted.era is Era.HANDSHAKE else (wanted,)
-
-
-def called_well(
-    tool: str, expected: Mapping[str, Callable[[Any], bool]] | None = None, *, why: str = ""
-) -> Judge[SeenSession]:
-    """The tool was called at least once, each time with arguments of the right kinds."""
-
-    def judge(seen: SeenSession) -> Findings:
-        calls = seen.calls(tool)
-        if not calls:
-            yield missing(why or f"the client did not call {tool}")
-        for call in calls:
-            arguments = call.params.get("arguments", {})
-            if not isinstance(arguments, dict):
-                yield bad(f"the arguments are {json_type(arguments)}, not an object", call)
-                continue
-            yield verdict(
-                [
-                    f"argument {key} is {shown(arguments.get(key))}"
-                    for key, fits in (expected or {}).items()
-                    if not fits(arguments.get(key))
-                ],
-                call,
-            )
-
-    return judge
