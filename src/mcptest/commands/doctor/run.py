@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.doctor import probes
+from mcptest.commands.doctor import migration_probes
 from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
 from mcptest.commands.reporting import (
@@ -141,7 +141,7 @@ def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) ->
     return page_of(report, captures, name="mcptest doctor", by_rules=False)
 
 
-_DECLARING: Final = probes
+_DECLARING: Final = migration_probes
 _LAST = (
     "batches",
     "batches-received",
