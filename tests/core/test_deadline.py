@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.errors import UsageError
-from mcptest.core.limits import Deadline, parse_duration
+from mcptest.core.limits import Deadline, parse_duration, time_to_end
 from tests.support.scripted import VirtualTime
 
 
@@ -57,3 +57,8 @@ def test_what_is_no_duration_is_a_usage_error_that_shows_how_to_write_one(text: 
         parse_duration(text)
     assert repr(text) in caught.value.message
     assert "500ms" in caught.value.hint
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(600.0, 2.0), (20.0, 2.0), (5.0, 0.5), (0.5, 0.05)])
+def test_a_part_of_the_limit_of_a_command_is_kept_for_its_end(limit: float, kept: float) -> None:
+    assert time_to_end(limit) == pytest.approx(kept)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -239,6 +240,37 @@ def test_a_session_that_lasts_too_long_is_ended_and_fails(calls: Path, tmp_path:
     finally:
         process.kill()
         process.communicate()
+
+
+BUSY = 10.0
+"""Seconds more, on a busy machine."""
+FLOODS = (
+    "import os\n"
+    'line = b\'{"jsonrpc":"2.0","method":"notifications/message"}\\n\' * 1000\n'
+    "while True: os.write(1, line)\n"
+)
+
+
+def test_a_client_that_takes_little_at_a_time_does_not_make_a_session_longer(calls: Path) -> None:
+    """Nor do judging and the page: there is one limit for all of it."""
+    page = calls.with_name("page.html")
+    command = intercept_command(calls, "--timeout", "3s", "--html", str(page))
+    begun = time.monotonic()
+    with subprocess.Popen(
+        [*command, sys.executable, "-I", "-S", "-c", FLOODS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        while process.poll() is None and time.monotonic() - begun < BOUND:
+            os.read(process.stdout.fileno(), 2_000)
+            time.sleep(0.05)  # it is this client's pace, nobody waits for it
+        taken = time.monotonic() - begun
+        process.kill()
+        assert process.returncode == 1
+    assert taken < 3 + 5 + BUSY
+    assert page.exists()
 
 
 def test_a_signal_reaches_the_server_and_the_report_is_still_written(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from mcptest.core.capture import AnyRecord, Closed, Frame, Opened, Trouble
+from mcptest.core.limits import Deadline
 from mcptest.transport.capture_file import Excerpt, open_capture
 from mcptest.wire.capture_forms import encode_records
 
@@ -118,3 +119,12 @@ def test_what_was_asked_in_a_flood_has_a_bound_in_bytes(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", [OPENED, *[large] * 50, Closed()])
     [found] = read(path, Excerpt(first=1, least=1, first_bytes=1_000_000, last=1))
     assert len(found) == 1 + 10 + 1
+
+
+def test_when_the_time_is_up_nothing_more_is_looked_for(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", flood(CALL, ANSWER, LOST))
+    [found], [whole] = (
+        read(path, msgspec.structs.replace(SMALL, until=Deadline.after(0))),
+        read(path),
+    )
+    assert found == [*whole[:100], *whole[-5:]]

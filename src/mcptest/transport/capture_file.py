@@ -24,7 +24,7 @@ import msgspec
 
 from mcptest.core.capture import AnyRecord, Opened
 from mcptest.core.errors import UsageError
-from mcptest.core.limits import DEFAULT_LIMITS, MEBIBYTE
+from mcptest.core.limits import DEFAULT_LIMITS, MEBIBYTE, Deadline
 from mcptest.core.safe_text import show
 from mcptest.transport.files import blocks_of, open_input, unreadable
 from mcptest.wire.capture_forms import (
@@ -61,6 +61,8 @@ class Excerpt(msgspec.Struct, frozen=True):
     last_bytes: int = MEBIBYTE
     searched: int = DEFAULT_LIMITS.capture_bytes
     """Bytes of the file in which requests, answers and facts are looked for."""
+    until: Deadline | None = None
+    """When it is no longer looked for them."""
     longest: int = 4 * MEBIBYTE
     """Bytes of a record; a longer one is left out."""
     wanted: Sequence[Collection[int]] = ()
@@ -235,6 +237,8 @@ class _ExcerptLines(Iterator[bytes]):
     def _choose(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
             self._left_to_search -= len(block)
+            if self._excerpt.until is not None and self._excerpt.until.expired:
+                self._left_to_search = 0
             count = block.count(b"\n") + (not block.endswith(b"\n"))
             if self._is_flood(block, count):
                 self._pass_over(block, count)

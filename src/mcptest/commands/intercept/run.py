@@ -20,6 +20,7 @@ from mcptest.commands.options import duration, server_words
 from mcptest.commands.reporting import code_with_reports, say_unwritten
 from mcptest.core.capture import AnyRecord, Frame, Trouble
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, UsageError
+from mcptest.core.limits import time_to_end
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import redaction
 from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResult
@@ -44,11 +45,12 @@ from mcptest.transport.temporary import temporary_folder
 
 def run_intercept(arguments: argparse.Namespace) -> int:
     target = target_of(server_words(arguments))
+    limit = _patience(arguments.timeout)
+    patience = None if limit is None else limit - time_to_end(limit)
     wanted = Interception(
         tests=trajectories_in(arguments.trajectory),
-        passage=Passage.asked_for(
-            arguments.listen, arguments.port_file, _patience(arguments.timeout)
-        ),
+        passage=Passage.asked_for(arguments.listen, arguments.port_file, patience),
+        limit=limit,
         capture=arguments.capture,
         invariants=not arguments.no_invariants,
         strict=arguments.strict,
@@ -190,6 +192,8 @@ class Interception(msgspec.Struct, frozen=True):
 
     tests: tuple[Test, ...]
     passage: Passage
+    limit: float | None = None
+    """Seconds for all of it, of which the session has most."""
     capture: Path | None = None
     invariants: bool = True
     strict: bool = False
@@ -248,8 +252,8 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
 
 def _time_to_judge(wanted: Interception, began: float) -> float | None:
     """What the session left of the limit, and a moment in any case."""
-    patience = wanted.passage.patience
-    return None if patience is None else max(_JUDGING, began + patience - time.monotonic())
+    limit = wanted.limit
+    return None if limit is None else max(_JUDGING, began + limit - time.monotonic())
 
 
 def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
@@ -280,7 +284,7 @@ def _session_results(
 ) -> Iterator[TestResult]:
     """What makes every other verdict doubtful."""
     if passed.timed_out:
-        detail = f"timed out: the session was not over after {wanted.passage.patience:g} s"
+        detail = f"timed out: the session was not over after {wanted.limit:g} s"
         yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="timeout")
     if recorder.error is not None:
         detail = f"the capture is not complete: {recorder.error.strerror}"

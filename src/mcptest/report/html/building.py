@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.core.errors import ExitCode, UsageError
-from mcptest.core.limits import MEBIBYTE
+from mcptest.core.limits import MEBIBYTE, Deadline
 from mcptest.core.results import RunReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.fleet import FleetReport
@@ -87,6 +87,10 @@ SEARCHED = 64 * MEBIBYTE
 """Bytes of the captures of a command that are searched for its page: it has to end in time."""
 
 
+SEARCHING = 1.5
+"""Seconds of the same, on a machine that has other things to do."""
+
+
 class Pictures:
     """The sessions of some captures, with what the session rules say about each."""
 
@@ -96,6 +100,7 @@ class Pictures:
         self.latencies = Latencies()
         self._judged: dict[int, JudgedSession] = {}
         self._left_to_search = SEARCHED
+        self._until = Deadline.after(SEARCHING)
 
     def add(self, source: SessionSource, *, by_rules: bool = True) -> None:
         """`by_rules`: hold the session rules against it as well. UsageError for what is none."""
@@ -125,6 +130,7 @@ class Pictures:
             telling=max(usual.least, min(usual.telling, ROOM - shown - first)),
             first_bytes=LINE_LIMIT if whole else usual.first_bytes * first // usual.first,
             searched=usual.searched if whole else self._left_to_search,
+            until=None if whole else self._until,
             longest=LINE_LIMIT if whole else usual.longest,
             wanted=[_pointed_at(one) for one in judged or ()],
         )

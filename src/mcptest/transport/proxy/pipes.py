@@ -364,13 +364,15 @@ class StdioProxy:
 
     def _wait_for_the_client(self, *directions: threading.Thread) -> int | None:
         """It takes what the server said at its own pace. Gives a signal that came for us."""
-        self._moved = time.monotonic()
+        self._moved = ended = time.monotonic()
         while any(thread.is_alive() for thread in directions):
             self._doze(_LOOKING_FOR_OUR_PARENT)
             for number in self._signals_heard():
                 return number
             if time.monotonic() - self._moved > self._patience_with_the_client():
                 break
+            if self._timed_out and time.monotonic() - ended > _LETTING_GO:
+                break  # one that takes a byte now and then does not make the session longer
         return None
 
     def _patience_with_the_client(self) -> float:
