@@ -28,9 +28,9 @@ from mcptest.report.audit import (
     AuditReport,
     Claim,
     Health,
-    ItemKind,
     broken_claims,
 )
+from mcptest.report.head import ItemKind
 from mcptest.schema.plausible import (
     FixturePaths,
     PlausibleInput,

@@ -8,7 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -25,11 +25,10 @@ from mcptest.core.results import (
 )
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
-from mcptest.report.head import Percent, ReportHead
+from mcptest.report.head import ITEM_KINDS, ItemKind, Percent, ReportHead
 from mcptest.report.terminal import Style, fact_lines
 
 ONLY_AS_TASK = "it runs only as a task"
-ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
 
 
 class Health(enum.Enum):
@@ -228,12 +227,12 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         return self.problems
 
     def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
-        for kind, title in _HEADINGS.items():
+        for kind, title in ITEM_KINDS.items():
             listed = (one for one in self.items if one.kind == kind)
             items = [one for one in listed if one.is_bad or not quiet]
             if items:
                 yield ""
-                yield from _table(title, items, style, verbose=verbose)
+                yield from _table(title.capitalize(), items, style, verbose=verbose)
 
     def in_words(self) -> str:
         tested = self.tested
@@ -357,12 +356,6 @@ def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:
 
 
 _NAME = 60
-_HEADINGS: dict[ItemKind, str] = {
-    "tool": "Tools",
-    "prompt": "Prompts",
-    "resource": "Resources",
-    "template": "Resource templates",
-}
 _WITH_ERROR = "error"
 _ERROR_STEP = (
     "Error: it answers, and says that it failed. Where made-up input is the reason, --fixture DIR "

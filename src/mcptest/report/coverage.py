@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 import msgspec
 
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Count, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
-from mcptest.report.head import Report, Share
+from mcptest.report.head import ITEM_KINDS, ItemKind, Report, Share
 from mcptest.report.markdown import code
 from mcptest.report.terminal import Style
-
-CoveredKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
-KINDS: tuple[CoveredKind, ...] = ("tool", "prompt", "resource", "template")
 
 
 class CoveredItem(msgspec.Struct, frozen=True):
@@ -34,7 +31,7 @@ class CoveredItem(msgspec.Struct, frozen=True):
 class Unknown(msgspec.Struct, frozen=True):
     """What a test asserts on, and the server does not offer."""
 
-    kind: CoveredKind
+    kind: ItemKind
     name: str
     place: str
 
@@ -108,13 +105,13 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
             failed=below or bool(self.problems),
         )
 
-    def of(self, kind: CoveredKind) -> tuple[CoveredItem, ...]:
+    def of(self, kind: ItemKind) -> tuple[CoveredItem, ...]:
         found: KindCoverage = getattr(self.kinds, f"{kind}s")
         return found.items
 
     @property
-    def items(self) -> tuple[tuple[CoveredKind, CoveredItem], ...]:
-        return tuple((kind, item) for kind in KINDS for item in self.of(kind))
+    def items(self) -> tuple[tuple[ItemKind, CoveredItem], ...]:
+        return tuple((kind, item) for kind in ITEM_KINDS for item in self.of(kind))
 
     @property
     def code(self) -> ExitCode:
@@ -127,11 +124,11 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        for kind in KINDS:
+        for kind, plural in ITEM_KINDS.items():
             items = self.of(kind)
             if items:
                 covered = sum(item.covered for item in items)
-                head = f"{covered} of {len(items)} {_PLURAL[kind]} covered ({share(items):g}%)"
+                head = f"{covered} of {len(items)} {plural} covered ({share(items):g}%)"
                 yield style.paint(head, "bold")
                 yield from (_line(item, style) for item in items)
                 yield ""
@@ -188,14 +185,6 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
             for problem in self.problems
         )
         return self.run_of((*unread, *results))
-
-
-_PLURAL: dict[CoveredKind, str] = {
-    "tool": "tools",
-    "prompt": "prompts",
-    "resource": "resources",
-    "template": "resource templates",
-}
 
 
 def _line(item: CoveredItem, style: Style) -> str:

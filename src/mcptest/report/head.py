@@ -8,7 +8,7 @@ knows results: `as_run` gives those of any kind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,14 @@ from mcptest.report import markdown
 from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
 from mcptest.report.terminal import Style, why_revision
 
+ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
+ITEM_KINDS: Mapping[ItemKind, str] = {
+    "tool": "tools",
+    "prompt": "prompts",
+    "resource": "resources",
+    "template": "resource templates",
+}
+"""What a server offers, and the word for several."""
 Percent: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=100)]
 

@@ -192,34 +192,28 @@ def build_report(
 
 
 def _session_report(session: JudgedSession, label: str) -> SessionReport:
+    same = ("file", "transport", "messages", "complete", "revision_reason")
     return SessionReport(
         label=label,
-        file=session.file,
         form="full" if session.form == "full" else "exchanges",
-        transport=session.transport,
         revision=session.revision.value if session.revision else None,
         era=session.era.value,
-        messages=session.messages,
-        complete=session.complete,
         verdicts=tuple(_rule_verdict(verdict, session) for verdict in session.verdicts),
-        revision_reason=session.revision_reason,
+        **{name: getattr(session, name) for name in same},
     )
 
 
 def _rule_verdict(verdict: Verdict, session: JudgedSession) -> RuleVerdict:
     rule = RULES[verdict.rule]
+    same = ("outcome", "reason", "observed", "findings", "findings_total")
     return RuleVerdict(
         rule=rule.id,
         title=rule.title,
         category=rule.category,
         severity=rule.severity_in(session.revision),
         side=rule.side.value,
-        outcome=verdict.outcome,
-        reason=verdict.reason,
-        observed=verdict.observed,
-        findings=verdict.findings,
-        findings_total=verdict.findings_total,
         specification=rule.url(session.revision),
+        **{name: getattr(verdict, name) for name in same},
     )
 
 

@@ -19,14 +19,13 @@ from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.coverage import (
-    KINDS,
     CoverageKinds,
     CoverageReport,
     CoveredItem,
-    CoveredKind,
     KindCoverage,
     Unknown,
 )
+from mcptest.report.head import ITEM_KINDS, ItemKind
 from mcptest.suite.load import load_suites
 from mcptest.suite.model import (
     CompletionBlock,
@@ -73,8 +72,8 @@ def _name_of(subject: Subject) -> str:
     return str(named or subject.masker.text(subject.target.label))
 
 
-def _kinds(words: str) -> tuple[CoveredKind, ...]:
-    kinds = {f"{kind}s": kind for kind in KINDS}
+def _kinds(words: str) -> tuple[ItemKind, ...]:
+    kinds = {f"{kind}s": kind for kind in ITEM_KINDS}
     wanted = [word.strip() for word in words.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in kinds]
     if unknown or not wanted:
@@ -83,7 +82,7 @@ def _kinds(words: str) -> tuple[CoveredKind, ...]:
     return tuple(kinds[word] for word in wanted)
 
 
-_MEMBERS: dict[CoveredKind, str] = {
+_MEMBERS: dict[ItemKind, str] = {
     "tool": "name",
     "prompt": "name",
     "resource": "uri",
@@ -101,15 +100,15 @@ def coverage_of(
     tests: Collection[Test],
     *,
     server: str,
-    kinds: Collection[CoveredKind] = KINDS,
+    kinds: Collection[ItemKind] = ITEM_KINDS,
     threshold: float | None = None,
 ) -> CoverageReport:
     """Count for each item the tests that assert on it."""
-    offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in KINDS}
+    offered = {kind: dict.fromkeys(_names(offer, kind)) for kind in ITEM_KINDS}
     templates = [(name, _EXPRESSION.split(name)) for name in offered["template"]]
-    running: Counter[tuple[CoveredKind, str]] = Counter()
-    skipped: Counter[tuple[CoveredKind, str]] = Counter()
-    unknown: dict[tuple[CoveredKind, str], Unknown] = {}
+    running: Counter[tuple[ItemKind, str]] = Counter()
+    skipped: Counter[tuple[ItemKind, str]] = Counter()
+    unknown: dict[tuple[ItemKind, str], Unknown] = {}
     for test in tests:
         counted = skipped if _is_skipped(test) else running
         for kind, name in set(_subjects(test, offered["resource"], templates)):
@@ -142,7 +141,7 @@ def _is_skipped(test: Test) -> bool:
     return test.skip or (bool(wanted) and not os.environ.get(wanted))
 
 
-def _names(offer: OfferedItems, kind: CoveredKind) -> Iterator[str]:
+def _names(offer: OfferedItems, kind: ItemKind) -> Iterator[str]:
     for item in getattr(offer, f"{kind}s"):
         name = item.get(_MEMBERS[kind]) if isinstance(item, dict) else None
         if isinstance(name, str):
@@ -151,7 +150,7 @@ def _names(offer: OfferedItems, kind: CoveredKind) -> Iterator[str]:
 
 def _subjects(
     test: Test, resources: Collection[str], templates: list[tuple[str, list[str]]]
-) -> Iterator[tuple[CoveredKind, str]]:
+) -> Iterator[tuple[ItemKind, str]]:
     """What one test asserts on."""
     block = test.block
     if isinstance(block, _KINDS_OF_TOOL_BLOCKS):
@@ -174,7 +173,7 @@ def _subjects(
 
 def _resource_of(
     uri: str, resources: Collection[str], templates: list[tuple[str, list[str]]]
-) -> tuple[CoveredKind, str]:
+) -> tuple[ItemKind, str]:
     if uri not in resources and len(uri) <= _LONGEST_URI:
         for template, parts in templates:
             if _fits(uri, parts):

@@ -6,7 +6,7 @@ Under the table stands why a cell failed, with the proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
@@ -23,19 +23,8 @@ _WORDS = {Status.PASS: "ok", Status.FAIL: "FAIL", Status.SKIP: "skip"}
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    languages: Sequence[str]
-    rows: dict[Identity, dict[str, list[TestResult]]]
-    style: Style
-    width: int
-
-    @property
-    def titles(self) -> list[str]:
-        return list(titles_of(self.rows).values())
-
-    def widths(self) -> list[int]:
-        return [max(terminal.cells(show(name, 20)), 5) for name in self.languages]
+_Rows: TypeAlias = dict[Identity, dict[str, list[TestResult]]]
+"""By test, then by server: the trials."""
 
 
 def render(
@@ -46,9 +35,8 @@ def render(
     verbose: bool = False,
     width: int = 80,
 ) -> str:
-    table = _Table(languages, _rows(report), style, max(width, 40))
     lines = [
-        *_table_lines(table),
+        *_table_lines(_rows(report), languages, style, max(width, 40)),
         "",
         *_failures(report, style, verbose),
         *regression_lines(report, style),
@@ -58,32 +46,32 @@ def render(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _rows(report: RunReport) -> dict[Identity, dict[str, list[TestResult]]]:
-    """By test, then by server: the trials."""
-    rows: dict[Identity, dict[str, list[TestResult]]] = {}
+def _rows(report: RunReport) -> _Rows:
+    rows: _Rows = {}
     for result in report.results:
         test = identity_of(result)._replace(language="")
         rows.setdefault(test, {}).setdefault(result.language, []).append(result)
     return rows
 
 
-def _table_lines(table: _Table) -> Iterator[str]:
-    widths = table.widths()
-    room = max(12, table.width - sum(widths) - 2 * len(widths))
-    longest = max((terminal.cells(show(title, NAME)) for title in table.titles), default=0)
+def _table_lines(rows: _Rows, languages: Sequence[str], style: Style, width: int) -> Iterator[str]:
+    titles = titles_of(rows).values()
+    widths = [max(terminal.cells(show(name, 20)), 5) for name in languages]
+    room = max(12, width - sum(widths) - 2 * len(widths))
+    longest = max((terminal.cells(show(title, NAME)) for title in titles), default=0)
     room = min(room, max(longest, 6))
-    header = [_centred(show(name, 20), w) for name, w in zip(table.languages, widths, strict=True)]
-    yield table.style.paint("  ".join([terminal.pad("", room), *header]).rstrip(), "bold")
-    for title, cells in zip(table.titles, table.rows.values(), strict=True):
+    header = [_centred(show(name, 20), w) for name, w in zip(languages, widths, strict=True)]
+    yield style.paint("  ".join([terminal.pad("", room), *header]).rstrip(), "bold")
+    for title, cells in zip(titles, rows.values(), strict=True):
         name = terminal.pad(terminal.cut(show(title, NAME), room), room)
-        found = [_cell(cells.get(language), table.style) for language in table.languages]
+        found = [_cell(cells.get(language), style) for language in languages]
         shown = [
-            _centred(text, width, table.style, colour)
+            _centred(text, width, style, colour)
             for (text, colour), width in zip(found, widths, strict=True)
         ]
         yield "  ".join([name, *shown]).rstrip()
-    totals = [_centred(text, w) for text, w in zip(_totals(table), widths, strict=True)]
-    yield table.style.paint("  ".join([terminal.pad("passed", room), *totals]).rstrip(), "dim")
+    totals = [_centred(_total(rows, one), w) for one, w in zip(languages, widths, strict=True)]
+    yield style.paint("  ".join([terminal.pad("passed", room), *totals]).rstrip(), "dim")
 
 
 def _cell(trials: Sequence[TestResult] | None, style: Style) -> tuple[str, str]:
@@ -93,12 +81,10 @@ def _cell(trials: Sequence[TestResult] | None, style: Style) -> tuple[str, str]:
     return (_SYMBOLS if style.unicode else _WORDS)[status], _COLOURS[status]
 
 
-def _totals(table: _Table) -> Iterator[str]:
-    for language in table.languages:
-        cells = [row[language] for row in table.rows.values() if language in row]
-        ran = [trials for trials in cells if overall(trials) is not Status.SKIP]
-        passed = sum(overall(trials) is Status.PASS for trials in ran)
-        yield f"{passed}/{len(ran)}"
+def _total(rows: _Rows, language: str) -> str:
+    found = [overall(row[language]) for row in rows.values() if language in row]
+    ran = [status for status in found if status is not Status.SKIP]
+    return f"{ran.count(Status.PASS)}/{len(ran)}"
 
 
 def _centred(text: str, width: int, style: Style | None = None, colour: str = "") -> str:

@@ -48,14 +48,6 @@ class FactBounds:
 BRIEF = FactBounds(wire=600, exchanges=2, findings=3, whole_requirement=False)
 FULL = FactBounds(wire=4_000, exchanges=20, findings=50)
 
-OUTCOMES: dict[Outcome, str] = {
-    Outcome.FAIL: "failed",
-    Outcome.PASS: "passed",
-    Outcome.INCONCLUSIVE: "inconclusive",
-    Outcome.NOT_OBSERVED: "not observed",
-    Outcome.NOT_APPLICABLE: "not applicable",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -81,14 +73,6 @@ def failures_first(judgement: Judgement) -> list[RuleResult]:
 
 def _own_and_weighty_first(result: RuleResult) -> tuple[bool, int]:
     return result.from_sdk is not None, list(Severity).index(result.severity)
-
-
-def own_faults(results: Iterable[RuleResult]) -> list[RuleResult]:
-    return [one for one in results if one.from_sdk is None]
-
-
-def faults_of_sdk(results: Iterable[RuleResult]) -> list[RuleResult]:
-    return [one for one in results if one.from_sdk is not None]
 
 
 def origin_in_words(result: RuleResult) -> str:

@@ -34,7 +34,6 @@ from mcptest.report.compliance.facts import (
     coverage_in_words,
     exchanges_of,
     failures_first,
-    faults_of_sdk,
     gate_line,
     inconclusive,
     is_broken,
@@ -42,7 +41,6 @@ from mcptest.report.compliance.facts import (
     newest_failures,
     not_applicable,
     not_observed,
-    own_faults,
     percent,
     proof_of,
     scope_in_words,
@@ -405,8 +403,8 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
     failed = failures_first(judgement)
     once = [one for one in judgement.results if one.failed_once]
     for title, results in (
-        ("Failing", own_faults(failed)),
-        (f"From the {show(judgement.sdk, 60)}", faults_of_sdk(failed)),
+        ("Failing", [one for one in failed if one.from_sdk is None]),
+        (f"From the {show(judgement.sdk, 60)}", [one for one in failed if one.from_sdk]),
         ("Failed once and not again", once),
     ):
         if results:

@@ -16,7 +16,7 @@ from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.conformance import ConformanceReport
 from mcptest.report.doctor import Diagnosis, DoctorReport, DoctorVerdict
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport
-from mcptest.report.head import ReportHead
+from mcptest.report.head import ITEM_KINDS, ReportHead
 from mcptest.report.html.judged_sources import (
     source_of_compliance,
     source_of_conformance,
@@ -193,14 +193,6 @@ def _of_counterexample(found: Counterexample, places: Places) -> Iterator[Fact]:
     yield from told("Run it again", found.repeat, "command")
 
 
-_PLURALS = {
-    "tool": "tools",
-    "prompt": "prompts",
-    "resource": "resources",
-    "template": "resource templates",
-}
-
-
 def source_of_audit(report: AuditReport, places: Places) -> Source:
     items = (_item(one, places) for one in report.items)
     grade = f"{report.score} %" if report.score is not None else ""
@@ -212,7 +204,7 @@ def _item(item: AuditItem, places: Places) -> PageEntry:
     return PageEntry(
         name=item.name,
         outcome=_health(item),
-        group=_PLURALS[item.kind],
+        group=ITEM_KINDS[item.kind],
         brief=brief(why if item.is_bad or not item.tested else item.description or why),
         ms=item.duration_ms if item.tested else None,
         facts=tuple(_facts(item, places)),
@@ -256,11 +248,12 @@ def source_of_lint(report: LintReport, _places: Places) -> Source:
 
 
 def _finding(finding: LintFinding, report: LintReport) -> PageEntry:
+    several = (word for kind, word in ITEM_KINDS.items() if kind == finding.kind)
     return PageEntry(
         name=f"{finding.item}: {finding.title}",
         id=finding.code,
         outcome="fail" if report.strict or finding.severity is LintSeverity.ERROR else "warn",
-        group=_PLURALS.get(finding.kind, finding.kind),
+        group=next(several, finding.kind),
         severity=finding.severity.value,
         brief=brief(finding.message),
         row=f"{finding.code} {finding.title}",
