@@ -25,11 +25,15 @@ EXCUSED = {
 _ID = re.compile(r"\b[A-Z]{3,8}-\d{3}\b")
 
 
-def families_in(module: Module) -> Iterator[str]:
-    """`_family = partial(session_rule, …)` declares rules too."""
+def families_in(module: Module) -> set[str]:
+    """`_family = partial(session_rule, …)` declares rules too, and so does a part of a family."""
+    found = {"session_rule"}
     for node in module.tree.body:
-        if isinstance(node, ast.Assign) and "partial(session_rule" in ast.unparse(node.value):
-            yield from (one.id for one in node.targets if isinstance(one, ast.Name))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            called, given = ast.unparse(node.value.func), [*map(ast.unparse, node.value.args[:1])]
+            if called == "partial" and found.issuperset(given):
+                found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+    return found
 
 
 def rules_named_in(module: Module) -> Iterator[str]:
