@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 
 from mcptest.core.capture import AnyRecord, Closed, Note
 from mcptest.core.limits import Deadline
@@ -184,32 +183,16 @@ class LaunchedServer:
         """`revision` is the one that was asked for, or `auto`."""
         self._folder = Path(new_folder("mcptest-client-"))
         self.command: tuple[str, ...] = (
-            sys.executable,
-            "-P",  # the client's folder may hold modules with the names of ours
-            "-m",
-            "mcptest",
-            "serve",
-            "--scenario",
-            scenario,
-            "--transport",
-            "stdio",
-            "--spec-version",
-            revision,
-            "--capabilities",
-            capabilities,
-            "--capture",
-            str(self._folder / _FIRST),
+            # -P: the client's folder may hold modules with the names of ours
+            *(sys.executable, "-P", "-m", "mcptest", "serve", "--scenario", scenario),
+            *("--transport", "stdio", "--spec-version", revision, "--capabilities", capabilities),
+            *("--capture", str(self._folder / _FIRST)),
         )
 
     def __enter__(self) -> LaunchedServer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         remove_folder(self._folder)
 
     @property
