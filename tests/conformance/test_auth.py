@@ -61,7 +61,6 @@ def played(name: str, revision: Revision, run: Run) -> list[CheckResult]:
             revision=revision,
             transport="http",
             urls=urls,
-            context=dict(script.context),
             ended=Ended(code=code),
         )
         return list(judge_client(scenario, seen, 30.0).rows)

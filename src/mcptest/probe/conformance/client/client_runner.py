@@ -91,7 +91,6 @@ class _Played(msgspec.Struct, kw_only=True):
     records: list[AnyRecord]
     client: ClientProcess
     urls: dict[str, str] = {}
-    context: dict[str, Any] = {}
     launched: bool = True
     unwritten: str = ""
     defect: str = ""
@@ -156,21 +155,15 @@ def _play_on_site(
     finally:
         site.close()
     tape.closed()
-    return _Played(
-        records=tape.records,
-        client=client,
-        urls=site.urls,
-        context=context,
-        defect=performance.defect,
-    )
+    defect = performance.defect
+    return _Played(records=tape.records, client=client, urls=site.urls, defect=defect)
 
 
 def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
     loop = Loop()
-    context = dict(order.scenario.context)
     with LaunchedServer(order.scenario.name, order.asked_for, order.capabilities) as server:
         words = server.command
-        environment = _environment(order, context) | {
+        environment = _environment(order, order.scenario.context) | {
             "MCP_CONFORMANCE_SERVER_COMMAND": json.dumps(words)
         }
         client = order.started(loop, words, environment, should_stop)
@@ -184,13 +177,8 @@ def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
         records = server.records()
         if client.was_ended:
             records = without_broken_off(records)
-        return _Played(
-            records=records,
-            client=client,
-            context=context,
-            launched=server.was_launched,
-            defect=defect_in(records),
-        )
+        launched, defect = server.was_launched, defect_in(records)
+        return _Played(records=records, client=client, launched=launched, defect=defect)
 
 
 def _environment(order: ClientOrder, context: Mapping[str, Any]) -> dict[str, str]:
@@ -230,7 +218,6 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
         transport=order.transport,
         urls=played.urls,
         endpoint=order.scenario.path or "/",
-        context=played.context,
         ended=client.ended,
         was_settled=client.was_settled,
         launched=played.launched,

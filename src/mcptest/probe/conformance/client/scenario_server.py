@@ -182,7 +182,6 @@ def judged_capture(
         transport=transport,
         urls=origins_of(records),
         endpoint=scenario.path or "/",
-        context=dict(scenario.context),
         mode=mode,
         claims=claims,
         offered=offered,

@@ -107,7 +107,6 @@ class SeenSession(msgspec.Struct, dict=True):
     """By origin name; empty on stdio."""
     endpoint: str = "/mcp"
     """The path that the client was given."""
-    context: Mapping[str, Any] = {}
     mode: str = "probe"
     """How optional capabilities are judged: `permissive`, `strict` or `probe`."""
     claims: frozenset[str] = frozenset()
