@@ -260,12 +260,7 @@ see also: mcptest conformance client, docs/commands/conformance.md
 def _configure_judge(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = _JUDGE_DESCRIPTION, _JUDGE_EPILOG
     add = parser.add_argument_group("what is judged").add_argument
-    add(
-        "--scenario",
-        required=True,
-        metavar="NAME",
-        help="the client scenario it was made in",
-    )
+    add("--scenario", required=True, metavar="NAME", help="the client scenario it was made in")
     add(
         "--capture",
         required=True,

@@ -31,12 +31,7 @@ class Argument:
     """One argument of a prompt, with the values that are suggested for it."""
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        description: str,
-        required: bool,
-        values: tuple[str, ...] = (),
+        self, name: str, title: str, description: str, required: bool, values: tuple[str, ...] = ()
     ) -> None:
         self.name = name
         self.title = title

@@ -366,11 +366,7 @@ class ScriptedSite(ScriptStage):
         return connection
 
     def _refused(
-        self,
-        origin: str,
-        connection: HttpConnection,
-        fault: WireError,
-        head: RequestHead | None,
+        self, origin: str, connection: HttpConnection, fault: WireError, head: RequestHead | None
     ) -> None:
         """Bytes that are no request of HTTP: they are recorded, and answered by the connection."""
         stream = self._tape.new_stream() if head is not None else None

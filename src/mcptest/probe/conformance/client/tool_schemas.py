@@ -154,10 +154,7 @@ def _survives(
 _NEW = Revision.V2026_07_28
 
 
-SCRIPTS = {
-    "json-schema-ref-no-deref": Tempting,
-    "json-schema-2020-12-preservation": Echoing,
-}
+SCRIPTS = {"json-schema-ref-no-deref": Tempting, "json-schema-2020-12-preservation": Echoing}
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2106-no-network-ref-deref": _never_fetches,
     "json-schema-2020-12-client-tool-found": _lists,

@@ -381,9 +381,7 @@ def _announced(kind: str) -> Judge[Scene]:
     return judge
 
 
-SCRIPTS: dict[str, ServerScript] = {
-    "server-stateless": _ask,
-}
+SCRIPTS: dict[str, ServerScript] = {"server-stateless": _ask}
 JUDGES: dict[str, Judge[Scene]] = {
     **{
         f"sep-2575-request-meta-invalid-{label}": _refused(label, _INVALID_PARAMS)
