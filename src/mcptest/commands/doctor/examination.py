@@ -38,6 +38,7 @@ from mcptest.probe.compliance.learning import (
     refuses_ping,
     usable_tool,
 )
+from mcptest.probe.compliance.questions import evidence_of
 from mcptest.probe.compliance.site import Order, Site, Waits
 from mcptest.report.doctor import DoctorVerdict, Judged
 from mcptest.rules.messages import is_meta_key
@@ -82,7 +83,7 @@ def shortest(found: Mapping[str, Evidence]) -> Evidence:
 
 def proof(asked: Asked) -> Evidence:
     """What was sent and what came, safe to show and of bounded length."""
-    return Evidence(show(asked.sent, LONGEST_PROOF), show(asked.received, LONGEST_PROOF))
+    return evidence_of(asked.sent, asked.received, LONGEST_PROOF)
 
 
 class Watch:
@@ -312,8 +313,7 @@ class Examination:
         mask = self.site.masker.message
         for asked, found in answered_requests(self._first_tape.records):
             if asked.method in _INTRODUCING and found.kind is Kind.RESULT:
-                sent, received = mask(asked.raw), mask(found.raw)
-                return Evidence(show(sent, LONGEST_PROOF), show(received, LONGEST_PROOF))
+                return evidence_of(mask(asked.raw), mask(found.raw), LONGEST_PROOF)
         return Evidence()
 
     # -- asking ----------------------------------------------------------------------------

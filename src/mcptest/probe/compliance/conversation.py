@@ -380,7 +380,7 @@ class Conversation:
         """What was sent and waited for, in this order, so that it can be done again."""
         self._own_lifecycle: Lifecycle | None = None
         self._fenced = 0.0
-        self._closed = False
+        self.is_closed = False
         self._usual: object = None
         """How the alive check was answered before anything else was asked."""
 
@@ -439,9 +439,9 @@ class Conversation:
 
     def close(self) -> None:
         """End it, in a short time whatever the server does."""
-        if self._closed:
+        if self.is_closed:
             return
-        self._closed = True
+        self.is_closed = True
         try:
             with contextlib.suppress(Stopped):  # leaving is what we are told to do, and do
                 if self._own_lifecycle is not None and self.gone is None:
@@ -463,13 +463,9 @@ class Conversation:
         return b""
 
     @property
-    def is_closed(self) -> bool:
-        return self._closed
-
-    @property
     def usable(self) -> bool:
         """Whether asking still makes sense."""
-        return self.gone is None and not self.mute and not self._closed
+        return self.gone is None and not self.mute and not self.is_closed
 
     def answers_as_before(self) -> bool:
         """Whether what was said so far left no trace: the alive check is answered as at first.

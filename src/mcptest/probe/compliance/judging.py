@@ -576,7 +576,7 @@ class Judging:
 
     def _session_again(self, rule: CorpusRule, again: Conversation) -> RuleResult:
         assert rule.session is not None  # as it is for those that are judged by one
-        return self._over_sessions(rule, judge_session(self.site, rule.session, again))
+        return self._over_sessions(rule, judge_session(rule.session, again))
 
     def _tell_each_fault_once(self) -> None:
         """What several rules saw is held against one of them; the others say which."""

@@ -148,23 +148,45 @@ class Results:
         if not deciding:
             why = "there is no whole session to judge it by"
             return self._result(rule, Outcome.INCONCLUSIVE, reason=why)
-        site, decided = self._site, deciding[0][0]
+        decided = deciding[0][0]
         found = [(one, seen.tape) for verdict, seen in deciding for one in verdict.findings]
         told = list({(one.message, one.pointer): (one, tape) for one, tape in found[::-1]}.values())
         told = told[::-1][:_KEPT]
         total = sum(max(one.findings_total, len(one.findings)) for one, _ in deciding)
         proof = (
-            _evidence(finding, tape, site, brief=place > 0)
+            self._evidence_on(tape, finding, _BRIEF if place else SHOWN)
             for place, (finding, tape) in enumerate(told)
         )
         return self._result(
             rule,
             decided.outcome,
             reason=decided.reason,
-            findings=tuple(_counted([_masked(finding, site) for finding, _ in told], total)),
+            findings=tuple(_counted([self._masked(finding) for finding, _ in told], total)),
             evidence=tuple(one for one in proof if one is not None),
             observed=sum(verdict.observed for verdict, _ in deciding),
         )
+
+    def _masked(self, finding: Finding) -> Finding:
+        mask = self._site.masker.text
+        return msgspec.structs.replace(
+            finding,
+            message=mask(finding.message),
+            actual=None if finding.actual is None else mask(finding.actual),
+            excerpt=None if finding.excerpt is None else mask(finding.excerpt),
+        )
+
+    def _evidence_on(self, tape: Tape, finding: Finding, shown: int) -> Evidence | None:
+        """The message at fault, and the request that it answers."""
+        place = finding.record
+        if place is None or place >= len(tape.records):
+            return None
+        record = tape.records[place]
+        if not isinstance(record, Frame):
+            return None
+        mask = self._site.masker.message
+        if record.sender == "client":
+            return evidence_of(mask(record.raw), b"", shown)
+        return evidence_of(mask(_request_of(record, tape.records[:place])), mask(record.raw), shown)
 
     def _finding(self, failure: Failure, rule: CorpusRule, exchange: SeenExchange) -> Finding:
         mask = self._site.masker.cut_text
@@ -265,19 +287,19 @@ def judge_sessions(site: Site, rules: Sequence[Rule]) -> Mapping[str, Deciding]:
     """
     found: dict[str, list[tuple[Verdict, Conversation]]] = {rule.id: [] for rule in rules}
     for conversation in site.conversations:
-        held = [rule for rule in rules if _can_judge(rule, conversation, site)]
-        for verdict in _verdicts(conversation, held, site):
+        held = [rule for rule in rules if _can_judge(rule, conversation)]
+        for verdict in _verdicts(conversation, held):
             found[verdict.rule].append((verdict, conversation))
     return {name: _deciding(verdicts) for name, verdicts in found.items()}
 
 
-def judge_session(site: Site, rule: Rule, conversation: Conversation) -> Deciding:
+def judge_session(rule: Rule, conversation: Conversation) -> Deciding:
     """What one rule says about one session."""
-    return [(one, conversation) for one in _verdicts(conversation, [rule], site)]
+    return [(one, conversation) for one in _verdicts(conversation, [rule])]
 
 
-def _verdicts(conversation: Conversation, rules: Sequence[Rule], site: Site) -> Iterator[Verdict]:
-    tape = conversation.tape
+def _verdicts(conversation: Conversation, rules: Sequence[Rule]) -> Iterator[Verdict]:
+    tape, site = conversation.tape, conversation.site
     if tape.dropped or not tape.records or not rules:
         return
     source = tape.as_session(site.revision.wire_version)
@@ -317,9 +339,9 @@ def _silence_after(finding: Finding, records: Sequence[AnyRecord]) -> float:
     return (given_up or [asked, *later][-1]).t - asked.t
 
 
-def _can_judge(rule: Rule, conversation: Conversation, site: Site) -> bool:
+def _can_judge(rule: Rule, conversation: Conversation) -> bool:
     if rule.conversations == "tour":
-        return conversation is site.tour
+        return conversation is conversation.site.tour
     if rule.is_about_silence and (conversation.gone or conversation.mute):
         return False  # what it died of, or fell silent over, is told already
     return conversation.polite or rule.conversations == "any"
@@ -351,31 +373,6 @@ def _counted(findings: Sequence[Finding], total: int) -> Iterator[Finding]:
         often = f"{one.message} (and so on, {total} times in all)"
         is_more = place == 0 and total > len(findings)
         yield msgspec.structs.replace(one, message=often) if is_more else one
-
-
-def _masked(finding: Finding, site: Site) -> Finding:
-    mask = site.masker.text
-    return msgspec.structs.replace(
-        finding,
-        message=mask(finding.message),
-        actual=None if finding.actual is None else mask(finding.actual),
-        excerpt=None if finding.excerpt is None else mask(finding.excerpt),
-    )
-
-
-def _evidence(finding: Finding, tape: Tape, site: Site, *, brief: bool) -> Evidence | None:
-    """The message at fault, and the request that it answers."""
-    place = finding.record
-    if place is None or place >= len(tape.records):
-        return None
-    record = tape.records[place]
-    if not isinstance(record, Frame):
-        return None
-    mask = site.masker.message
-    shown = _BRIEF if brief else SHOWN
-    if record.sender == "client":
-        return evidence_of(mask(record.raw), b"", shown)
-    return evidence_of(mask(_request_of(record, tape.records[:place])), mask(record.raw), shown)
 
 
 def answers_of(site: Site) -> Iterator[tuple[str, bytes]]:
