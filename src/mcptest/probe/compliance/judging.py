@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -82,6 +82,8 @@ _LONGER = 1.0
 """Seconds more than another one lived, for a process that is left alone."""
 CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
+Choose: TypeAlias = Callable[[VersionCorpus], tuple[CorpusRule, ...]]
+"""Which rules are told about, once the revision and so the corpus is known."""
 
 
 def _with_progress(tool: str) -> dict[str, Any]:
@@ -138,9 +140,10 @@ def _unobserved(nothing: Unobserved) -> Unasked:
 class Judging:
     """One run over one server."""
 
-    def __init__(self, site: Site, tell: Callable[[Event], None]) -> None:
+    def __init__(self, site: Site, tell: Callable[[Event], None], choose: Choose) -> None:
         self.site = site
         self.tell = tell
+        self._choose = choose
         self.causes = Causes(site.masker)
         self.make = Results(site)
         self._make_again = Results(site, is_second=True)
@@ -159,7 +162,6 @@ class Judging:
         self._told = 0
         self._settling = threading.Lock()
         self.done: dict[str, RuleResult] = {}
-        self.notes: list[str] = []
         self.lost: PeerError | None = None
         """It can't be asked anything any more."""
         self.refused = False
@@ -167,30 +169,28 @@ class Judging:
 
     # -- meeting ---------------------------------------------------------------------------
 
-    def meet(self, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]) -> None:
+    def meet(self) -> None:
         site = self.site
         if site.order.revision is not None:
-            self._choose(site.order.revision, choose)  # a bad name is told before anything starts
+            self._choose_rules(site.order.revision)  # a bad name is told before anything starts
         try:
             conversation = site.meet(warm=not site.order.rules)
         except PeerError as error:
             if not self._is_asked_for_a_token():
                 raise self._with_what_was_refused(error) from None
-            self._meet_refusal(error, choose)
+            self._meet_refusal(error)
             return
-        self._choose(site.revision, choose)
+        self._choose_rules(site.revision)
         self._began()
         site.tour = conversation
 
-    def _choose(
-        self, revision: Revision, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
-    ) -> None:
+    def _choose_rules(self, revision: Revision) -> None:
         corpus = corpus_of(revision, self.site.order.corpora)
         if corpus is None:
             raise UsageError(
                 f"there is no corpus for {revision.label}", hint="choose another --spec-version"
             )
-        self.rules = self.asked = choose(corpus)
+        self.rules = self.asked = self._choose(corpus)
         self._wanted = frozenset(rule.id for rule in self.rules)
         if any(rule.session is not None for rule in self.rules):
             others = [one for one in rules_to_judge(corpus, ()) if one.id not in self._wanted]
@@ -224,15 +224,13 @@ class Judging:
                     return PeerError(error.kind, message, hint=_REACHED_OTHERWISE)
         return error
 
-    def _meet_refusal(
-        self, error: PeerError, choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]]
-    ) -> None:
+    def _meet_refusal(self, error: PeerError) -> None:
         """What is about authorization can be judged all the same; all else has this one cause."""
         site = self.site
         site.revision = site.order.revision or NEWEST_HANDSHAKE
         site.asks_for_token = True
         self.refused = True
-        self._choose(site.revision, choose)
+        self._choose_rules(site.revision)
         self._began()
         self.causes.note("unauthorized", error.message)
 
@@ -714,16 +712,12 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
     return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
 
 
-def _judged(
-    order: Order,
-    tell: Callable[[Event], None],
-    choose: Callable[[VersionCorpus], tuple[CorpusRule, ...]],
-) -> Judgement:
+def _judged(order: Order, tell: Callable[[Event], None], choose: Choose) -> Judgement:
     begun = time.monotonic()
     site = Site(order)
     try:
-        judging = Judging(site, tell)
-        judging.meet(choose)
+        judging = Judging(site, tell, choose)
+        judging.meet()
         results = judging.results()
     finally:
         site.close()
