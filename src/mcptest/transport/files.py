@@ -147,7 +147,7 @@ def put_file(folder: int, name: str, content: bytes, *, overwrite: bool, mode: i
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(unfinished, flags, mode, dir_fd=folder)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - it was opened within the folder
             file.write(redaction.document(content))
             file.flush()
             os.fsync(file.fileno())
