@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.probe.live_server import INTERNAL_ERROR
 from mcptest.probe.properties.example_player import AnyStep, Steps
-from mcptest.probe.starter_suites import make_folder, place_schema, put
+from mcptest.probe.starter_suites import place_files
 from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
 from mcptest.report.property import Counterexample, PropertyReport
 from mcptest.report.starter_files import PlacedFile
@@ -137,21 +136,12 @@ def example_of(data: bytes | dict[str, Any], where: str) -> SavedExample:
 # -- files that are written ----------------------------------------------------------------------
 
 
-class _Written(msgspec.Struct, frozen=True):
-    """A file that is to be written."""
-
-    subject: str
-    name: str
-    text: str = ""
-    left_out: str = ""
-    """Why it can't be written."""
-
-
 def save_failures(
     folder: Path, failures: Iterable[FuzzFailure], server: WrittenServer, *, overwrite: bool
 ) -> list[PlacedFile]:
     """One suite for each failure of a fuzz run."""
-    return _save(folder, (_fuzz_file(one, server) for one in failures), overwrite)
+    files = (_fuzz_file(one, server) for one in failures)
+    return place_files(folder, files, overwrite=overwrite)
 
 
 def save_counterexamples(
@@ -163,24 +153,7 @@ def save_counterexamples(
         for found in report.counterexamples
         for file in _property_files(found, report, target, server)
     )
-    return _save(folder, files, overwrite)
-
-
-def _save(folder: Path, files: Iterable[_Written], overwrite: bool) -> list[PlacedFile]:
-    """A file that exists already is of the same failure, and stays."""
-    make_folder(folder)
-    placed = []
-    for file in files:
-        existed = os.path.lexists(folder / file.name)
-        if file.left_out:
-            placed.append(PlacedFile(file.subject, file.name, "left out", file.left_out))
-        elif put(folder / file.name, file.text.encode(), overwrite=overwrite):
-            placed.append(PlacedFile(file.subject, file.name, "replaced" if existed else "created"))
-        else:
-            placed.append(PlacedFile(file.subject, file.name, "kept", "it exists already"))
-    if any(one.how in ("created", "replaced") for one in placed):
-        place_schema(folder)
-    return placed
+    return place_files(folder, files, overwrite=overwrite)
 
 
 def _suite_head(server: WrittenServer, about: Iterable[str]) -> list[str]:
@@ -193,7 +166,7 @@ def _suite_head(server: WrittenServer, about: Iterable[str]) -> list[str]:
 # -- a failure of a fuzz run ---------------------------------------------------------------------
 
 
-def _fuzz_file(failure: FuzzFailure, server: WrittenServer) -> _Written:
+def _fuzz_file(failure: FuzzFailure, server: WrittenServer) -> tuple[PlacedFile, str]:
     subject = show(f"{failure.tool}: {failure.label}", 120)
     stem = FileNames().name_for(failure.tool, f"fuzz-{failure.verdict.value}-")
     # With the tool in it: where names differ in their case only, the marks do more.
@@ -202,9 +175,9 @@ def _fuzz_file(failure: FuzzFailure, server: WrittenServer) -> _Written:
     mark = hashlib.sha256(what.encode()).hexdigest()[:8]
     name = f"{stem.removesuffix('.yaml')}-{mark}.yaml"
     try:
-        return _Written(subject, name, failure_yaml(failure, server))
+        return PlacedFile(subject, name, "created"), failure_yaml(failure, server)
     except UnwritableError as error:
-        return _Written(subject, name, left_out=str(error))
+        return PlacedFile(subject, name, "left out", str(error)), ""
 
 
 def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
@@ -291,7 +264,7 @@ def _flow(value: Any) -> str:
 
 def _property_files(
     found: Counterexample, report: PropertyReport, target: Target, server: WrittenServer
-) -> Iterator[_Written]:
+) -> Iterator[tuple[PlacedFile, str]]:
     subject = show(f"{found.of_property}: {found.rule or found.title}", 120)
     example = {
         "format": FORMAT,
@@ -309,9 +282,12 @@ def _property_files(
         lines.append(f"server: {json.dumps(server.block)}")
     lines += ["properties:", "  strict: true", f"  replay: [{found.example}.json]"]
     test = f"test_{found.example.replace('-', '_')}.py"
-    yield _Written(subject, f"{found.example}.json", json.dumps(example, indent=2) + "\n")
-    yield _Written(subject, f"{found.example}.yaml", "\n".join(lines) + "\n")
-    yield _Written(subject, test, pytest_text(found, example, server, target))
+    texts = {
+        f"{found.example}.json": json.dumps(example, indent=2) + "\n",
+        f"{found.example}.yaml": "\n".join(lines) + "\n",
+        test: pytest_text(found, example, server, target),
+    }
+    yield from ((PlacedFile(subject, name, "created"), text) for name, text in texts.items())
 
 
 def _about_counterexample(found: Counterexample) -> Iterator[str]:

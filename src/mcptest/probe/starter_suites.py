@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -159,52 +159,56 @@ def _named_again(value: Any, path: str, variable: str) -> Any:
 _PREFIXES = {"tool": "", "prompt": "prompt-", "resource": "resource-"}
 
 
-def place_starters(
-    folder: Path,
-    starters: Iterable[Starter],
-    server: WrittenServer,
-    *,
-    overwrite: bool = False,
+def place_files(
+    folder: Path, files: Iterable[tuple[PlacedFile, str]], *, overwrite: bool
 ) -> list[PlacedFile]:
-    """Write each starter to a file of its own. A file that exists is kept unless `overwrite`."""
-    make_folder(folder)
-    names, titles, placed = FileNames(), _Titles(), []
-    for starter in starters:
-        file = names.name_for(redaction.text(starter.subject), _PREFIXES[starter.kind])
-        title = titles.title_of(starter)
-        placed.append(_place(folder, file, starter, server, title, overwrite))
+    """Write each text to its file, and the schema beside them; what became of each.
+
+    A file that exists is kept unless `overwrite`. Raises UsageError where none can be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+    placed = [_place(folder, file, text, overwrite) for file, text in files]
     if any(one.how in ("created", "replaced") for one in placed):
         place_schema(folder)
     return placed
 
 
-def make_folder(folder: Path) -> None:
-    """Raises UsageError when that can not be done."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"can't write into {folder}: {error.strerror}") from None
+def _place(folder: Path, file: PlacedFile, text: str, overwrite: bool) -> PlacedFile:
+    if file.how == "left out":
+        return file
+    existed = os.path.lexists(folder / file.file)
+    if not put(folder / file.file, text.encode(), overwrite=overwrite):
+        return replace(file, how="kept", reason="it exists already")
+    return replace(file, how="replaced") if existed else file
 
 
-def _place(
-    folder: Path, file: str, starter: Starter, server: WrittenServer, title: str, overwrite: bool
-) -> PlacedFile:
-    subject = show(redaction.text(starter.subject), 120)
-    if redaction.text(starter.subject) != starter.subject:
-        return PlacedFile(subject, file, "left out", "a secret is in its name")
+def place_starters(
+    folder: Path, starters: Iterable[Starter], server: WrittenServer, *, overwrite: bool = False
+) -> list[PlacedFile]:
+    """Write each starter to a file of its own."""
+    names, titles = FileNames(), _Titles()
+    files = (_starter_file(one, server, names, titles) for one in starters)
+    return place_files(folder, files, overwrite=overwrite)
+
+
+def _starter_file(
+    starter: Starter, server: WrittenServer, names: FileNames, titles: _Titles
+) -> tuple[PlacedFile, str]:
+    subject = redaction.text(starter.subject)
+    name, title = names.name_for(subject, _PREFIXES[starter.kind]), titles.title_of(starter)
+    file = PlacedFile(show(subject, 120), name, "created")
+    if subject != starter.subject:
+        return replace(file, how="left out", reason="a secret is in its name"), ""
     try:
         text = starter_yaml(starter, server, title)
     except UnwritableError as error:
-        return PlacedFile(subject, file, "left out", str(error))
+        return replace(file, how="left out", reason=str(error)), ""
     skipped = "\nskip: true" in text
     erring = not skipped and starter.expect.get("is_error") is True
-    existed = os.path.lexists(folder / file)
-    if existed and not overwrite:
-        return PlacedFile(subject, file, "kept", "it exists already", skipped, erring)
-    if not put(folder / file, text.encode(), overwrite=overwrite):
-        return PlacedFile(subject, file, "kept", "it exists already", skipped, erring)
-    how: Literal["replaced", "created"] = "replaced" if existed else "created"
-    return PlacedFile(subject, file, how, skipped=skipped, expects_error=erring)
+    return replace(file, skipped=skipped, expects_error=erring), text
 
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:
