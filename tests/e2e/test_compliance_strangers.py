@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.commands.doctor.run import examine
+from mcptest.core.capture import TransportName
 from mcptest.core.errors import PeerError
 from mcptest.core.judgement import Judgement, RuleResult
 from mcptest.core.revision import Revision
@@ -185,14 +186,16 @@ class _RefusesTheAddress(_RefusesTheHost):
 
 
 @pytest.mark.parametrize("guard", [_RefusesTheHost, _RefusesTheAddress])
-@pytest.mark.parametrize("revision", [None, OLD, NEW], ids=str)
+@pytest.mark.parametrize(
+    ("way", "revision"), [("http", None), ("http", OLD), ("http", NEW), ("sse", None), ("sse", OLD)]
+)
 def test_a_refused_host_is_told_as_one_and_not_as_a_missing_token(
-    revision: Revision | None, guard: type[_RefusesTheHost]
+    way: TransportName, revision: Revision | None, guard: type[_RefusesTheHost]
 ) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), guard) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/mcp"
-        target = Target(way="http", label="guarded", url=url)
+        target = Target(way=way, label="guarded", url=url)
         with pytest.raises(PeerError, match="HTTP 403, and does not ask for a token") as refused:
             judge_server(Order(target=target, revision=revision, timeout=BOUND), lambda event: None)
         server.shutdown()
@@ -224,6 +227,23 @@ def test_metadata_that_is_not_there_is_shown_with_its_status() -> None:
         server.shutdown()
     received = [one.received for one in result(judgement, "AUTH-003").evidence]
     assert [one[:8] for one in received] == ["HTTP 401", "HTTP 404", "HTTP 404"]
+
+
+class _AsksForATokenOnTheStream(_AsksForAToken):
+    """The same of a server whose conversation begins with a GET."""
+
+    do_GET = _AsksForAToken.do_POST  # noqa: N815 - the name that http.server looks for
+
+
+def test_a_token_that_is_asked_for_on_the_event_stream_is_the_one_cause() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _AsksForATokenOnTheStream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/sse"
+        target = Target(way="sse", label="guarded", url=url)
+        judgement = judge_server(Order(target=target, timeout=BOUND), lambda event: None)
+        server.shutdown()
+    assert [one.id for one in judgement.causes] == ["unauthorized"]
+    assert failing(judgement) == []
 
 
 # -- the doctor ------------------------------------------------------------------------------------

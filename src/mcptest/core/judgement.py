@@ -79,7 +79,7 @@ class RuleResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def failed_once(self) -> bool:
-        """It failed, and did not when it was asked again."""
+        """It failed, and did not when it was asked again, or could not be asked again."""
         return self.outcome is Outcome.INCONCLUSIVE and bool(self.findings)
 
 

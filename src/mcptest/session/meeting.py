@@ -379,7 +379,11 @@ class Meeting:
     def launch(self, deadline: Deadline) -> None:
         """Open the first connection and ask, so that the server can get going."""
         by_transport = NEWEST_HANDSHAKE if self.first.transport.name == "sse" else NEWEST_STATELESS
-        self._ask(self.first, self.wanted or by_transport, deadline)
+        try:
+            self._ask(self.first, self.wanted or by_transport, deadline)
+        except BaseException:
+            self._tell_everything()
+            raise
 
     def settle(self, deadline: Deadline) -> Approach:
         """Begin the session. Raises PeerError when there is none to be had."""

@@ -242,9 +242,8 @@ def _confirm_breaks(
         site.close()
         first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
         said = error.message if isinstance(error, PeerError) else "interrupted"
-        why = f"it could not be looked at again: {said}"
         left = len(broken) if isinstance(error, Stopped) else 0
-        return {one.id: _not_confirmed(judged[one.id], why) for one in broken}, left
+        return {one.id: _not_looked_at_again(judged[one.id], said) for one in broken}, left
     try:
         again = _run_probes(broken, examination, lambda _: None)
     finally:
@@ -257,6 +256,11 @@ def _confirm_breaks(
         for item in broken
     }
     return confirmed, sum(again[item.id] is _NOT_REACHED for item in broken)
+
+
+def _not_looked_at_again(first: Judged, why: str) -> Judged:
+    detail = f"broke once: {first.detail}; it could not be looked at again: {why}"
+    return Judged(DoctorVerdict.UNKNOWN, detail, first.evidence)
 
 
 def _not_confirmed(first: Judged, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:

@@ -240,15 +240,15 @@ class Confirmation:
 def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
     """The verdict, where it was seen twice; what is left of it, where it was not."""
     if isinstance(second, PeerError):
-        return unconfirmed(first, f"it could not be asked again: {second.message}")
+        return unconfirmed(first, f"it failed once and could not be asked again: {second.message}")
     if second.failed:
         return first
     seen = second.reason or "it passed"
-    without = unconfirmed(first, f"asked again alone, on a fresh connection: {seen}")
+    why = f"it failed once and not again; asked again alone, on a fresh connection: {seen}"
+    without = unconfirmed(first, why)
     return msgspec.structs.replace(without, again=second.evidence)
 
 
 def unconfirmed(result: RuleResult, why: str) -> RuleResult:
     """What is left of a failure that was seen once only."""
-    reason = f"it failed once and not again; {why}"
-    return msgspec.structs.replace(result, outcome=Outcome.INCONCLUSIVE, reason=reason)
+    return msgspec.structs.replace(result, outcome=Outcome.INCONCLUSIVE, reason=why)

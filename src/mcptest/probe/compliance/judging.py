@@ -81,6 +81,7 @@ _REACHED_OTHERWISE = (
 _LONGER = 1.0
 """Seconds more than another one lived, for a process that is left alone."""
 CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
+_NOT_ASKED_AGAIN = "it failed once, and we were interrupted before it could be asked again"
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
 Choose: TypeAlias = Callable[[VersionCorpus], tuple[CorpusRule, ...]]
 """Which rules are told about, once the revision and so the corpus is known."""
@@ -376,7 +377,7 @@ class Judging:
             if known is None:
                 self._tell(self.make.unasked(rule, _INTERRUPTED))
             elif known.failed:
-                self._tell(unconfirmed(known, "we were interrupted before it could be asked again"))
+                self._tell(unconfirmed(known, _NOT_ASKED_AGAIN))
 
     def _learn(self) -> None:
         site = self.site

@@ -405,7 +405,7 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
     for title, results in (
         ("Failing", [one for one in failed if one.from_sdk is None]),
         (f"From the {show(judgement.sdk, 60)}", [one for one in failed if one.from_sdk]),
-        ("Failed once and not again", once),
+        ("Failed once, and not confirmed", once),
     ):
         if results:
             yield from page.heading(title, _keywords(results))
