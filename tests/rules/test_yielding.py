@@ -102,3 +102,35 @@ def test_in_a_session_the_rule_that_yields_is_inconclusive_and_names_the_other()
 def test_a_single_failure_stands() -> None:
     verdicts = (failing("MSG-009", ASKED, "client"),)
     assert without_repetition(verdicts) == verdicts
+
+
+def test_an_answer_to_a_notification_is_one_fault() -> None:
+    """It has no id, answers no request, and may have no result: all of that is the same."""
+    bare = '{"jsonrpc":"2.0","result":null}'
+    late = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"answered"}}'
+    error = '{"jsonrpc":"2.0","error":{"code":-32601,"message":"method not found"}}'
+    proofs = {
+        "MSG-001": [Shown("", bare)],
+        "MSG-006": [Shown("", bare)],
+        "MSG-008": [Shown("", bare)],
+        "MSG-012": [Shown("", bare)],
+        "CANCEL-103": [Shown(ASKED, ANSWER, "error"), Shown(late, error, "error")],
+    }
+    others = {"MSG-001", "MSG-006", "MSG-012", "CANCEL-103"}
+    corpus = {"CANCEL-103": CORPUS["CANCEL-103"]}
+    assert yielding_to(proofs, corpus) == dict.fromkeys(others, "MSG-008")
+
+
+def test_what_a_cancellation_does_to_the_next_request_is_another_fault() -> None:
+    late = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"answered"}}'
+    proofs = {
+        "MSG-008": [Shown("", '{"jsonrpc":"2.0","result":null}')],
+        "CANCEL-103": [Shown(late, "", "none"), Shown(ASKED, "", "none")],
+    }
+    assert yielding_to(proofs, CORPUS) == {}
+
+
+def test_who_can_not_subscribe_can_not_unsubscribe_either() -> None:
+    refused = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'
+    proofs = {"SUBS-104": [Shown("a", refused)], "SUBS-105": [Shown("b", refused)]}
+    assert yielding_to(proofs, CORPUS) == {"SUBS-105": "SUBS-104"}

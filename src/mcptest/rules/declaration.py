@@ -36,7 +36,7 @@ from mcptest.wire.json_text import write_json
 Watching: TypeAlias = Generator[None, "Step | None", None]
 OnRoutine: TypeAlias = Literal["send", "count", "skip"]
 Conversations: TypeAlias = Literal["polite", "any", "tour"]
-Same: TypeAlias = Literal["message", "silence", "id", "noise", "answer"]
+Same: TypeAlias = Literal["message", "silence", "id", "noise", "answer", "reply"]
 """What two rules saw where they tell of one fault; `rules/yielding.py` compares their proofs."""
 Narrowing: TypeAlias = Callable[["Step", list[str]], bool]
 """Narrows a wrong shape to what a rule sees, by the message and the parts of the pointer."""

@@ -78,7 +78,7 @@ def request_ids_are_not_reused(check: Check, step: Step) -> None:
     listens=(Kind.RESULT, Kind.ERROR),
     on_routine="count",
     conversations="any",
-    yields_to={"JSONRPC-004": "id"},
+    yields_to={"JSONRPC-004": "id", "MSG-008": "message"},
 )
 def responses_answer_requests(check: Check, step: Step) -> None:
     """A response carries the id of a request that the other side made, in the same JSON type.
@@ -237,7 +237,7 @@ _NOTHING: dict[str, Any] = {}
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR, Kind.INVALID, Kind.BATCH),
     on_routine="count",
     conversations="any",
-    yields_to={"STDIO-001": "message"},
+    yields_to={"STDIO-001": "message", "MSG-008": "message"},
     reports_shapes=(
         WrongShape(Kind.REQUEST, ("/params",), when=_has_scalar_params, window=HANDSHAKE_ERA),
         WrongShape(Kind.NOTIFICATION, ("/params",), when=_has_scalar_params),
@@ -398,6 +398,7 @@ def messages_are_not_batched(check: Check, step: Step) -> None:
     listens=(Kind.RESULT,),
     on_routine="count",
     conversations="any",
+    yields_to={"MSG-008": "message"},
     reports=("/result",),
 )
 def results_are_objects(check: Check, step: Step) -> None:

@@ -2,8 +2,8 @@
 
 A rule declares to which other it yields where both failed over the same thing, and what is the
 same then: the same message, the same request without an answer, an id that came back changed, an
-answer of the same kind. A rule that yields is inconclusive, and names the other.
-Where a message has a wrong shape, `rules/shapes.py` says the same for parts of it.
+answer of the same kind, an answer to a notification. A rule that yields is inconclusive, and names
+the other. Where a message has a wrong shape, `rules/shapes.py` says the same for parts of it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,17 @@ def same_answer(one: Proof, other: Proof) -> bool:
     return bool(one) and all(_kind_of(shown.received) in known for shown in one)
 
 
+def same_reply(one: Proof, other: Proof) -> bool:
+    """Both saw a notification answered, and the first has nothing else to say."""
+    is_all = all(shown.actual in {"", "error", "result"} for shown in one)
+    return is_all and any(map(_is_reply, one)) and any(map(_is_reply, other))
+
+
+def _is_reply(shown: Shown) -> bool:
+    """Whether something without an id came where nothing, or a notification, was sent."""
+    return bool(shown.received) and not _ID.search(shown.sent) and not _ID.search(shown.received)
+
+
 def _plain_id(text: str) -> str:
     """An id without its JSON type and case: 7, 7.0 and "7" are the same one here."""
     found = _ID.search(text)
@@ -98,6 +109,7 @@ _SAME: Final[Mapping[Same, Callable[[Proof, Proof], bool]]] = {
     "id": same_id,
     "noise": only_noise,
     "answer": same_answer,
+    "reply": same_reply,
 }
 
 
