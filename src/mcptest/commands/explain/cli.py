@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.safe_text import show
@@ -14,7 +15,6 @@ from mcptest.report.lint_explained import find_lint_rule, lint_rule_as_json, lin
 from mcptest.report.rules import find_any_rule, rule_page, rules_as_json
 from mcptest.report.terminal import Style, say, say_json
 from mcptest.rules.composition import CompositionRule
-from mcptest.rules.lint.finding import LintRule
 
 _CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
 
@@ -51,27 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    # The two kinds of names can't be confused: a rule's has a hyphen.
-    if _CODE.fullmatch(arguments.rule):
-        return _explain_code(arguments)
-    rule = find_any_rule(arguments.rule)
-    if arguments.json:
-        alone, together = ([], [rule]) if isinstance(rule, CompositionRule) else ([rule], [])
-        say_json(sys.stdout, rules_as_json(alone, together, None))
-        return ExitCode.OK
-    for line in rule_page(rule, Style.of(sys.stdout, no_color=arguments.no_color)):
-        say(sys.stdout, line + "\n")
-    return ExitCode.OK
-
-
-def _explain_code(arguments: argparse.Namespace) -> int:
-    style = Style.of(sys.stdout, no_color=arguments.no_color)
-    audited = find_audit_code(arguments.rule)
-    if audited is not None:
-        data, lines = as_json(audited), audit_code_page(audited, style)
-    else:
-        rule = _lint_rule(arguments.rule)
-        data, lines = lint_rule_as_json(rule), lint_rule_page(rule, style)
+    data, lines = _explained(arguments.rule, Style.of(sys.stdout, no_color=arguments.no_color))
     if arguments.json:
         say_json(sys.stdout, data)
         return ExitCode.OK
@@ -80,10 +60,19 @@ def _explain_code(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _lint_rule(name: str) -> LintRule:
-    rule = find_lint_rule(name)
-    if rule is None:
+def _explained(name: str, style: Style) -> tuple[bytes, Iterable[str]]:
+    """As JSON, and as a page."""
+    # The two kinds of names can't be confused: a rule's has a hyphen.
+    if not _CODE.fullmatch(name):
+        rule = find_any_rule(name)
+        alone, together = ([], [rule]) if isinstance(rule, CompositionRule) else ([rule], [])
+        return rules_as_json(alone, together, None), rule_page(rule, style)
+    audited = find_audit_code(name)
+    if audited is not None:
+        return as_json(audited), audit_code_page(audited, style)
+    lint_rule = find_lint_rule(name)
+    if lint_rule is None:
         raise UsageError(
             f"unknown lint code: {show(name.strip(), 40)}", hint="mcptest lint --list has them all"
         )
-    return rule
+    return lint_rule_as_json(lint_rule), lint_rule_page(lint_rule, style)
