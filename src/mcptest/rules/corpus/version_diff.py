@@ -93,13 +93,7 @@ def diff_versions(older: VersionCorpus, newer: VersionCorpus) -> VersionDiff:
     entries = tuple(_entry(name, older.rules.get(name), newer.rules.get(name)) for name in names)
     count = {bucket: sum(entry.bucket == bucket for entry in entries) for bucket in BUCKETS}
     moves = sum(entry.severity_move is not None for entry in entries)
-    summary = DiffSummary(
-        changed=count["changed"],
-        unchanged=count["unchanged"],
-        added=count["added"],
-        removed=count["removed"],
-        severity_changes=moves,
-    )
+    summary = DiffSummary(**count, severity_changes=moves)
     return VersionDiff(older.version, newer.version, entries, summary, newer.about)
 
 
@@ -234,13 +228,11 @@ def judge_spec_version_check(
         )
     if check.against is None:
         return DiffGateResult("spec_version_check", True, "no against: nothing to compare with yet")
-    older, newer = corpus_of(pinned), corpus_of(check.against)
-    for revision, corpus in ((check.against, newer), (pinned, older)):
-        if corpus is None:
-            note = f"there is no corpus for {revision.label}: nothing to compare with yet"
-            return DiffGateResult("spec_version_check", True, note)
-    assert older is not None  # both were looked at
-    assert newer is not None
+    newer, older = corpus_of(check.against), corpus_of(pinned)
+    if newer is None or older is None:
+        missing = check.against if newer is None else pinned
+        note = f"there is no corpus for {missing.label}: nothing to compare with yet"
+        return DiffGateResult("spec_version_check", True, note)
     diff = diff_versions(older, newer)
     judged = judge_gate(check.expect, diff_facts(diff))
     failures = tuple(failure.message for failure in judged.failures)
