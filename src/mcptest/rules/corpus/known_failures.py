@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from mcptest.core.judgement import GateResult, Judgement, PastRun, RuleResult
 from mcptest.core.revision import TIMELINE, Revision, revision_of_label, revision_of_wire
@@ -353,17 +353,9 @@ _ROUNDING: Final = 1e-9
 """29 of 100 are 0.29, whatever the processor makes of it."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    new: list[str] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
-    unsteady: list[str] = field(default_factory=list)
-    expected: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def red(self) -> list[str]:
-        return [*self.new, *self.stale, *self.unsteady]
+_RED: Final = ("new", "stale", "flaky too often")
+_Said: TypeAlias = Iterator[tuple[str, str]]
+"""What it means (one of the red ones, `known` or `note`), and a line about it."""
 
 
 def hold_against(
@@ -374,55 +366,58 @@ def hold_against(
     `history` are the runs before this one; they count for rules that are flaky.
     """
     listed = known.of(judgement.revision)
-    tally = _Tally()
+    found: dict[str, list[str]] = {kind: [] for kind in (*_RED, "known", "note")}
     for result in judgement.results:
         entry = listed.get(result.id)
         if entry is None:
-            _hold_unlisted(result, tally)
+            said = _unlisted(result)
         elif entry.max_rate is None:
-            _hold_listed(result, entry, tally)
+            said = _listed(result, entry)
         else:
-            _hold_flaky(result, entry.max_rate, entry, _past(result, judgement, history), tally)
+            said = _flaky(result, entry.max_rate, entry, _past(result, judgement, history))
+        for kind, line in said:
+            found[kind].append(line)
     if not judgement.observed:
-        tally.new.append("nothing was observed, so nothing can be said of this server")
-    return GateResult(GATE, not tally.red, _in_words(tally), (*tally.red, *tally.notes))
+        found["new"].append("nothing was observed, so nothing can be said of this server")
+    red = [line for kind in _RED for line in found[kind]]
+    counts = [f"{len(found[kind])} {kind}" for kind in (*_RED, "known") if found[kind]]
+    return GateResult(GATE, not red, ", ".join(counts) or "no failures", (*red, *found["note"]))
 
 
-def _hold_unlisted(result: RuleResult, tally: _Tally) -> None:
+def _unlisted(result: RuleResult) -> _Said:
     if not is_known_matter(result):
         return
     if result.failed:
-        tally.new.append(f"new failure: {_named(result)} ({result.severity.value})")
+        yield "new", f"new failure: {_named(result)} ({result.severity.value})"
     else:
-        tally.new.append(f"not judged: {_named(result)}, because of {show(result.cause, 60)}")
+        yield "new", f"not judged: {_named(result)}, because of {show(result.cause, 60)}"
 
 
-def _hold_listed(result: RuleResult, entry: KnownFailure, tally: _Tally) -> None:
+def _listed(result: RuleResult, entry: KnownFailure) -> _Said:
     if result.outcome is Outcome.PASS:
         remedy = f"remove it: {entry.place}" if entry.place.file else "remove it"
-        tally.stale.append(f"stale: {_named(result)} passes; {remedy}")
+        yield "stale", f"stale: {_named(result)} passes; {remedy}"
         return
-    tally.expected += is_known_matter(result)
+    if is_known_matter(result):
+        yield "known", result.id
     if not result.failed:
         word = result.outcome.value.replace("_", " ")
-        tally.notes.append(f"note: {result.id} is listed and was {word}")
+        yield "note", f"note: {result.id} is listed and was {word}"
     elif not entry.reason:
-        tally.notes.append(f"note: {result.id} is listed without a reason")
+        yield "note", f"note: {result.id} is listed without a reason"
 
 
-def _hold_flaky(
-    result: RuleResult, limit: float, entry: KnownFailure, past: list[Outcome], tally: _Tally
-) -> None:
+def _flaky(result: RuleResult, limit: float, entry: KnownFailure, past: list[Outcome]) -> _Said:
     runs = [one for one in (*past, result.outcome) if one in (Outcome.PASS, Outcome.FAIL)]
     failed = sum(one is Outcome.FAIL for one in runs)
     said = f"{_named(result)} failed in {failed} of {len(runs)} runs"
     if len(runs) < RUNS_FOR_A_RATE:
-        tally.notes.append(f"flaky: {said}; judged from {RUNS_FOR_A_RATE} runs on")
+        yield "note", f"flaky: {said}; judged from {RUNS_FOR_A_RATE} runs on"
     elif failed / len(runs) > limit + _ROUNDING:
         why = f" ({show(entry.reason, 200)})" if entry.reason else ""
-        tally.unsteady.append(f"too often: {said}, more than {limit:g}{why}")
+        yield "flaky too often", f"too often: {said}, more than {limit:g}{why}"
     else:
-        tally.notes.append(f"flaky: {said}, at most {limit:g} is allowed")
+        yield "note", f"flaky: {said}, at most {limit:g} is allowed"
 
 
 def _past(result: RuleResult, now: Judgement, history: Sequence[PastRun]) -> list[Outcome]:
@@ -432,13 +427,3 @@ def _past(result: RuleResult, now: Judgement, history: Sequence[PastRun]) -> lis
 
 def _named(result: RuleResult) -> str:
     return f"{show(result.id, 60)} {show(result.title, 160)}"
-
-
-def _in_words(tally: _Tally) -> str:
-    parts = (
-        (len(tally.new), "new"),
-        (len(tally.stale), "stale"),
-        (len(tally.unsteady), "flaky too often"),
-        (tally.expected, "known"),
-    )
-    return ", ".join(f"{number} {word}" for number, word in parts if number) or "no failures"
