@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mcptest.core.capture import Sse
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
@@ -53,7 +54,7 @@ class Nowhere(EventStream):
     def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
         pass
 
-    def event(self, data: str = "", **fields: Any) -> None:
+    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
         pass
 
     def end(self) -> None:
@@ -133,7 +134,7 @@ class PretendedCall(ScriptedCall):
     def send(self, message: Obj | bytes) -> None:
         pass
 
-    def begin_stream(self, **fields: Any) -> EventStream | None:
+    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
         return Nowhere() if self._over_http else None
 
     def keep_open(self) -> None:

@@ -46,7 +46,7 @@ class Talkative(Adder):
         getattr(self, name)(call)
 
     def streamed(self, call: ScriptedCall) -> None:
-        call.begin_stream(event_id="1", retry=250)
+        call.begin_stream(Sse(id="1", retry=250))
         call.notify("notifications/message", {"level": "info", "data": "x"})
         self.text(call, "done")
 
@@ -71,8 +71,8 @@ class Talkative(Adder):
     def halfway(self, call: ScriptedCall) -> None:
         events = call.begin_stream()
         assert events is not None
-        events.event("hello", event="greeting")
-        events.event(comment="still here")
+        events.event(Sse(event="greeting"), "hello")
+        events.event(Sse(), comment="still here")
         events.cut()
 
     def raw_bytes(self, call: ScriptedCall) -> None:
@@ -266,7 +266,7 @@ def test_a_script_hears_of_a_client_that_hangs_up() -> None:
 
     class Waiting(Adder):
         def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
-            call.begin_stream(event_id="1")
+            call.begin_stream(Sse(id="1"))
 
         def hung_up(self, visit: Visit) -> None:
             heard.append(visit)

@@ -15,34 +15,31 @@ from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario import Scenario
 from mcptest.suite.reading import did_you_mean, nearest
 
-_AUTH_EXTENSIONS = (
-    *("client-credentials-jwt", "client-credentials-basic", "enterprise-managed-authorization"),
-    *("dpop", "dpop-nonce", "wif-jwt-bearer"),
-)
-_TASKS = (
-    *("lifecycle", "capability-negotiation", "wire-fields", "request-state-removal", "mrtr-input"),
-    *("request-headers", "dispatch-and-envelope", "status-notifications", "required-task-error"),
-    "mrtr-composition",
-)
-_CLIENT_SKILLS = ("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter")
-_SERVER_SKILLS = ("directory", "enumeration", "manifest")
+_LEFT_OUT = {
+    (Side.CLIENT, "auth/", "extensions of authorization are left for later"): (
+        *("client-credentials-jwt", "client-credentials-basic", "enterprise-managed-authorization"),
+        *("dpop", "dpop-nonce", "wif-jwt-bearer"),
+    ),
+    (Side.CLIENT, "sep-2640-client-", "the skills extension is left for later"): (
+        *("no-prefetch", "verify-digest", "verify-size", "verify-frontmatter"),
+    ),
+    (Side.SERVER, "tasks-", "the tasks extension is not offered yet"): (
+        *("lifecycle", "capability-negotiation", "wire-fields", "request-state-removal"),
+        *("mrtr-input", "request-headers", "dispatch-and-envelope", "status-notifications"),
+        *("required-task-error", "mrtr-composition"),
+    ),
+    (Side.SERVER, "sep-2640-skills-", "the skills extension is not offered yet"): (
+        *("directory", "enumeration", "manifest"),
+    ),
+}
 NOT_OFFERED: Mapping[Side, Mapping[str, str]] = {
-    Side.CLIENT: {
+    side: {
         f"{prefix}{name}": reason
-        for prefix, names, reason in (
-            ("auth/", _AUTH_EXTENSIONS, "extensions of authorization are left for later"),
-            ("sep-2640-client-", _CLIENT_SKILLS, "the skills extension is left for later"),
-        )
+        for (tested, prefix, reason), names in _LEFT_OUT.items()
         for name in names
-    },
-    Side.SERVER: {
-        f"{prefix}{name}": reason
-        for prefix, names, reason in (
-            ("tasks-", _TASKS, "the tasks extension is not offered yet"),
-            ("sep-2640-skills-", _SERVER_SKILLS, "the skills extension is not offered yet"),
-        )
-        for name in names
-    },
+        if tested is side
+    }
+    for side in (Side.CLIENT, Side.SERVER)
 }
 """Scenarios of the official suite that are not here, with the reason."""
 _SERVER_SUITES = ("active", "all", "draft", "pending")

@@ -168,18 +168,9 @@ class HttpEvents(EventStream):
         else:
             self._visit.remark("a message could not be sent: the stream has ended")
 
-    def event(
-        self,
-        data: str = "",
-        *,
-        event: str | None = None,
-        event_id: str | None = None,
-        retry: int | None = None,
-        comment: str | None = None,
-    ) -> None:
-        sse = Sse(event=event, id=event_id, retry=retry)
+    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
         # Without a data line an event is never dispatched: a priming event has an empty one.
-        raw = data.encode() if data or event is not None or event_id is not None else None
+        raw = data.encode() if data or sse.event is not None or sse.id is not None else None
         if self._visit.write_event(written(sse, raw, comment)):
             self._visit.tape.event(self._visit.stream_number, sse, data, comment)
         else:
@@ -216,12 +207,10 @@ class HttpCall(ScriptedCall):
     def send(self, message: Obj | bytes) -> None:
         self._begun().message(message)
 
-    def begin_stream(
-        self, *, event_id: str | None = None, retry: int | None = None
-    ) -> EventStream | None:
+    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
         events = self._begun()
-        if event_id is not None or retry is not None:
-            events.event(event_id=event_id, retry=retry)
+        if priming is not None:
+            events.event(priming)
         return events
 
     def keep_open(self) -> None:

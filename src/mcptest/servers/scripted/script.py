@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+from mcptest.core.capture import Sse
 from mcptest.core.revision import Era, Revision
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.loop import Loop
@@ -90,15 +91,7 @@ class EventStream(ABC):
         """A JSON-RPC message as an event, with an event id if one is given."""
 
     @abstractmethod
-    def event(
-        self,
-        data: str = "",
-        *,
-        event: str | None = None,
-        event_id: str | None = None,
-        retry: int | None = None,
-        comment: str | None = None,
-    ) -> None:
+    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
         """Any event, also one without a message: a priming event, a comment."""
 
     @abstractmethod
@@ -193,11 +186,9 @@ class ScriptedCall(ABC):
         begins a stream."""
 
     @abstractmethod
-    def begin_stream(
-        self, *, event_id: str | None = None, retry: int | None = None
-    ) -> EventStream | None:
-        """Over HTTP answer with an event stream, begun with a priming event if there is an id.
-        None on stdio."""
+    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
+        """Over HTTP answer with an event stream, begun with a priming event if there is one. None
+        on stdio."""
 
     @abstractmethod
     def keep_open(self) -> None:

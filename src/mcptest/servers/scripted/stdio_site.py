@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from mcptest.core.capture import Sse
 from mcptest.core.errors import ErrorKind
 from mcptest.core.revision import Revision
 from mcptest.servers.demo.jsonrpc import (
@@ -144,9 +145,7 @@ class LineCall(ScriptedCall):
     def send(self, message: Obj | bytes) -> None:
         self._pipes.send(message)
 
-    def begin_stream(
-        self, *, event_id: str | None = None, retry: int | None = None
-    ) -> EventStream | None:
+    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
         return None
 
     def keep_open(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcptest.core.capture import StreamEnd
+from mcptest.core.capture import Sse, StreamEnd
 from mcptest.core.message import json_type
 from mcptest.core.revision import Revision
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declares_forms
@@ -205,7 +205,7 @@ class ClosingEarly(Conforming):
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         self._owed = call.id
-        stream = call.begin_stream(event_id=self._next_id(), retry=RETRY_MS)
+        stream = call.begin_stream(Sse(id=self._next_id(), retry=RETRY_MS))
         if stream is not None:
             self.stage.after(_CLOSE_AFTER, stream.end)
 
@@ -213,7 +213,7 @@ class ClosingEarly(Conforming):
         if visit.method != "GET" or visit.path != self.endpoint:
             return super().visit(visit)
         stream = visit.stream()
-        stream.event(event_id=self._next_id(), retry=RETRY_MS)
+        stream.event(Sse(id=self._next_id(), retry=RETRY_MS))
         self._pay(stream)
         return True
 

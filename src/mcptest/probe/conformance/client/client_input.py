@@ -163,7 +163,6 @@ class CapabilityProbe(msgspec.Struct, frozen=True):
     """One optional capability: how it is declared and asked for, and what is an answer."""
 
     name: str
-    tool: str
     method: str
     params: Obj
     declared: Callable[[Obj], bool]
@@ -172,6 +171,10 @@ class CapabilityProbe(msgspec.Struct, frozen=True):
     proves: Callable[[Obj], bool]
     """It can't come from anyone else: a refusal may be worded as an answer."""
     since: Revision = Revision.V2024_11_05
+
+    @property
+    def tool(self) -> str:
+        return f"probe_{self.name.replace('-', '_')}"
 
 
 def _has(capability: str) -> Callable[[Obj], bool]:
@@ -203,12 +206,9 @@ def _samples(result: Obj) -> bool:
 _CONFIRM: Obj = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
 _MESSAGES: list[Obj] = [{"role": "user", "content": {"type": "text", "text": "Say: yes"}}]
 PROBES = (
-    CapabilityProbe(
-        "roots", "probe_roots", "roots/list", {}, _has("roots"), _lists_roots, _lists_roots
-    ),
+    CapabilityProbe("roots", "roots/list", {}, _has("roots"), _lists_roots, _lists_roots),
     CapabilityProbe(
         "sampling",
-        "probe_sampling",
         "sampling/createMessage",
         {"messages": _MESSAGES, "maxTokens": 16},
         _has("sampling"),
@@ -217,7 +217,6 @@ PROBES = (
     ),
     CapabilityProbe(
         "elicitation-form",
-        "probe_elicitation_form",
         "elicitation/create",
         {"mode": "form", "message": "Go on?", "requestedSchema": _CONFIRM},
         declares_forms,
@@ -227,7 +226,6 @@ PROBES = (
     ),
     CapabilityProbe(
         "elicitation-url",
-        "probe_elicitation_url",
         "elicitation/create",
         {
             "mode": "url",
