@@ -14,7 +14,7 @@ from mcptest.core.errors import PeerError, UsageError
 from mcptest.core.limits import parse_duration
 from mcptest.core.results import Status
 from mcptest.probe.suites.server_start import isolate_fixture
-from mcptest.probe.suites.suite_run import LastRun, failed_last_time
+from mcptest.probe.suites.settings import LastRun, failed_last_time
 from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import Expect, ToolBlock
 from mcptest.suite.model import Test as SuiteTest

@@ -7,7 +7,7 @@ missing is told too, because nobody should be given an empty key without a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from mcptest.core.redaction import secrets_of_environment, secrets_of_headers
 from mcptest.core.safe_text import show
 from mcptest.suite.fields import DECLARED, Reading
-from mcptest.suite.matching import double_text, quote
 from mcptest.suite.model import Block, ServerSpec, SetupStep, TrajectoryBlock
 from mcptest.suite.reading import ListNode, MappingNode, Node, ScalarNode, SuiteSource, did_you_mean
 
@@ -37,23 +36,21 @@ class Expansion:
         """Names, each with where it was asked for first."""
         self._environ = environ
 
-    def __call__(self, text: str, where: str = "") -> str:
+    def __call__(self, text: str, where: str = "", pattern: str = _REFERENCE) -> str:
         """Replace every reference; `$$` is a dollar sign."""
-        return text if "$" not in text else re.sub(_REFERENCE, self._value_for(where), text)
+        if "$" not in text:
+            return text
+        return re.sub(pattern, lambda reference: self._value(reference, where), text)
 
     def braced(self, text: str, where: str = "") -> str:
         """Replace only `${…}`, where a bare dollar sign has a meaning of its own, as in URLs."""
-        return text if "${" not in text else re.sub(_BRACED, self._value_for(where), text)
+        return self(text, where, _BRACED)
 
-    def _value_for(self, where: str) -> Callable[[re.Match[str]], str]:
-        def value(reference: re.Match[str]) -> str:
-            if reference.group() == "$$":
-                return "$"
-            written = reference.group(1) if reference.lastindex == 1 else reference.group(2)
-            named = re.fullmatch(_NAMED, written or "")
-            return reference.group() if named is None else self._look_up(named[1], named[2], where)
-
-        return value
+    def _value(self, reference: re.Match[str], where: str) -> str:
+        if reference.group() == "$$":
+            return "$"
+        named = re.fullmatch(_NAMED, reference[reference.lastindex or 1] or "")
+        return reference.group() if named is None else self._look_up(named[1], named[2], where)
 
     def _look_up(self, name: str, default: str | None, where: str) -> str:
         value = self._environ.get(name, "")
@@ -86,10 +83,10 @@ def reference_problem(text: str) -> str | None:
 def resolve(server: ServerSpec, environ: Mapping[str, str]) -> ResolvedServer:
     """Fill in the environment, the headers, the URL and the folder of a server."""
     expand = Expansion(environ)
-    env = {name: expand(value, f"server.env.{name}") for name, value in server.env.items()}
-    headers = {
-        name: expand(value, f"server.headers.{name}") for name, value in server.headers.items()
-    }
+    env, headers = (
+        {key: expand(value, f"server.{name}.{key}") for key, value in table.items()}
+        for name, table in (("env", server.env), ("headers", server.headers))
+    )
     resolved = replace(
         server,
         env=env,
@@ -175,6 +172,8 @@ def fill_block(block: Block, variables: Mapping[str, str]) -> Block:
 
 def capture(step: SetupStep, answer: str) -> dict[str, str]:
     """What a setup step keeps of its answer, as texts. Raises CaptureError."""
+    from mcptest.suite.matching import quote
+
     captured = {}
     for name, path in step.capture.items():
         try:
@@ -202,7 +201,7 @@ def captured_text(answer: str, path: str) -> str:
 
 
 def _as_text(value: Any) -> str:
-    from mcptest.suite.matching import compact_json
+    from mcptest.suite.matching import compact_json, double_text
 
     if isinstance(value, str):
         return value
@@ -299,13 +298,9 @@ def _check_text(scalar: ScalarNode, known: set[str], source: SuiteSource) -> Non
             if name not in known:
                 _report(scalar, match.group(), source, *_unknown(name, known))
         elif name in known or name == FIXTURE:
-            _report(
-                scalar,
-                match.group(),
-                source,
-                f"{show(match.group(), 60)} is not replaced",
-                f"write {{{{{name}}}}}, without spaces",
-            )
+            message = f"{show(match.group(), 60)} is not replaced"
+            hint = f"write {{{{{name}}}}}, without spaces"
+            _report(scalar, match.group(), source, message, hint)
 
 
 def _unknown(name: str, known: set[str]) -> tuple[str, str]:

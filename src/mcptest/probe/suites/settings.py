@@ -170,8 +170,8 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 def identity(test: Test) -> str:
-    """What names a test across runs: its file and its name, also where a path is no Unicode."""
-    return f"{test.place.file}::{test.name}".encode("utf-8", "backslashreplace").decode()
+    """What names a test across runs: its file and its name."""
+    return f"{test.place.file}::{test.name}"
 
 
 def select(tests: Sequence[Test], selection: Selection) -> list[Test]:
@@ -319,16 +319,18 @@ def failed_last_time() -> set[str]:
 
 def _known_failures() -> set[str]:
     """In a run, one trial that failed is enough; a later run that passes clears the test."""
+    from mcptest.wire.json_text import read_json  # not needed before the first server is started
+
     failed: set[str] = set()
     in_this_run: set[str] = set()
     for line in _FILE.read_bytes().splitlines():
         try:
-            entry = msgspec.json.decode(line)
+            entry, _ = read_json(line)
             if entry == _RUN_BEGINS:
                 in_this_run.clear()
                 continue
             test, status = str(entry["test"]), entry["status"]
-        except (KeyError, TypeError, msgspec.DecodeError):
+        except (KeyError, TypeError):
             continue  # the last line of a run that was killed
         if status == Status.FAIL.value:
             failed.add(test)
@@ -343,4 +345,6 @@ def _failed(test: str) -> dict[str, str]:
 
 
 def _lines(entries: Iterable[dict[str, str]]) -> bytes:
-    return redaction.document(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries))
+    from mcptest.wire.json_text import write_json  # as above
+
+    return redaction.document(b"".join(write_json(entry) + b"\n" for entry in entries))
