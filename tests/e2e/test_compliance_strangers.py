@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -244,6 +247,60 @@ def test_a_token_that_is_asked_for_on_the_event_stream_is_the_one_cause() -> Non
         server.shutdown()
     assert [one.id for one in judgement.causes] == ["unauthorized"]
     assert failing(judgement) == []
+
+
+class _SharesItsAnswers(BaseHTTPRequestHandler):
+    """HTTP+SSE before one server object: each answer goes to every stream that is open."""
+
+    streams: ClassVar[list[Any]] = []
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"event: endpoint\ndata: /message\n\n")
+        self.streams.append(self.wfile)
+        self.rfile.read(1)  # nothing comes: until the client leaves
+        self.streams.remove(self.wfile)
+        self.close_connection = True
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])) or b"null")
+        self.send_response(202)
+        self.send_header("content-length", "0")
+        self.end_headers()
+        if isinstance(body, dict) and "method" in body and "id" in body:
+            answer = {"jsonrpc": "2.0", "id": body["id"], **_answered(body["method"])}
+            for stream in [*self.streams]:
+                with contextlib.suppress(OSError):
+                    stream.write(b"data: " + json.dumps(answer).encode() + b"\n\n")
+
+    def log_message(self, *words: object) -> None:
+        """Nobody reads it."""
+
+
+def _answered(method: str) -> dict[str, Any]:
+    info = {"name": "sharing", "version": "1"}
+    known: dict[str, Any] = {
+        "initialize": {"protocolVersion": OLD.value, "capabilities": {"tools": {}}},
+        "ping": {},
+        "tools/list": {"tools": []},
+    }
+    if method not in known:
+        return {"error": {"code": -32601, "message": "Method not found"}}
+    return {"result": {**known[method], **({"serverInfo": info} if method == "initialize" else {})}}
+
+
+def test_answers_that_reach_another_connection_are_confirmed_with_one_beside() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _SharesItsAnswers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/sse"
+        target = Target(way="sse", label="sharing", url=url)
+        judgement = judge_server(Order(target=target, timeout=BOUND), lambda event: None)
+        server.shutdown()
+    stray = result(judgement, "MSG-006")
+    assert stray.outcome is Outcome.FAIL
+    assert "seen where two connections talk to the server at once" in stray.findings[0].message
 
 
 # -- the doctor ------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ What failed is asked once more, of a server that was started for this, as the co
 it would ask. A failure of a MUST is the first thing that its connection carries. Other requests
 that any client may send follow one at a time. What no client should send comes last; a second
 such question follows only where the connection still answers as it did at first. A rule
-over a whole session is held against a second session in which the same was said. What does not
-fail again is inconclusive, and both transcripts are kept.
+over a whole session is held against a second session in which the same was said; where all
+connections lead to one server, which may send the answers of one to another, also against two
+sessions side by side. What does not fail again is inconclusive, and both transcripts are kept.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _MOST_ALONE = 12
 """So many questions begin a connection of their own; a server that fails more shares them."""
 _AT_ONCE = 4
 """Servers that are started side by side for this."""
+_SIDE_BY_SIDE = "seen where two connections talk to the server at once, and not alone"
 
 Second: TypeAlias = Callable[[Any], RuleResult]
 """What a rule says about what was seen the second time: a job, what a probe found, or a session."""
@@ -142,7 +144,36 @@ class Confirmation:
             return {id(doubt): error for doubt in one.doubts}
         except PeerError as error:
             return {id(doubt): error for doubt in one.doubts}
-        return {id(doubt): doubt.judge(seen) for doubt in one.doubts}
+        judged = {id(doubt): doubt.judge(seen) for doubt in one.doubts}
+        if not isinstance(one.asked, Conversation) or self.site.transport == "stdio":
+            return judged
+        if all(result.failed for result in judged.values()):
+            return judged
+        return {**judged, **self._failed_side_by_side(one, one.asked)}
+
+    def _failed_side_by_side(self, one: Repetition, first: Conversation) -> dict[int, RuleResult]:
+        """What fails where another connection is open, as it was the first time."""
+        try:
+            sessions = self._side_by_side(first)
+        except PeerError:
+            return {}
+        return {
+            id(doubt): msgspec.structs.replace(judged, reason=_SIDE_BY_SIDE)
+            for doubt in one.doubts
+            for judged in map(doubt.judge, sessions)
+            if judged.failed
+        }
+
+    def _side_by_side(self, first: Conversation) -> tuple[Conversation, Conversation]:
+        """A session that has little to say, and one beside it in which all is said again."""
+        quiet = self.site.open(declare=first.answers.declare)
+        busy = self._repeated(first)
+        quiet.start(self.site.alive_check)
+        busy.ask(self.site.alive_check)
+        quiet.pump(2 * RACE, lambda: not quiet.usable)
+        for session in (quiet, busy):
+            session.close()
+        return quiet, busy
 
     def _seen_alone(self, one: Repetition) -> RowJob | Probed | Conversation:
         if not one.may_share(self.site) or not self._begins:
@@ -242,11 +273,18 @@ def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
     if isinstance(second, PeerError):
         return unconfirmed(first, f"it failed once and could not be asked again: {second.message}")
     if second.failed:
-        return first
+        return _with_condition(first) if second.reason == _SIDE_BY_SIDE else first
     seen = second.reason or "it passed"
     why = f"it failed once and not again; asked again alone, on a fresh connection: {seen}"
     without = unconfirmed(first, why)
     return msgspec.structs.replace(without, again=second.evidence)
+
+
+def _with_condition(first: RuleResult) -> RuleResult:
+    """The same failure, which says when it is seen."""
+    finding, *others = first.findings
+    told = msgspec.structs.replace(finding, message=f"{finding.message}; {_SIDE_BY_SIDE}")
+    return msgspec.structs.replace(first, findings=(told, *others))
 
 
 def unconfirmed(result: RuleResult, why: str) -> RuleResult:
