@@ -70,7 +70,9 @@ def _basic() -> Iterator[str]:
     yield "|---|---|---|"
     for name, why in grading.basic_rules().items():
         title, covered = _known(name)
-        yield f"| **{name}** {title} | {covered} | {why} |"
+        harmless = grading.shown_harmless_by().get(name)
+        unless = f"; no F where {harmless} passes" if harmless else ""
+        yield f"| **{name}** {title} | {covered} | {why}{unless} |"
 
 
 def _known(name: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcptest.core.judgement import RuleResult
 from mcptest.core.revision import TIMELINE
 from mcptest.core.verdict import Outcome, Severity
-from mcptest.rules.corpus.reader import corpus_of
+from mcptest.rules.corpus.reader import corpus_of, shipped_registry
 from mcptest.rules.grading import (
     CAP_BY_BROKEN_MUSTS,
     CUT_OFFS,
@@ -24,6 +24,7 @@ from mcptest.rules.grading import (
     letter_of,
     rank,
     score_of,
+    shown_harmless_by,
 )
 from tests.support.compliance_results import (
     FAIL,
@@ -107,6 +108,19 @@ def test_a_failure_of_the_basic_protocol_is_f(rule: str) -> None:
 
 def test_a_failure_of_the_basic_protocol_is_f_however_little_was_seen() -> None:
     assert grade([result("PROTO-001", FAIL), *results(100, UNSEEN)]).letter == "F"
+
+
+def test_a_stray_answer_is_no_f_where_every_request_was_answered() -> None:
+    """The Python SDK 1.x has an id of its own for what it can't read: nobody waits for that."""
+    answered = [*results(500), result("MSG-006", FAIL), result("MSG-009", PASS)]
+    assert grade(answered).letter == CAP_BY_BROKEN_MUSTS[1]
+    waiting = [*results(500), result("MSG-006", FAIL), result("MSG-009", INCONCLUSIVE)]
+    assert grade(waiting).letter == "F"
+
+
+def test_a_rule_that_shows_a_basic_failure_harmless_exists() -> None:
+    assert set(shown_harmless_by()) <= set(BASIC)
+    assert set(shown_harmless_by().values()) <= set(shipped_registry())
 
 
 def test_a_basic_rule_that_is_only_recommended_is_no_f() -> None:

@@ -321,10 +321,15 @@ def _maybe(masker: Masker, text: str | None) -> str | None:
     return None if text is None else masker.text(text)
 
 
+def _headers(masker: Masker, headers: Headers) -> Headers:
+    """As this masker sees them: that of a scenario keeps the tokens that it gave out itself."""
+    return masker.headers(headers)
+
+
 _Masked: TypeAlias = Mapping[type, Mapping[str, Callable[[Masker, Any], Any]]]
 _ALWAYS: _Masked = {
-    HttpRequest: {"url": Masker.text, "headers": Masker.headers},
-    HttpResponse: {"headers": Masker.headers},
+    HttpRequest: {"url": Masker.text, "headers": _headers},
+    HttpResponse: {"headers": _headers},
 }
 """What may hold secrets in each kind of record. Credential headers never keep them."""
 _WITH_SECRETS: _Masked = {

@@ -77,6 +77,13 @@ def basic_rules() -> Mapping[str, str]:
     return {one.id: one.basic for one in shipped_registry().values() if one.basic}
 
 
+@functools.cache
+def shown_harmless_by() -> Mapping[str, str]:
+    """Rules of the basic protocol, each with the rule whose pass shows that clients get further."""
+    entries = shipped_registry().values()
+    return {one.id: one.basic_unless for one in entries if one.basic_unless}
+
+
 def grade(results: Sequence[RuleResult]) -> Grade:
     """The grade of a server that was judged by a whole corpus."""
     caps = list(_caps(results))
@@ -130,11 +137,13 @@ def _caps(results: Sequence[RuleResult]) -> Iterator[_Cap]:
         yield _Cap(CAP_HALF_SEEN, f"{seen} of {applicable} applicable rules were observed")
 
 
-def _caps_by_failures(results: Iterable[RuleResult]) -> Iterator[_Cap]:
+def _caps_by_failures(results: Sequence[RuleResult]) -> Iterator[_Cap]:
     broken = [one.id for one in results if one.failed and one.severity is Severity.MUST]
     basic = basic_rules() if broken else {}
+    passed = {one.id for one in results if one.outcome is Outcome.PASS}
     for name in sorted(set(broken) & basic.keys()):
-        yield _Cap("F", f"{name} is of the basic protocol: {basic[name]}")
+        if shown_harmless_by().get(name) not in passed:
+            yield _Cap("F", f"{name} is of the basic protocol: {basic[name]}")
     reached = [letter for least, letter in CAP_BY_BROKEN_MUSTS.items() if len(broken) >= least]
     if reached:
         rules = "1 MUST rule" if len(broken) == 1 else f"{len(broken)} MUST rules"
@@ -400,6 +409,7 @@ def _of_grading() -> dict[str, Any]:
             UNJUDGED_FOR_A_LETTER,
         ],
         "basic": sorted(basic_rules()),
+        "basic_unless": shown_harmless_by(),
     }
 
 

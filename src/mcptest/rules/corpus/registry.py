@@ -85,6 +85,7 @@ class RegistryEntry:
     basic: Annotated[str, "Why no client gets any further where it fails: then the grade is F."] = (
         ""
     )
+    basic_unless: Annotated[str, "The rule whose pass shows that clients get further."] = ""
     place: Place = field(default=_NO_PLACE, compare=False)
 
     @property
