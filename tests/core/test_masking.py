@@ -325,3 +325,30 @@ def test_a_large_message_is_masked_without_being_read() -> None:
         tracemalloc.stop()
     assert masked == raw.replace(b"hush-hush-1", b"***")
     assert peak < 4 * len(raw)
+
+
+SECRET = "Zq7Wx9Kp2Lm4Rt6Yv8Bn1Cd3Ef5Gh7Jk9Mn2Pq4S"
+
+
+@pytest.mark.parametrize("length", [5, 12, 39])
+@pytest.mark.parametrize("after", ["", " (a long line was cut here)", '","more":"', "</title>"])
+def test_half_a_secret_before_a_cut_is_hidden_wherever_it_stands(length: int, after: str) -> None:
+    masker = Masker([SECRET, "another-Secret9"])
+    text = f"a … b {SECRET[:length]}…{after} and {SECRET} {SECRET[:length]}"
+    hidden = f"a … b ***…{after} and *** {SECRET[:length]}"
+    assert masker.text(text) == hidden
+    assert masker.raw(text.encode()) == hidden.encode()
+    half = quote(SECRET + "/+", safe="")[:length]
+    assert Masker([SECRET + "/+"]).text(f"{half}…") == "***…"
+
+
+def test_what_is_no_secret_stays_before_a_cut() -> None:
+    text = "Zq7…, Zq7Wx9Kp2 and Zq7Wx9Kp3…"
+    assert Masker([SECRET]).text(text) == text
+
+
+def test_half_a_secret_at_the_end_of_half_a_message_is_hidden() -> None:
+    half = b'{"jsonrpc":"2.0","result":{"x":"a ' + SECRET[:12].encode()
+    assert Masker([SECRET]).message(half) == b'{"jsonrpc":"2.0","result":{"x":"a ***'
+    whole = half + b'"}}'
+    assert Masker([SECRET]).message(whole) == whole

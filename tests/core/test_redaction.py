@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.commands.output import MaskedStream, masked_streams
+from mcptest.core.limits import Limits
 from mcptest.core.masking import Masker
 from mcptest.core.redaction import (
     Redaction,
@@ -26,6 +27,7 @@ from mcptest.core.redaction import (
 from mcptest.core.safe_text import show
 from mcptest.suite.reading import Place, SuiteProblem, render
 from mcptest.transport.files import replace_file
+from mcptest.transport.stdio import StderrLog
 from mcptest.transport.target import Target
 
 SECRET = "Zq7/x+9&w<8>_k"
@@ -174,6 +176,17 @@ def test_secrets_that_come_later_are_hidden_as_well() -> None:
 def test_a_text_is_masked_before_it_is_cut() -> None:
     redaction.learn(lambda: [SECRET])
     assert SECRET[:5] not in show(f"ten chars {SECRET} and more", 14)
+
+
+@pytest.mark.parametrize("shift", range(0, 40, 7))
+def test_a_tail_of_stderr_does_not_begin_with_half_a_secret(shift: int) -> None:
+    redaction.learn(lambda: [SECRET])
+    log = StderrLog(Limits(stderr_tail_bytes=8_000), lambda: 0.0)
+    text = (SECRET + "-" * 13) * 2_000
+    for at in range(shift, len(text), 1_000):
+        log.feed(text[at : at + 1_000].encode())
+    (line,) = log.tail()
+    assert not any(SECRET[at : at + 5] in line for at in range(len(SECRET) - 4)), line
 
 
 def test_a_file_is_written_without_secrets(tmp_path: Path) -> None:

@@ -252,6 +252,31 @@ def test_no_form_on_stdout_holds_a_secret(scene: Scene, form: str) -> None:
     scene.saw_everything()
 
 
+HALVES = Path(__file__).with_name("cutting_server.py")
+LONG = "Zq7Wx9Kp2Lm4Rt6Yv8Bn1Cd3Ef5Gh7Jk9Mn2Pq4S"
+HALF = 9
+"""Characters of a secret in a row that nobody may see."""
+CUTTING = {
+    "run": ["suite.yaml", *REPORTS, "--capture", "wire", "--timeout", "10s"],
+    "audit": [*REPORTS, "--output", "starters", "--capture", "wire", "--verbose"],
+    "lint": [*REPORTS, "--verbose"],
+    "compliance run": [*REPORTS, "--capture", "wire", "--max-time", "30s"],
+}
+
+
+@pytest.mark.parametrize("way", ["stderr", "noise", "half", "die"])
+@pytest.mark.parametrize("words", CUTTING)
+def test_no_half_of_a_secret_is_left_where_a_text_was_cut(
+    stdio: Scene, words: str, way: str
+) -> None:
+    """Whatever is too long is cut somewhere, and that may be within a secret."""
+    stdio.env |= {"PLANTED_LONG_TOKEN": LONG}
+    parts = {f"from {at}": LONG[at : at + HALF] for at in range(len(LONG) - HALF + 1)}
+    stdio.planted = parts
+    server = shlex.join([sys.executable, str(HALVES), way])
+    stdio.run(*words.split(), *CUTTING[words], "--server", server)
+
+
 def test_ci_writes_no_secret_into_the_log_or_the_summary(scene: Scene) -> None:
     scene.env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(scene.folder / "summary")}
     done = scene.run("ci", "suite.yaml", *scene.reach)

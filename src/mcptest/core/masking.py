@@ -10,8 +10,8 @@ from __future__ import annotations
 import base64
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, AnyStr, Protocol, TypeAlias
 
 import msgspec
 
@@ -38,6 +38,8 @@ _LONG_NUMBER = 10_000_000
 _LARGE = 1024 * 1024
 """Bytes of a message that is masked as it is: its value would take far more than they do."""
 _PERCENT = "%[0-9A-F]{2}"
+_CUT = "…"
+_ENDS_OF_A_MESSAGE = (b"}", b"]")
 _AFTER_A_CUT = "….)]}\"' "
 """What may stand behind a text that was cut."""
 _LONG_SECRET = 256
@@ -69,6 +71,8 @@ class Masker:
         for form in self._forms:
             if form in value:
                 value = value.replace(form, MASK)
+        if _CUT in value:
+            value = _without_halves(value, _CUT, self._forms, MASK)
         if not self._short or not any(mark in value for mark in _ESCAPES):
             return value
         raw = value.encode("utf-8", "surrogatepass")
@@ -80,6 +84,8 @@ class Masker:
         for form in self._raw_forms:
             if form in value:
                 value = value.replace(form, MASK.encode())
+        if _CUT.encode() in value:
+            value = _without_halves(value, _CUT.encode(), self._raw_forms, MASK.encode())
         if not self._short or not any(mark.encode() in value for mark in _ESCAPES):
             return value
         return self._without_escaped(value)
@@ -122,6 +128,8 @@ class Masker:
         if self.idle:
             return raw
         masked = self.raw(raw)
+        if raw.rstrip()[-1:] not in _ENDS_OF_A_MESSAGE:  # it was not said to its end
+            masked = _without_half_at_the_end(masked, self._raw_forms, MASK.encode())
         if masked == raw or (len(raw) > _LARGE and _is_json(masked)):
             return masked
         if (value := _decoded(raw)) is _NOT_JSON:
@@ -204,7 +212,23 @@ def _as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _begins_at_the_end(form: str, text: str) -> int:
+def _without_halves(value: AnyStr, cut: AnyStr, forms: Sequence[AnyStr], mask: AnyStr) -> AnyStr:
+    """Texts are cut by many, and each says so: before that, the beginning of a secret is hidden."""
+    parts: list[AnyStr] = value.split(cut)
+    for place in range(len(parts) - 1):
+        parts[place] = _without_half_at_the_end(parts[place], forms, mask)
+    return cut.join(parts)
+
+
+def _without_half_at_the_end(part: AnyStr, forms: Sequence[AnyStr], mask: AnyStr) -> AnyStr:
+    end = part[-max(map(len, forms), default=0) :]
+    for form in forms:
+        if (at := _begins_at_the_end(form, end)) >= 0:
+            return part[: len(part) - len(end) + at] + mask
+    return part
+
+
+def _begins_at_the_end(form: AnyStr, text: AnyStr) -> int:
     """Where the longest beginning of a form stands that ends a text; -1: nowhere."""
     shortest = form[: SHORTEST_SECRET + 1]
     at = text.find(shortest, max(0, len(text) - len(form) + 1))

@@ -30,6 +30,7 @@ from mcptest.core.capture import (
 )
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
+from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.transport.base import LARGE_BYTES, NO_HEADERS, Clock, Sink, large_messages
 from mcptest.transport.process import REAP_SECONDS, ExitStatus, ServerProcess
@@ -43,6 +44,8 @@ RECORDED_BYTES = 1024 * 1024
 LINE_BYTES = 16 * 1024
 KEPT_OF_A_LONG_LINE = 1024
 TAIL_LINES = 12
+_HALF_A_SECRET = 2_048
+"""Characters with which a tail may begin whose beginning was cut off: no secret is longer."""
 
 
 class StderrLog:
@@ -52,6 +55,7 @@ class StderrLog:
         self._clock = clock
         self._tail_bytes = limits.stderr_tail_bytes
         self._tail = bytearray()
+        self._was_cut = False
         self._lines = LineReader(LINE_BYTES, KEPT_OF_A_LONG_LINE)
         self._budget = RECORDED_BYTES
         self._left_out_bytes = 0
@@ -61,6 +65,7 @@ class StderrLog:
         self._tail += chunk
         if len(self._tail) > 2 * self._tail_bytes:  # cut seldom, so that it stays linear
             del self._tail[: -self._tail_bytes]
+            self._was_cut = True
         if self._budget <= 0:
             self._left_out_bytes += len(chunk)
             self._left_out_lines += chunk.count(b"\n")
@@ -85,7 +90,9 @@ class StderrLog:
 
     def tail(self, lines: int = TAIL_LINES) -> list[str]:
         """The last lines, each safe to show to people."""
-        text = bytes(self._tail[-self._tail_bytes :]).decode("utf-8", "replace")
+        text = redaction.text(bytes(self._tail).decode("utf-8", "replace"))
+        if self._was_cut:
+            text = text[_HALF_A_SECRET:]
         last = [line.rstrip() for line in text.splitlines()[-2 * lines :]]
         return [show(line) for line in last if line][-lines:]
 

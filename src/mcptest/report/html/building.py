@@ -289,7 +289,7 @@ def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
     subjects = (name for one in sources for name in one.subject.split(", "))
     names = dict.fromkeys(filter(None, subjects))
     about = ", ".join(names) or ", ".join(dict.fromkeys(one.label for one in sessions))
-    return f"mcptest: {about[:200]}" if about else "mcptest report"
+    return f"mcptest: {shortened(about, 200)}" if about else "mcptest report"
 
 
 def _why_good_enough(stored: Sequence[Stored]) -> str:
