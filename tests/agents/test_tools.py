@@ -30,8 +30,9 @@ tests:
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a suite, a capture, a report, and things that must not be reached."""
-    folder = tmp_path_factory.mktemp("project")
-    (folder / "evals").mkdir()
+    # In a folder of its own: a worker that comes back to this file makes all of it once more.
+    folder = tmp_path_factory.mktemp("agents") / "project"
+    (folder / "evals").mkdir(parents=True)
     (folder / "evals" / "add.yaml").write_text(SUITE)
     done = mcptest("record", "--server", "demo", "--out", "session.jsonl", cwd=folder)
     assert done.code == 0, done.said
