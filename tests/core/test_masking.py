@@ -35,10 +35,12 @@ from mcptest.core.redaction import (
     secrets_of_headers,
 )
 from mcptest.wire.capture_forms import encode_record
+from tests.support.deep_values import deepest
 
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=20).filter(
     lambda text: len(text.strip()) >= 8 and len(set(text)) > 3
 )
+
 AROUND = st.text(st.characters(codec="ascii", exclude_characters="*"), max_size=8)
 PLAIN = "correct horse/battery+staple=é"
 
@@ -352,3 +354,7 @@ def test_half_a_secret_at_the_end_of_half_a_message_is_hidden() -> None:
     assert Masker([SECRET]).message(half) == b'{"jsonrpc":"2.0","result":{"x":"a ***'
     whole = half + b'"}}'
     assert Masker([SECRET]).message(whole) == whole
+
+
+def test_a_value_as_deep_as_may_be_is_masked() -> None:
+    assert Masker([SECRET]).value(deepest(SECRET)) == deepest("***")

@@ -9,6 +9,7 @@ import pytest
 
 from mcptest.core.message import ABSENT, id_key, json_type, with_short_texts
 from mcptest.wire.envelope import decode
+from tests.support.deep_values import deepest
 
 
 def test_ids_of_different_json_types_are_different_ids() -> None:
@@ -76,3 +77,7 @@ def test_long_texts_are_cut_and_names_are_not() -> None:
         "deep": {"uri": "u" * 20, "d": "d" * 9},
     }
     assert with_short_texts("t" * 20, 9) == "t" * 9
+
+
+def test_a_value_as_deep_as_may_be_is_shortened() -> None:
+    assert with_short_texts(deepest("t" * 20), 9) == deepest("t" * 9)

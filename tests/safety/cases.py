@@ -392,10 +392,12 @@ CASES: tuple[Case, ...] = (
     Case(
         "lists-change-without-end", "paging", "says after each list that it has changed",
         "hostile", "told", stage="listing", patient=True,
+        causes=("list_changed",), codes=failed_by("intercept"),  # it never declared that
     ),
     Case(
         "asks-in-the-middle", "protocol", "asks the client three things before each answer",
         "hostile", "told", patient=True,
+        codes=(("intercept@stdio", (1,)),),  # our agent declares none of it
     ),
     Case(
         "asks-with-long-ids", "flood", "sends requests with ids of 1 MB", "hostile", "told",
@@ -403,7 +405,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "cancels-everything", "protocol", "cancels every request, and answers it", "hostile",
-        "told", patient=True,
+        "told", patient=True, codes=failed_by("intercept"),
     ),
     Case(
         "progress-of-nobody", "flood", "reports progress of what nobody asked, without end",
@@ -411,7 +413,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-just-deep-enough", "malformed", "nests an answer 511 deep", "hostile", "told",
-        stage="calling", patient=True,
+        stage="calling", patient=True, codes=(("snapshot", (1,)),),
     ),
     Case(
         "call-answer-just-too-deep", "malformed", "nests an answer 514 deep", "hostile", "red",
@@ -419,7 +421,9 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "call-answer-repeats-a-key", "malformed", "has one key 100,000 times in an answer",
-        "hostile", "red", ("key", "twice", "duplicate"), stage="calling", patient=True,
+        # JSON allows it: those that judge say that rules are broken, the others warn
+        "hostile", "told", stage="calling", patient=True, causes=("twice",),
+        codes=(("snapshot", (1,)),),
     ),
     Case(
         "call-answer-overlong", "malformed", "writes a slash in two bytes", "hostile", "red",
@@ -446,16 +450,21 @@ CASES: tuple[Case, ...] = (
         "told", stage="calling", patient=True, codes=(("snapshot", (1,)),),
     ),
     Case(
-        "call-error-is-large", "flood", "answers with an error of 7 MB", "hostile", "red",
+        # an answer like any other, but not what a suite wants
+        "call-error-is-large", "flood", "answers with an error of 7 MB", "hostile", "told",
         ("-32000", "no no no"), stage="calling", patient=True,
+        codes=failed_by("run", "ci", "matrix", "snapshot", "snapshot --update", "watch"),
     ),
     Case(
         "call-drips", "silence", "writes a byte of its answer each tenth of a second", "hostile",
         "red", SILENT, stage="calling",
+        ends=TERMINATED, codes=(("intercept@stdio", (TERMINATED,)), ("intercept@http", (0,))),
     ),
     Case(
+        # the answer comes, and the process that was started is gone: whoever looks at it says so
         "call-moves-to-a-child", "end", "exits, and its child goes on answering", "hostile",
-        "told", stage="calling", ways=STDIO, patient=True,
+        "told", stage="calling", ways=STDIO, patient=True, causes=("exited",),
+        codes=failed_by("audit", "fuzz", "mcp", "intercept"),
     ),
     Case(
         "answers-on-stderr", "silence", "answers on stderr", "hostile", "red",

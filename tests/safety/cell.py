@@ -113,14 +113,21 @@ class Ear:
         self._pipe = pipe
         self.head = self.tail = b""
         self.answered: set[int] = set()
-        """The ids of those requests of `session` whose answers came."""
+        """The ids of those requests of `session` whose answers came, to their ends."""
+        self._begun: set[int] = set()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         while data := os.read(self._pipe.fileno(), 65536):
             seen = self.tail[-10:] + data
-            self.answered.update(number for number, name in _IDS.items() if name in seen)
+            if b"\n" in data:
+                self.answered |= self._begun
+            for number, name in _IDS.items():
+                if (at := seen.find(name)) >= 0:
+                    self._begun.add(number)
+                    if b"\n" in seen[at:]:
+                        self.answered.add(number)
             if len(self.head) < self.KEPT:
                 self.head += data
             self.tail = (self.tail + data)[-self.KEPT :]

@@ -9,6 +9,7 @@ import pytest
 
 from mcptest.suite.golden import Masks, golden_text
 from mcptest.suite.observed import Observed
+from tests.support.deep_values import deepest
 
 
 def golden(result: Any = None, *, error: Any = None, method: str = "tools/call") -> str:
@@ -103,3 +104,9 @@ def test_nothing_in_a_golden_file_can_steer_a_terminal(words: str) -> None:
 @pytest.mark.parametrize("result", [None, 5, "text", [1], {}, {"content": 5}, {"content": [5]}])
 def test_any_result_at_all_has_a_text(result: Any) -> None:
     assert golden(result).endswith("\n")
+
+
+def test_an_answer_as_deep_as_may_be_has_a_golden_text() -> None:
+    """Python allows a thousand calls within each other, and a message 512 levels."""
+    text_of_it = golden({"content": [], "structuredContent": {"a": deepest("the end")}})
+    assert "the end" in text_of_it

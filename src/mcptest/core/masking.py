@@ -158,9 +158,9 @@ class Masker:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self.value(item) for item in value]
-        if isinstance(value, dict):
-            return {self.text(key): self.value(item) for key, item in value.items()}
+            return list(map(self.value, value))
+        if isinstance(value, dict):  # in no comprehension, which takes a call for each level
+            return dict(zip(map(self.text, value), map(self.value, value.values()), strict=True))
         if type(value) is int and abs(value) >= _LONG_NUMBER:
             text = str(value)
             return value if self.text(text) == text else MASK

@@ -159,30 +159,44 @@ def json_type(value: Any) -> str:
 
 # -- What is kept of a large value ---------------------------------------------------------------
 
+_PARTS: Final = frozenset({str, list, dict})
 _NAMES: Final = frozenset({"name", "uri", "uriTemplate", "cursor", "nextCursor"})
 """What is sent back to a server is never cut."""
 
 
 def with_short_texts(value: Any, longest: int) -> Any:
     """The value with its long texts cut off, but for names; the value itself where none is long."""
-    if not _has_long_text(value, longest):
-        return value
+    return _shortened(value, longest) if _has_long_text(value, longest) else value
+
+
+def _shortened(value: Any, longest: int) -> Any:
     if type(value) is str:
         return value[:longest]
     if type(value) is list:
-        return [with_short_texts(one, longest) for one in value]
-    return {
-        name: one if name in _NAMES else with_short_texts(one, longest)
-        for name, one in value.items()
-    }
+        items = list(value)
+        for place, one in enumerate(items):  # a comprehension is one more call for each level
+            items[place] = _shortened(one, longest)
+        return items
+    if type(value) is not dict:
+        return value
+    kept = dict(value)
+    for name, one in value.items():
+        if name not in _NAMES:
+            kept[name] = _shortened(one, longest)
+    return kept
 
 
 def _has_long_text(value: Any, longest: int) -> bool:
-    if type(value) is list:
-        return any(_has_long_text(one, longest) for one in value)
-    if type(value) is dict:
-        return any(_has_long_text(one, longest) for one in value.values())
-    return type(value) is str and len(value) > longest
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if type(part) is str and len(part) > longest:
+            return True
+        if type(part) is list:
+            parts += (one for one in part if type(one) in _PARTS)
+        elif type(part) is dict:
+            parts += (one for one in part.values() if type(one) in _PARTS)
+    return False
 
 
 # -- The types of content blocks -----------------------------------------------------------------

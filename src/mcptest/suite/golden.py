@@ -498,13 +498,19 @@ def _pretty(value: Any) -> str:
 
 def _digested(value: Any) -> Any:
     """The value with long binary data as its digest."""
-    if isinstance(value, Mapping):
-        return {name: _member(name, one) for name, one in value.items() if name != "_meta"}
-    return [_digested(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return list(map(_digested, value))
+    if not isinstance(value, Mapping):
+        return value
+    kept = {}
+    for name, one in value.items():  # a comprehension would be one more call for each level
+        if name in _BINARY and isinstance(one, str) and len(one) > _LONGEST_BINARY:
+            kept[name] = _digest(one)
+        elif name != "_meta":
+            kept[name] = _digested(one)
+    return kept
 
 
-def _member(name: str, value: Any) -> Any:
-    if name in _BINARY and isinstance(value, str) and len(value) > _LONGEST_BINARY:
-        digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"sha256 {digest} of {len(value)} characters"
-    return _digested(value)
+def _digest(data: str) -> str:
+    digest = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"sha256 {digest} of {len(data)} characters"
