@@ -212,7 +212,8 @@ def shown_by(rule: str) -> ShownBy:
     return declared.shown_by if declared is not None else "message"
 
 
-class Check(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Check:
     """One rule at work on one session."""
 
     rule: Rule
@@ -222,7 +223,7 @@ class Check(msgspec.Struct, eq=False):
     of_server: int = 0
     """How much of that the server sent."""
     violations: int = 0
-    _findings: list[Finding] = []
+    _findings: list[Finding] = field(default_factory=list)
     _reason: str = ""
     _unchecked: str = ""
 

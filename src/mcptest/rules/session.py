@@ -9,9 +9,8 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
-
-import msgspec
 
 from mcptest.core.capture import (
     AnyRecord,
@@ -83,7 +82,8 @@ class AnswerMismatch(enum.Enum):
     OTHER_TYPE = "the request's id is of another JSON type"
 
 
-class SessionStream(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class SessionStream:
     """One HTTP exchange, or one entry of a public capture."""
 
     number: int
@@ -133,14 +133,15 @@ class SessionStream(msgspec.Struct, eq=False):
         return next((value for key, value in headers if key.lower() == name), None)
 
 
-class Step(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Step:
     """One message (or other record) in its place, with what was known when it passed."""
 
     place: int
     record: AnyRecord
     message: Message
     sender: str
-    kind: Kind = Kind.INVALID
+    kind: Kind = field(init=False)
     method: str = ""
     """Of a request or notification; of an answer, that of the request it belongs to."""
     request: Step | None = None
@@ -162,15 +163,16 @@ class Step(msgspec.Struct, eq=False):
     """A request of the stateless era before `initialize`, to find out which era the server speaks;
     or the answer to it."""
     id: Any = ABSENT
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = field(init=False)
     """The params, or an empty object where there are none or they are not an object."""
-    meta: dict[str, Any] = {}
+    meta: dict[str, Any] = field(init=False)
     """The `_meta` of the params or the result, or an empty object."""
     result: Any = ABSENT
 
     def __post_init__(self) -> None:
         message = self.message
         self.kind = message.kind
+        self.params = self.meta = _EMPTY
         value = message.value
         if type(value) is dict:
             self.id = value.get("id", ABSENT)
@@ -182,7 +184,7 @@ class Step(msgspec.Struct, eq=False):
                     self.params = holder
             if type(holder) is dict and "_meta" in holder:
                 meta = holder["_meta"]
-                self.meta = meta if type(meta) is dict else {}
+                self.meta = meta if type(meta) is dict else _EMPTY
 
     @property
     def error(self) -> Any:
