@@ -193,3 +193,14 @@ def test_expectations_on_log_messages_and_notifications_hold_and_fail(
         site.suite(tests, server=peer, isolation="shared"), "--fixture", "fixture", "--json"
     )
     assert {name: each["status"] for name, each in site.results(done).items()} == wanted, done.err
+
+
+def test_a_log_level_that_is_set_without_a_tool_calls_none(site: Site) -> None:
+    test = {
+        "name": "level",
+        "assert_logging": {"set_level": "debug", "expect": {"min_messages": 0}},
+    }
+    done = site.run(site.suite([test]), "--server", "demo", "--capture", "wire")
+    assert done.code == 0, done.said
+    (capture,) = (site.folder / "wire").glob("*.jsonl")
+    assert "tools/call" not in capture.read_text()

@@ -462,7 +462,8 @@ def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
     failing = "logging/setLevel failed"
     with failing_as(failing):
         _accept(attempt, attempt.client.log_level(block.set_level, attempt.deadline), failing)
-    _expect_result(attempt, block.tool, {"name": block.tool, "arguments": block.args})
+    if block.tool:
+        _expect_result(attempt, block.tool, {"name": block.tool, "arguments": block.args})
     return _beside_the_call(attempt, check_logging, block.expect)
 
 
