@@ -48,3 +48,12 @@ def test_the_rule_names_what_the_bytes_are() -> None:
     said = raw("server", lines_of("utf-16-le", {})[0])
     found = failing(full(handshake(server={"tools": {}}), ask(2, "tools/call", CALL), said))
     assert "it is UTF-16; MCP messages are UTF-8" in found["MSG-002"][0].message
+
+
+@pytest.mark.parametrize("fault", ["no-id", "null-id"])
+def test_an_answer_without_its_id_answers_no_notification(fault: str) -> None:
+    """A request waits for it: what it lacks is the id."""
+    said = [raw("server", line) for line in lines_of(fault, {"content": []})]
+    begin = handshake(server={"tools": {}})
+    found = failing(full(begin, ask(2, "tools/call", CALL), said), only=None)
+    assert "MSG-008" not in found

@@ -136,23 +136,44 @@ def requests_are_answered_once(check: Check, step: Step) -> None:
     on_routine="skip",
     shown_by="silence",
 )
-def notifications_are_not_answered(check: Check, step: Step) -> None:
+def notifications_are_not_answered(check: Check) -> Watching:
     """Nothing answers a notification, not even an unknown one.
 
     A notification has no id, so its sender has no place to put an answer. Seen here are results
     without an id, and answers that arrive on the HTTP exchange (or in the entry of a public
     capture) that carried a notification. An HTTP error status with an error body is allowed: that
-    is how HTTP refuses one.
+    is how HTTP refuses one. A result without an id that comes while a request stays unanswered, or
+    on the exchange of a request, is the answer to that request: it lacks its id, which MSG-001 and
+    MSG-006 tell.
     """
-    if step.kind is Kind.NOTIFICATION:
-        check.saw(step)
-    elif step.kind is Kind.RESULT and step.id in (ABSENT, None):
-        check.violated(step, "a result without an id", expected="no answer to a notification")
-    elif step.sender == "server" and step.stream and not step.stream.was_refused:
-        posted = step.stream.posted
-        if posted is not None and posted.kind is Kind.NOTIFICATION:
-            message = f"an answer to the notification {posted.method!r}"
+    without_id: list[Step] = []
+    while step := (yield):
+        stream = step.stream if step.sender == "server" else None
+        carried = stream.posted if stream else None
+        is_bare = step.kind is Kind.RESULT and step.id in (ABSENT, None)
+        if step.kind is Kind.NOTIFICATION:
+            check.saw(step)
+        elif stream is None or carried is None:
+            without_id += [step] if is_bare and len(without_id) < _MOST_WITHOUT_ID else []
+        elif carried.kind is Kind.NOTIFICATION and (is_bare or not stream.was_refused):
+            message = f"an answer to the notification {carried.method!r}"
             check.violated(step, message, expected="no answer to a notification")
+    if len(without_id) > _forgotten(check.session):
+        for step in without_id:
+            check.violated(step, "a result without an id", expected="no answer to a notification")
+
+
+_MOST_WITHOUT_ID = 100
+"""A server may send as many of them as it likes; they are kept until the session is over."""
+
+
+def _forgotten(session: Session) -> int:
+    """How many requests were left without an answer, though nobody cancelled them."""
+    return sum(
+        request.cancelled is None and request.method != "subscriptions/listen"
+        for in_flight in session.in_flight.values()
+        for request in in_flight.waiting.values()
+    )
 
 
 @_message_rule(
