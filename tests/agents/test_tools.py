@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from tests.agents.asking import ALLOWED, Agent, outcome, refused, words_of
 from tests.e2e.demo_peer import A, D, meta
 from tests.e2e.driving import is_alive, mcptest, wait_until
+from tests.safety import hostile
 
 SCRIPT = (str(Path(sys.executable).with_name("mcptest")), "mcp")
 """Not `python -m`, which would look for modules in the folder that it is started in."""
@@ -332,6 +334,32 @@ def test_a_long_call_tells_of_itself_and_is_cancelled(tmp_path: Path) -> None:
         wait_until(lambda: not is_alive(pid), "the end of the slow server")
         assert agent.request("ping")["result"] == {}
         assert not any(message.get("id") == "long" for message in agent.seen)
+
+
+SLOW_TOOLS = """
+import runpy, sys, time
+hostile = runpy.run_path(sys.argv[1])
+
+def slow(request):
+    if request["method"] == "tools/list":
+        return {"tools": [hostile["tool"](f"tool-{number}") for number in range(500)]}
+    time.sleep(0.3 * (request["method"] == "tools/call"))
+    return {}
+
+hostile["serve"](slow)
+"""
+
+
+def test_what_was_found_within_the_limit_is_told(tmp_path: Path) -> None:
+    """A server with more tools than can be tried by then costs no verdict."""
+    script = tmp_path / "slow_tools.py"
+    script.write_text(SLOW_TOOLS)
+    command = shlex.join([sys.executable, "-I", "-S", str(script), hostile.__file__])
+    with Agent(tmp_path, "--allow-run", "--allow-server", command) as agent:
+        answer = agent.use("audit_server", {"server_name": command, "limit": 12})
+    found = answer["structuredContent"]
+    assert found["exit_code"] == 1
+    assert "--max-time" in json.dumps(found)
 
 
 def test_a_call_over_its_limit_is_ended_and_says_so(tmp_path: Path) -> None:

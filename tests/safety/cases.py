@@ -358,7 +358,7 @@ CASES: tuple[Case, ...] = (
         not_for=EACH_CALLED,
         # as far as they come in their time
         causes=("stopped after", "within", "limit"),
-        codes=(("audit", (0, 1)), ("fuzz", (0, 1)), ("mcp", (0, 3))),
+        codes=(("audit", (0, 1)), ("fuzz", (0, 1)), ("mcp", (0, 1))),
     ),
     Case(
         "hostile-names", "paging", "has tools named as paths, control codes and scripts",
@@ -405,7 +405,9 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "cancels-everything", "protocol", "cancels every request, and answers it", "hostile",
-        "told", patient=True, codes=failed_by("intercept"),
+        "told", patient=True,
+        # over HTTP it is heard only if the stream of the answer is still open
+        codes=(("intercept@stdio", (1,)), ("intercept@http", (0, 1))),
     ),
     Case(
         "progress-of-nobody", "flood", "reports progress of what nobody asked, without end",

@@ -516,7 +516,7 @@ def is_to_be_named(command: Command, case: Case, way: Way, code: int | None) -> 
 
 def allowed_codes(command: Command, case: Case, way: Way) -> tuple[int, ...]:
     if command.drive == "proxy":
-        return (code_of_proxy(command, case, way),)
+        return codes_of_proxy(command, case, way)
     known = case.codes_for(command.name, way)
     if known is not None:
         return known
@@ -532,15 +532,15 @@ def allowed_codes(command: Command, case: Case, way: Way) -> tuple[int, ...]:
     return (3,) if case.colour == "unreachable" and not command.judges else (1, 3)
 
 
-def code_of_proxy(command: Command, case: Case, way: Way) -> int:
+def codes_of_proxy(command: Command, case: Case, way: Way) -> tuple[int, ...]:
     """The server's own, unless a check failed: the agent never came to its call, or a rule."""
     own = case.ends if way == "stdio" else 0
     if command.name != "intercept":
-        return own
+        return (own,)
     known = case.codes_for(command.name, way)
     if known is not None:
-        return known[0]
-    return own if case.colour in {"healthy", "told"} else 1
+        return known
+    return (own,) if case.colour in {"healthy", "told"} else (1,)
 
 
 # -- what is left ------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ _FOR_AGENTS = "--format=agent"
 _OPTIONS = {"revision_id": "--spec-version", "rules": "--rule", "tools": "--tool", "to": "--to"}
 """Arguments that are options of the command that a tool is."""
 _USUAL_TIMEOUT = 30
+_WITH_MAX_TIME = frozenset({"audit", "compliance", "doctor"})
 """Seconds for each request, where a command is told nothing."""
 
 
@@ -156,7 +157,10 @@ class Toolbox:
         plain = [word for word in command if word != _FOR_AGENTS]
         with WorkFolder(self._roots) as place:
             order = ToolCommand(
-                (*command, *place.name_server(server), *more, *_patience(arguments)),
+                (
+                    *(*command, *place.name_server(server), *more),
+                    *(*_patience(arguments), *_max_time(command, arguments)),
+                ),
                 (*plain, f"--server={server.name}", *more),
                 server,
                 _limit(arguments),
@@ -206,6 +210,12 @@ def _patience(arguments: Obj) -> list[str]:
     """So that a server which does not answer is told as that before the call is over."""
     third = _limit(arguments) // 3  # a server may have to be ended after it
     return [f"--timeout={third}s"] if 0 < third < _USUAL_TIMEOUT else []
+
+
+def _max_time(command: tuple[str, ...], arguments: Obj) -> list[str]:
+    """So that what was found by then is told, where the command can do so."""
+    most = _limit(arguments) * 5 // 6  # it has to start before it, and to end after it
+    return [f"--max-time={most}s"] if most > 0 and command[0] in _WITH_MAX_TIME else []
 
 
 def _limit(arguments: Obj) -> int:
