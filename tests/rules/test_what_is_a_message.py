@@ -227,3 +227,9 @@ def test_a_log_line_of_a_client_does_not_count_as_its_request() -> None:
     seen = SeenSession([log, asked], revision=Revision.V2025_11_25, transport="stdio")
     assert [one.message.id for one in seen.requests("tools/call")] == [4]
     assert len(seen.said) == 2
+
+
+def test_a_message_of_more_values_than_we_read_is_not_said_to_be_no_json() -> None:
+    """It may be as good as any: that we don't read it is no fault of its sender."""
+    line = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":[' + "{}," * 200_000
+    assert "MSG-002" not in failing(full(handshake(), raw("server", line + "{}]}}")))
