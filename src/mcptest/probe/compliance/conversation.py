@@ -724,7 +724,9 @@ class Conversation:
         answers = tuple(one.answer for one in started.waiting if one.answer is not None)
         masker = self.site.masker
         received = received_text(self.tape, started.stream, answers, masker)[:BODY_KEPT]
-        answers = tuple(map(self.site.large_answers.kept, answers))
+        for one in started.waiting:  # what was said is remembered, and this with it
+            one.answer = self.site.large_answers.kept(one.answer) if one.answer else None
+        answers = tuple(one.answer for one in started.waiting if one.answer is not None)
         first = answers[0] if answers else None
         result = first.result if first is not None else ABSENT
         error = first.error if first is not None else ABSENT

@@ -151,7 +151,7 @@ class Waits:
 
 _TEXT_KEPT = 64 * 1024
 """Of each text in a large answer: no check looks further into one."""
-_LARGE_VALUES = 4
+_LARGE_VALUES = 2
 
 
 class LargeAnswers:
@@ -181,6 +181,10 @@ class LargeAnswers:
 
 _LAUNCHING = threading.Lock()
 """Slow probes are taken on the side: connections are set going one at a time."""
+_large_answers = LargeAnswers()
+"""Of all sites: a server is asked by several, and says the same to each of them."""
+
+
 _CLOSED_AT_ONCE = 8
 _PATIENCE_WITH_STARTS = 2.5
 _MOST_CONVERSATIONS = 200
@@ -191,7 +195,7 @@ _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
 _KNOWLEDGE = (
     *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
     *("page_of_tool", "session_id", "asks_for_token", "speaks_handshake", "alive_method"),
-    *("hung_tools", "hung_values", "waits", "large_answers", "_room", "_numbers", "_run"),
+    *("hung_tools", "hung_values", "waits", "_room", "_numbers", "_run"),
 )
 """What a twin takes over."""
 
@@ -223,7 +227,7 @@ class Site:
         self.greeting: tuple[SentCheck, Asked] | None = None
         """How that was found out."""
         self._room = Room()
-        self.large_answers = LargeAnswers()
+        self.large_answers = _large_answers
         self.waits = Waits(order)
         """How long silence was waited for, and still may be."""
         self.hung_tools: dict[str, str] = {}
