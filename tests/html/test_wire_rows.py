@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from mcptest.core.capture import AnyRecord, Frame, HttpResponse, Opened, Stderr
 from mcptest.core.errors import ExitCode
-from mcptest.report.html.building import pictured
+from mcptest.report.html import building
+from mcptest.report.html.building import Pictures, pictured
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.wire_rows import CLIENT_WORKS, SERVER_WORKS, WireSession
 from mcptest.report.verdicts import SessionsReport
@@ -145,3 +148,14 @@ def test_a_long_message_is_cut_once_the_page_has_many_bytes() -> None:
     assert {one["bytes"] for one in kept} == {len(large.raw)}
     assert len(kept[0]["raw"]) == len(large.raw)
     assert len(kept[-1]["raw"]) == 64 * 1024
+
+
+def test_a_page_that_took_its_time_shows_less_of_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = Pictures().excerpt()
+    monkeypatch.setattr(building, "SEARCHING", 0.0)
+    late = Pictures().excerpt()
+    assert usual.first > late.first == late.least
+    assert late.telling == late.least
+    assert Pictures().excerpt(judged=[]).first == usual.first, "what is asked for is shown"

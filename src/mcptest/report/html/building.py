@@ -87,8 +87,8 @@ SEARCHED = 64 * MEBIBYTE
 """Bytes of the captures of a command that are searched for its page: it has to end in time."""
 
 
-SEARCHING = 1.5
-"""Seconds of the same, on a machine that has other things to do."""
+SEARCHING = 1.0
+"""Seconds after which a page shows only some records of each capture that is left."""
 
 
 class Pictures:
@@ -121,13 +121,14 @@ class Pictures:
 
         Of one that was judged, what was found in its sessions, and the longest messages as well.
         """
-        shown = sum(len(session.kinds) for session in self.sessions)
-        usual = Excerpt()
-        first = max(usual.least, min(usual.first, ROOM - shown))
         whole = judged is not None
+        shown = sum(len(session.kinds) for session in self.sessions)
+        room = ROOM - shown if whole or not self._until.expired else 0
+        usual = Excerpt()
+        first = max(usual.least, min(usual.first, room))
         return Excerpt(
             first=first,
-            telling=max(usual.least, min(usual.telling, ROOM - shown - first)),
+            telling=max(usual.least, min(usual.telling, room - first)),
             first_bytes=LINE_LIMIT if whole else usual.first_bytes * first // usual.first,
             searched=usual.searched if whole else self._left_to_search,
             until=None if whole else self._until,
