@@ -232,6 +232,41 @@ def test_metadata_that_is_not_there_is_shown_with_its_status() -> None:
     assert [one[:8] for one in received] == ["HTTP 401", "HTTP 404", "HTTP 404"]
 
 
+class _RefusesInJson(_AsksForAToken):
+    """What is not there is told in JSON; the document lies at the root."""
+
+    at_root = False
+
+    def do_GET(self) -> None:
+        found = self.at_root and self.path == "/.well-known/oauth-protected-resource"
+        document = {"authorization_servers": ["https://issuer.invalid"]}
+        body = json.dumps(document if found else {"error": "Not found"}).encode()
+        self.send_response(200 if found else 404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class _HasItAtTheRoot(_RefusesInJson):
+    at_root = True
+
+
+@pytest.mark.parametrize(
+    ("guard", "broken"), [(_RefusesInJson, ["AUTH-002"]), (_HasItAtTheRoot, [])]
+)
+def test_a_refusal_in_json_is_no_metadata(guard: type[_RefusesInJson], broken: list[str]) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), guard) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        target = Target(way="http", label="guarded", url=url)
+        rules = ("AUTH-002", "AUTH-003")
+        order = Order(target=target, revision=OLD, rules=rules, timeout=BOUND)
+        judgement = judge_server(order, lambda event: None)
+        server.shutdown()
+    assert [one.id for one in judgement.failures] == broken
+
+
 class _AsksForATokenOnTheStream(_AsksForAToken):
     """The same of a server whose conversation begins with a GET."""
 

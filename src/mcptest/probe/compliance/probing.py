@@ -397,7 +397,8 @@ def fetch_metadata(course: Course, step: ProbeStep) -> None:
     for url in _places(course.site.order.target.url, named):
         fetched, body = _fetch(course, url)
         course.evidence.append(fetched)
-        document = decode(body).value
+        is_there = (fetched.exchange.http or {}).get("status") == 200
+        document = decode(body).value if is_there else None  # a refusal may be JSON too
         if isinstance(document, dict):
             course.taken[step.name] = Taken(exchange=fetched.exchange, document=document)
             return
