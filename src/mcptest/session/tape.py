@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from mcptest.core.capture import (
     AnyRecord,
@@ -81,6 +81,9 @@ class Room:
 class Tape:
     """The records of one session in order."""
 
+    _large: ClassVar[Message | None] = None
+    """The large message that was read last: one for all tapes, of which a run has many."""
+
     def __init__(
         self, label: str = "", recorder: Recorder | None = None, room: Room | None = None
     ) -> None:
@@ -118,7 +121,6 @@ class Tape:
         self._looked_at = 0
         self._unusable: list[bytes] = []
         self._read: dict[int, Message] = {}
-        self._large: Message | None = None
 
     # -- listening -------------------------------------------------------------------------
 
@@ -207,7 +209,7 @@ class Tape:
         self._looked_at = min(self._looked_at, self.marked)
         self._unusable.clear()
         self._read.clear()
-        self._large = None
+        Tape._large = None
         for found in (self.responses, self.posted, self.bodies, self.troubles, self.ended):
             found.clear()
 
@@ -248,9 +250,10 @@ class Tape:
     def read(self, raw: bytes) -> Message:
         """The message of a frame. A small one is read once."""
         if len(raw) > _LARGEST_READ:
-            if self._large is None or self._large.raw is not raw:
-                self._large = decode(raw)
-            return self._large
+            large = Tape._large
+            if large is None or large.raw is not raw:
+                large = Tape._large = decode(raw)
+            return large
         found = self._read.get(id(raw))
         if found is None or found.raw is not raw:
             found = self._read[id(raw)] = decode(raw)
