@@ -224,6 +224,19 @@ def test_a_message_that_is_too_large_to_be_looked_at_is_never_green(tmp_path: Pa
     assert len(done.stdout) == 17_000_001
 
 
+def test_a_message_of_more_values_than_are_read_is_never_green(calls: Path) -> None:
+    line = b'{"jsonrpc":"2.0","method":"m","params":{"a":[' + b"{}," * 200_000 + b"{}]}}\n"
+    done = subprocess.run(
+        [*intercept_command(calls, "--no-invariants"), "cat"],
+        input=line,
+        capture_output=True,
+        timeout=BOUND,
+    )
+    assert done.returncode == 1
+    assert b"not all of it was judged: a message of the client: it has so many" in done.stderr
+    assert done.stdout == line
+
+
 def test_a_session_that_lasts_too_long_is_ended_and_fails(calls: Path, tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     server = (

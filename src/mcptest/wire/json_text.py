@@ -38,7 +38,7 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     parse and only a verdict needs it.
     """
     if has_too_many_values(raw):  # first: to look how deep they are nested takes longer
-        return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, _too_many_values()))
+        return _unread(raw, Problem(Flaw.TOO_MANY_VALUES, UNREAD))
     if is_deeper(raw, depth):
         return _unread(raw, Problem(Flaw.TOO_DEEP, f"nested deeper than {depth} levels"))
     try:
@@ -215,9 +215,11 @@ def _values_cost(quotes: int, objects: int, arrays: int, commas: int, colons: in
     return cost + numbers * _NUMBER_COST + commas * _PLACE_COST
 
 
-def _too_many_values() -> str:
-    most = DEFAULT_LIMITS.values_bytes // MEBIBYTE
-    return f"it has so many values that reading them would take more than {most} MB"
+UNREAD = (
+    "it has so many values that reading them would take more than "
+    f"{DEFAULT_LIMITS.values_bytes // MEBIBYTE} MB"
+)
+"""What is said of such a text."""
 
 
 def _unread(raw: bytes, why: Problem) -> tuple[Any, tuple[Problem, ...]]:

@@ -41,6 +41,7 @@ from mcptest.transport.base import Sink
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
 from mcptest.transport.temporary import temporary_folder
+from mcptest.wire.json_text import UNREAD, has_too_many_values
 
 
 def run_intercept(arguments: argparse.Namespace) -> int:
@@ -138,7 +139,9 @@ class Trace:
         def noting(record: AnyRecord) -> None:
             if type(record) is Frame:
                 self.messages += 1
-                if record.sender == "client":
+                if has_too_many_values(record.raw):
+                    self.unread = self.unread or f"a message of the {record.sender}: {UNREAD}"
+                elif record.sender == "client":
                     self._note(record.raw)
             elif type(record) is Trouble and record.error in _TOO_LARGE:
                 self.unread = self.unread or record.detail
