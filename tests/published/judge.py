@@ -139,8 +139,9 @@ def started(server: Published, transport: str, folder: Path) -> Iterator[list[st
         stderr=subprocess.STDOUT,
     )
     try:
-        _wait_for(port, process, folder / "said.txt")
-        url = f"http://127.0.0.1:{port}{server.ways[transport].path}"
+        _wait_for(server.ways[transport].host, port, process, folder / "said.txt")
+        way = server.ways[transport]
+        url = f"http://{way.host}:{port}{way.path}"
         yield ["--server", url, "--transport", transport]
     finally:
         process.terminate()
@@ -152,12 +153,12 @@ def started(server: Published, transport: str, folder: Path) -> Iterator[list[st
         said.close()
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes], said: Path) -> None:
+def _wait_for(host: str, port: int, process: subprocess.Popen[bytes], said: Path) -> None:
     limit = time.monotonic() + _START
     while time.monotonic() < limit:
         if process.poll() is not None:
             raise NeverListenedError(f"the server ended: {said.read_text()[-2000:]}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
             return
         time.sleep(0.05)
     raise NeverListenedError(f"the server never listened on {port}: {said.read_text()[-2000:]}")

@@ -44,6 +44,9 @@ tools:
     statement: SELECT id, text FROM notes WHERE id = ?
     annotations: {readOnlyHint: true}
 """
+_OAUTH_KEYS = """\
+{"installed": {"client_id": "none", "client_secret": "none", "redirect_uris": ["http://none"]}}
+"""
 
 
 class Way(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +54,7 @@ class Way(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     command: tuple[str, ...]
     env: Mapping[str, str] = {}
+    host: str = "127.0.0.1"
     path: str = ""
 
 
@@ -113,6 +117,8 @@ def furnish(work: Path) -> None:
     (work / "note.txt").write_text("hello\n")
     (work / "kubeconfig").write_text(_KUBECONFIG)
     (work / "tools.yaml").write_text(_TOOLBOX)
+    (work / "oauth.json").write_text(_OAUTH_KEYS)
+    (work / "claude" / "projects").mkdir(parents=True)
     (work / ".moon").mkdir()
     (work / ".moon" / "workspace.yml").write_text("projects: []\n")
     with sqlite3.connect(work / "notes.db") as database:
