@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from mcptest.probe.compliance.questions import slow_machine
 from mcptest.probe.compliance.site import Order, Waits
 from mcptest.transport.target import DEMO
 
@@ -63,3 +68,27 @@ def test_the_first_answer_of_a_process_may_take_as_long_as_a_start() -> None:
     assert spent.left(starting=True) == 20.0
     spent.met_in = 50.0
     assert spent.left(starting=True) == 30.0
+
+
+@pytest.mark.parametrize(
+    ("came", "is_late"),
+    [
+        (b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"flood"}}', False),
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping"}', False),
+        (b'{"jsonrpc":"2.0","id":3,"result":{}}', True),
+        (b'{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no"}}', True),
+    ],
+)
+def test_only_an_answer_shows_that_a_server_was_late(came: bytes, is_late: bool) -> None:
+    """One that floods and never answers is not excused by the machine."""
+    tape = SimpleNamespace(last_answer=b"")
+
+    def pump(seconds: float, until: Callable[[], bool]) -> bool:
+        tape.last_answer = came
+        return until()
+
+    conversation: Any = SimpleNamespace(mute=True, transport="stdio", tape=tape, pump=pump)
+    site: Any = SimpleNamespace(
+        order=SimpleNamespace(patience=1.0), open=lambda: None, leave=lambda one: None
+    )
+    assert (slow_machine(site, conversation) is not None) is is_late

@@ -570,6 +570,10 @@ def silence(conversation: Conversation, limit: float) -> PeerError:
     return PeerError(ErrorKind.TIMEOUT, message)
 
 
+_HEAD = 200
+"""Bytes of a message in which its method stands, if it has one."""
+
+
 def slow_machine(site: Site, conversation: Conversation) -> PeerError | None:
     """Why the silence of a process says nothing about the server, where that is so.
 
@@ -580,13 +584,17 @@ def slow_machine(site: Site, conversation: Conversation) -> PeerError | None:
     if not conversation.mute or conversation.transport != "stdio":
         return None
     last = conversation.tape.last_answer
+
+    def has_answered() -> bool:
+        """Notifications are none, however many there are."""
+        latest = conversation.tape.last_answer
+        return latest is not last and b'"method":' not in latest[:_HEAD]
+
     try:
         site.leave(site.open())
     except PeerError as error:
         return error
-    if not conversation.pump(
-        site.order.patience, lambda: conversation.tape.last_answer is not last
-    ):
+    if not conversation.pump(site.order.patience, has_answered):
         return None
     return PeerError(ErrorKind.TIMEOUT, "the server answered later than the timeout allows")
 
