@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 NPM_PEERS := tests/peers/npm
+# Where nothing compiled may be kept, as in many containers, every worker and every process that the tests
+# start would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test lint format docs docs-check site precision client-peers published bench clean
+.PHONY: demo check test rooms everything lint ruff types format docs docs-check site precision client-peers published bench clean
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mcptest needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -31,16 +34,26 @@ demo: $(VENV)/.installed
 
 # What answers while one still thinks about the change: lint, types, and the tests of single rooms.
 ROOMS := core wire schema suite transport session servers rules report probe commands meta
-check: $(VENV)/.installed-dev lint
+check: $(VENV)/.installed-dev ruff
+	@$(MAKE) --no-print-directory --jobs 2 types rooms
+
+test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed ruff
+	@$(MAKE) --no-print-directory --jobs 2 types everything
+
+rooms:
 	$(BIN)/python -m pytest -n auto -q $(addprefix tests/,$(ROOMS))
 
-test: $(VENV)/.installed-dev $(NPM_PEERS)/node_modules/.installed lint
+everything:
 	@$(BIN)/python -m compileall -q src tests benchmarks  # thousands of processes are started: once is enough
 	$(BIN)/python -m pytest -n auto
 
-lint: $(VENV)/.installed-dev
+lint: ruff types
+
+ruff: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 format: $(VENV)/.installed-dev

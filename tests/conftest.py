@@ -60,14 +60,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two for each processor: half of its time a test waits for a process to speak or to end."""
-    return 2 * (os.cpu_count() or 1)
+    """Three for each processor: most of its time a test waits for a process to speak or to end."""
+    return 3 * (os.cpu_count() or 1)
+
+
+def pytest_configure() -> None:
+    """What is collected stays to the end: nobody needs to look through it for garbage."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: nobody needs to look through it for garbage."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def missing_for_npm() -> str:

@@ -37,10 +37,7 @@ _NEWEST = NEWEST_HANDSHAKE.value
 
 
 def requests(
-    revision: str | Revision = _NEWEST,
-    offer: Offer | None = None,
-    *,
-    methods: Collection[str] = (),
+    revision: str | Revision = _NEWEST, offer: Offer | None = None, *, methods: Collection[str] = ()
 ) -> SearchStrategy[Crafted]:
     """Requests that a client of the revision may make; with an offer, only those that this server
     answers with a result. `methods` takes some of them."""

@@ -17,8 +17,16 @@ from mcptest.probe.snapshot_folder import SnapshotFileError, SnapshotFolder
 NOW = 0.0
 
 
-def opened(beside: Path, *, update: bool = False, patience: float = NOW) -> SnapshotFolder:
-    folder = SnapshotFolder(str(beside), update=update)
+class Opened(SnapshotFolder):
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def opened(beside: Path, *, update: bool = False, patience: float = NOW) -> Opened:
+    folder = Opened(str(beside), update=update)
     folder.open(Deadline.after(patience))
     return folder
 

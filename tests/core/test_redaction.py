@@ -22,6 +22,7 @@ from mcptest.core.redaction import (
     secrets_of_command,
     secrets_of_environment,
     secrets_of_headers,
+    secrets_of_line,
     secrets_of_url,
 )
 from mcptest.core.safe_text import show
@@ -73,6 +74,13 @@ def test_the_words_of_a_command_tell_their_secrets(words: list[str], found: dict
 def test_a_line_that_can_not_be_read_is_shown_without_its_secrets(line: str) -> None:
     problem = SuiteProblem(Place("s.yaml", 1, 3), "wrong", source=line)
     assert "Arg9x8y" not in redaction.text(render(problem))
+
+
+def test_a_word_of_millions_of_letters_is_looked_through_once() -> None:
+    """Its length squared would take hours."""
+    word = "a" * 3_000_000
+    assert secrets_of_line(f"  {word} API_KEY: Arg9x8y") == {"Arg9x8y": "API_KEY"}
+    assert secrets_of_url(f"{word} x://h/mcp?token=Arg9x8y") == {"Arg9x8y": "token"}
 
 
 def test_a_url_tells_who_somebody_is_and_parameters_with_the_name_of_a_secret() -> None:

@@ -96,4 +96,7 @@ def without_code(said: Said) -> Said:
     """mcp-assert tells neither the code of a protocol error nor the bytes of a malformed answer."""
     detail = said.detail.partition(" (JSON-RPC error")[0]
     ours = r"the answer is malformed: (unsupported content type: \w+) \(.*"
-    return Said(said.status, re.sub(ours, r"\1", detail))
+    detail = re.sub(ours, r"\1", detail)
+    # ours says which item it is, and what it is instead
+    ours = r"the answer is malformed: result\.(content)(?:\[\d+\])? is .*, not (an \w+):.*"
+    return Said(said.status, re.sub(ours, r"\1 is not \2", detail))

@@ -126,7 +126,7 @@ FEATURES = (
         "yes, and flaky ones by their rate",
         "tests/e2e/test_compliance_finish.py",
     ),
-    Feature("JUnit, Markdown, badge", "yes", "no", "yes", "tests/report/test_report_junit.py"),
+    Feature("JUnit, Markdown, badge", "yes", "no", "yes", "tests/report/test_junit.py"),
     Feature(
         "SARIF, GitLab code quality, TAP", "no", "no", "yes", "tests/e2e/test_report_forms_cli.py"
     ),

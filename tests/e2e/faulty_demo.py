@@ -265,13 +265,13 @@ def compare_numbers_as_texts() -> None:
     http_server._is_number = lambda text, expected: text == str(expected)
 
 
-def die_of_blank_lines() -> None:
+def die_of_empty_lines() -> None:
     from mcptest.servers.demo.stdio_server import StdioConnection
 
     take = StdioConnection._take_line
 
     def take_or_die(self: Any, line: bytes | None) -> None:
-        if line is not None and not line.strip():
+        if line is not None and not line.rstrip(b"\r\n"):
             os._exit(3)
         take(self, line)
 
@@ -323,7 +323,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "reconnection": close_streams_without_a_word,
     "events_by_name": send_other_events,
     "number_in_header": compare_numbers_as_texts,
-    "empty_line": die_of_blank_lines,
+    "empty_line": die_of_empty_lines,
 }
 ARRAYS: dict[str, Callable[[list[Any]], Any]] = {
     "batch_of_two": lambda items: items[:1],

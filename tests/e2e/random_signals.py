@@ -1,12 +1,15 @@
 """Signals at random moments of every command that talks to a peer, from its first steps on.
 
 `python -m tests.e2e.random_signals --count 210 --seed 1` sends more of them than the tests do, and
-prints a table. What has to hold afterwards is in `problems_of`.
+prints a table. What has to hold afterwards is in `problems_of`. With `--kill` they are SIGKILLs of
+proxies, whose servers heed neither the end of their input nor SIGTERM.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import random
@@ -72,6 +75,12 @@ WORDS: dict[str, tuple[str, ...]] = {
     "serve": ("serve", "demo"),
     "mcp": ("mcp",),
 }
+PROXIES: dict[str, tuple[str, ...]] = {
+    "record --proxy": ("record", "--proxy", "--out", "c.jsonl"),
+    "intercept": ("intercept", "--trajectory", "t.yaml"),
+}
+STUBBORN = Path(__file__).with_name("stubborn.py")
+DEAF = ("deaf-to-eof", "deaf-to-signals", "grandchild")
 ENDS_AS_ITS_SERVER = {"record --proxy", "intercept", "serve", "mcp"}
 """They pass signals on, or are servers themselves: their exit code is not 130 in any case."""
 
@@ -144,7 +153,7 @@ def _fired(shot: Shot, folder: Path) -> bool:
     return True
 
 
-def start(name: str, folder: Path) -> subprocess.Popen[bytes]:
+def start(name: str, folder: Path, words: Sequence[str] | None = None) -> subprocess.Popen[bytes]:
     """A command in its own folder, with everything that it is asked to read."""
     home, temporary = folder / "home", folder / "tmp"
     for place in (home / "data", temporary):
@@ -156,7 +165,7 @@ def start(name: str, folder: Path) -> subprocess.Popen[bytes]:
     reading, writing = os.pipe()  # a client that says nothing, for those that have one
     try:
         return subprocess.Popen(
-            [sys.executable, "-m", "mcptest", *WORDS[name]],
+            [sys.executable, "-m", "mcptest", *(words or WORDS[name])],
             stdin=reading,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -256,6 +265,41 @@ def kill(name: str, delay: float) -> list[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def kill_proxy(name: str, delay: float) -> list[str]:
+    """What is left of a proxy that was killed. Its server would stay, and so would its child."""
+    folder = Path(tempfile.mkdtemp(prefix="signals-"))
+    try:
+        words = PROXIES[name]
+        server = [sys.executable, str(STUBBORN), str(folder / "pids"), *DEAF]
+        process = start(name, folder, [*words, "--", *server])
+        time.sleep(delay)  # the random moment
+        process.kill()
+        process.communicate()
+        left = left_processes(folder)
+        for one in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(one.split()[0]), signal.SIGKILL)
+        return [f"{name}, killed after {delay:.3f} s: {one} is left" for one in left]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kill_proxies(count: int, seed: int, at_once: int = 2) -> list[str]:
+    """So many of them, at random moments from their first steps on."""
+    dice = random.Random(seed)
+    names = itertools.islice(itertools.cycle(PROXIES), count)
+    moments = [EARLIEST * (LATEST / EARLIEST) ** dice.random() for _ in range(count)]
+    try:
+        with ThreadPoolExecutor(at_once) as threads:
+            found = threads.map(
+                kill_proxy, itertools.islice(itertools.cycle(names), count), moments
+            )
+            return [problem for problems in found for problem in problems]
+    finally:
+        while held:
+            os.close(held.pop())
+
+
 def torn_files(home: Path) -> Iterator[str]:
     """Reports are there whole or not at all, and nothing that was begun lies beside them."""
     for path in home.rglob("*"):
@@ -286,7 +330,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=210)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=WORDS)
+    parser.add_argument("--kill", action="store_true", help="kill proxies instead")
     arguments = parser.parse_args()
+    if arguments.kill:
+        problems = kill_proxies(arguments.count, arguments.seed)
+        print(*problems, f"{arguments.count} proxies killed, {len(problems)} problems", sep="\n")
+        return bool(problems)
     for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_IGN:
             # a shell and nohup do that to what they start in the background, and it is inherited

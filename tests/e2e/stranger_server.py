@@ -15,7 +15,8 @@ finds no backend, and until then answers only what takes none. `answers-notifica
 that it does not know that there is no such method. `slow-from-then-on FILE` takes seconds to start
 but for the first time, as all do on a machine that grows busy, and `hangs-on-version` says nothing
 any more once it was offered a version that does not exist. `refuses-ping` speaks
-2024-11-05, and knows no ping.
+2024-11-05, and knows no ping. `logs-what-it-can-not-read` sends a log message about a line that is
+no JSON, as the Python SDK 1.x does, and declares no logging.
 """
 
 from __future__ import annotations
@@ -170,6 +171,14 @@ def called(name: str, arguments: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": "hello"}]}
 
 
+def complain_of(line: str) -> None:
+    if WAY == "logs-what-it-can-not-read":
+        log = {"level": "error", "data": "Internal Server Error"}
+        say({"method": "notifications/message", "params": log})
+    elif line.strip():
+        say({"error": {"code": -32700, "message": "Parse error"}})
+
+
 def main() -> None:
     session = Session()
     if WAY == "slow-from-then-on" and not is_first_time():
@@ -182,8 +191,7 @@ def main() -> None:
         try:
             message = json.loads(line)
         except ValueError:
-            if line.strip():
-                say({"error": {"code": -32700, "message": "Parse error"}})
+            complain_of(line)
             continue
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             known = {"id": message["id"]} if isinstance(message, dict) and "id" in message else {}

@@ -45,6 +45,43 @@ def test_a_server_that_begins_only_once_is_one_cause(tmp_path: Path) -> None:
     assert judgement.causes[0].kept_from_judging > 0
 
 
+SLOW_ONCE_CANCELLED = """\
+import json, pathlib, sys, time
+starts = pathlib.Path(sys.argv[1])
+(starts / str(time.monotonic_ns())).touch()
+for line in sys.stdin:
+    asked = json.loads(line) if line.startswith("{") else {}
+    if asked.get("method") == "notifications/cancelled":
+        before = len(list(starts.iterdir()))
+        while len(list(starts.iterdir())) == before:
+            time.sleep(0.01)
+    if "id" not in asked:
+        continue
+    answer = {"error": {"code": -32601, "message": "Method not found"}}
+    if asked.get("method") == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"]}
+        result |= {"capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        answer = {"result": result}
+    elif asked.get("method") == "ping":
+        answer = {"result": {}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def test_a_probe_that_a_busy_machine_answers_late_fails_nobody(tmp_path: Path) -> None:
+    """It answers once a process that was started later has: as long as a start takes here."""
+    server, starts = tmp_path / "server.py", tmp_path / "starts"
+    server.write_text(SLOW_ONCE_CANCELLED)
+    starts.mkdir()
+    command = (sys.executable, str(server), str(starts))
+    target = msgspec.structs.replace(DEMO, command=command, label="slow")
+    settings = {"timeout": 0.5, "startup": BOUND, "patience": 0.5, "revision": OLD}
+    order = Order(target=target, rules=("CANCEL-102",), **settings)
+    (one,) = judge_server(order, lambda event: None).results
+    assert one.outcome is Outcome.INCONCLUSIVE
+    assert "answered later than the timeout allows" in one.reason
+
+
 # -- being told to stop --------------------------------------------------------------------------
 
 

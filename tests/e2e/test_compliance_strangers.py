@@ -78,6 +78,13 @@ def test_the_answer_to_a_notification_is_shown_with_its_bytes() -> None:
     assert "Method not found" in broken.evidence[0].received
 
 
+def test_a_log_message_that_only_a_broken_line_brings_out_needs_its_capability_too() -> None:
+    judgement = judged("logs-what-it-can-not-read")
+    (broken,) = [one for one in judgement.failures if one.severity is Severity.MUST]
+    assert broken.id == "LOG-001"
+    assert "Internal Server Error" in broken.evidence[0].received
+
+
 def test_a_list_that_fails_inside_was_not_seen() -> None:
     judgement = judged("lists-away")
     for rule in ("TOOLS-001", "RES-101", "PROMPT-101"):
@@ -288,13 +295,15 @@ class _SharesItsAnswers(BaseHTTPRequestHandler):
     """HTTP+SSE before one server object: each answer goes to every stream that is open."""
 
     streams: ClassVar[list[Any]] = []
+    telling: ClassVar[threading.Lock] = threading.Lock()
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        self.wfile.write(b"event: endpoint\ndata: /message\n\n")
-        self.streams.append(self.wfile)
+        with self.telling:  # who has read the endpoint may ask at once, and is answered here
+            self.wfile.write(b"event: endpoint\ndata: /message\n\n")
+            self.streams.append(self.wfile)
         self.rfile.read(1)  # nothing comes: until the client leaves
         self.streams.remove(self.wfile)
         self.close_connection = True
@@ -306,9 +315,10 @@ class _SharesItsAnswers(BaseHTTPRequestHandler):
         self.end_headers()
         if isinstance(body, dict) and "method" in body and "id" in body:
             answer = {"jsonrpc": "2.0", "id": body["id"], **_answered(body["method"])}
-            for stream in [*self.streams]:
-                with contextlib.suppress(OSError):
-                    stream.write(b"data: " + json.dumps(answer).encode() + b"\n\n")
+            with self.telling:
+                for stream in [*self.streams]:
+                    with contextlib.suppress(OSError):
+                        stream.write(b"data: " + json.dumps(answer).encode() + b"\n\n")
 
     def log_message(self, *words: object) -> None:
         """Nobody reads it."""
@@ -336,6 +346,31 @@ def test_answers_that_reach_another_connection_are_confirmed_with_one_beside() -
     stray = result(judgement, "MSG-006")
     assert stray.outcome is Outcome.FAIL
     assert "seen where two connections talk to the server at once" in stray.findings[0].message
+
+
+class _TakesOneStream(_SharesItsAnswers):
+    """A server of one client: whoever comes while that one is there is turned away."""
+
+    streams: ClassVar[list[Any]] = []
+
+    def do_GET(self) -> None:
+        if self.streams:
+            self.send_error(500)
+        else:
+            super().do_GET()
+
+
+def test_a_server_that_takes_one_connection_is_not_told_to_be_away() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _TakesOneStream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/sse"
+        target = Target(way="sse", label="of one client", url=url)
+        judgement = judge_server(Order(target=target, timeout=BOUND), lambda event: None)
+        server.shutdown()
+    (cause,) = judgement.causes
+    assert "while another connection is open, a further one fails: " in cause.message
+    assert "HTTP 500" in cause.message
+    assert [one.id for one in judgement.failures if one.severity is Severity.MUST] == []
 
 
 # -- the doctor ------------------------------------------------------------------------------------

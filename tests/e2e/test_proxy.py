@@ -335,24 +335,25 @@ def test_a_grandchild_that_holds_the_pipe_does_not_keep_us(proxied: Start, tmp_p
 def test_a_client_that_dies_takes_us_and_the_server_with_it(
     out: Path, tmp_path: Path, peculiarity: str
 ) -> None:
-    pid_file = tmp_path / "pid"
+    pid_file, noted = tmp_path / "pid", tmp_path / "noted"
     code = (
         "import signal, os, sys\n"
         + ("signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" if peculiarity == "deaf" else "")
         + f"open({str(pid_file)!r}, 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(pid_file)!r}, {str(noted)!r})\n"
         "while True: signal.pause()\n"
     )
     command = [*proxy_command(out), sys.executable, "-c", code]
     client = (
         "import subprocess, sys, os\n"
         f"proxy = subprocess.Popen({command!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
-        f"while not os.path.exists({str(pid_file)!r}): os.sched_yield()\n"
+        f"while not os.path.exists({str(noted)!r}): os.sched_yield()\n"
         "print(proxy.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", client], capture_output=True, timeout=BOUND)
     proxy = int(done.stdout)
-    server = int(wait_until(pid_file.read_text, "the server's process id"))
+    server = int(noted.read_text())
     wait_until(lambda: not is_alive(server), "the end of the server")
     wait_until(lambda: not is_alive(proxy), "the end of the proxy")
     assert records_of(out)[-1]["kind"] == "end"

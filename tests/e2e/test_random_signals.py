@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
-from tests.e2e.random_signals import EARLIEST, WORDS, fire_all, kill, shots
+from tests.e2e.random_signals import EARLIEST, WORDS, fire_all, kill, kill_proxies, shots
 
 SAMPLE = 60
 SEED = 20_261
+KILLS = 12
 
 
 def test_a_signal_at_any_moment_ends_every_command_in_order() -> None:
@@ -24,3 +26,8 @@ def test_after_a_kill_the_next_run_starts_clean(name: str) -> None:
     dice = random.Random(name)
     for _ in range(2):
         assert kill(name, dice.uniform(EARLIEST, 2.0)) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells us of orphans")
+def test_a_proxy_that_is_killed_at_any_moment_leaves_no_process() -> None:
+    assert kill_proxies(KILLS, SEED) == []

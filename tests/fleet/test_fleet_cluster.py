@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,10 @@ from tests.e2e.driving import BOUND, Done, free_port, is_alive, mcptest, wait_un
 from tests.fleet.cluster import Cluster, cluster
 from tests.fleet.configured import DEMO, GONE, parent_of, script, stuck_once, write_config
 
-distributed = pytest.importorskip("distributed", reason="the extra [fleet] is not installed")
+# Looked for, not imported: every worker collects these tests, and few run them.
+pytestmark = pytest.mark.skipif(
+    find_spec("distributed") is None, reason="the extra [fleet] is not installed"
+)
 
 SECRET = "hush-hush-0815"
 # Whoever judges it is below the worker of the cluster.
@@ -134,6 +138,8 @@ def test_a_server_that_kills_its_workers_is_not_judged_and_the_others_are(
 
 
 def _allow_failures(workers: Cluster, number: int) -> None:
+    import distributed
+
     with distributed.Client(workers.address, set_as_default=False) as client:
         client.run_on_scheduler(_set_allowed_failures, number=number)
 
@@ -260,6 +266,8 @@ def test_a_worker_that_breaks_down_says_so_and_raises_nothing() -> None:
 
 
 def test_errors_of_a_cluster_are_told_in_our_words() -> None:
+    import distributed
+
     killed = distributed.KilledWorker("key", None, 3)
     assert _in_words(killed) == "the workers that judged it died again and again"
     assert "MemoryError: no room" in _in_words(MemoryError("no room"))

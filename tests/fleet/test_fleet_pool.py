@@ -25,7 +25,7 @@ from mcptest.report.fleet import Found, Kept
 from mcptest.transport.descendants import become_subreaper
 from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
-from tests.e2e.driving import is_alive, wait_until
+from tests.e2e.driving import BOUND, is_alive, wait_until
 from tests.fleet.configured import parent_of, stuck_once
 from tests.fleet.test_fleet_verdict import WELL, judged
 
@@ -114,7 +114,7 @@ def test_a_process_that_is_killed_by_others_is_a_row_and_leaves_no_server(tmp_pa
             os.kill(killed[0], signal.SIGKILL)
 
     become_subreaper()
-    order = FleetServerOrder(name="struck", target=target(entry))
+    order = FleetServerOrder(name="struck", target=target(entry), startup=BOUND, timeout=BOUND)
     pool = ServerPool([order], 1, tell=kill_who_judges, tick=0.05)
     ((_, found),) = pool.results()
     assert found.kept is Kept.LOST

@@ -30,7 +30,7 @@ from mcptest.report.lint import LintReport
 from mcptest.report.property import Counterexample, Line, PropertyReport, PropertyResult, Way
 from mcptest.report.stored import read_stored
 from mcptest.rules.lint.finding import LintFinding, LintSeverity, LintSuggestion
-from tests.report.test_doctor_reports import REPORT as DOCTOR
+from tests.report.test_doctor import REPORT as DOCTOR
 from tests.support.sample_compliance import SAMPLE
 
 OLD = Path(__file__).with_name("reports_of_0_1")

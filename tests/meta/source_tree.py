@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,8 +19,12 @@ PROGRAMS = PACKAGE / "probe" / "conformance" / "client" / "drivers"
 class Module:
     name: str
     path: Path
-    tree: ast.Module
     lines: int
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Parsed when a test asks, not when the tests are collected."""
+        return ast.parse(self.path.read_text())
 
     @property
     def layer(self) -> str:
@@ -42,8 +46,7 @@ def modules() -> tuple[Module, ...]:
             continue
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        text = path.read_text()
-        found.append(Module(name, path, ast.parse(text), text.count("\n")))
+        found.append(Module(name, path, path.read_text().count("\n")))
     return tuple(found)
 
 

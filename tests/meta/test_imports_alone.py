@@ -13,7 +13,8 @@ PACKAGES = sorted({module.layer for module in modules()})
 
 # Each module is imported with none of ours loaded; other libraries stay, which saves the time.
 IMPORT_EACH = """
-import importlib, sys
+import gc, importlib, sys
+gc.disable()
 failed = []
 for name in sys.argv[1:]:
     for loaded in [each for each in sys.modules if each.split(".")[0] == "mcptest"]:

@@ -11,12 +11,10 @@ from mcptest.rules.composition import COMPOSITION_RULES
 from mcptest.rules.corpus.reader import shipped_registry
 from tests.meta.source_tree import Module, modules
 
-DECLARING = {"session_rule", "composition_rule"}
+DECLARING = {"session_rule", "server_rule", "client_rule", "composition_rule"}
 """A declaration may name other rules: those that it yields to."""
 EXCUSED = {
-    "mcptest.commands.app": "an example in the help",
-    "mcptest.commands.compliance.cli": "an example in the help",
-    "mcptest.commands.explain.cli": "examples in the help",
+    "mcptest.commands.explain.cli": "an example in the help",
     "mcptest.suite.compliance_block": "an example in the description of a field",
     "mcptest.probe.properties.crafted": "the one rule that judges every mutation",
     "mcptest.probe.properties.mutations": "a mutation is sent and names the rules that judge the "
@@ -26,13 +24,16 @@ _ID = re.compile(r"\b[A-Z]{3,8}-\d{3}\b")
 
 
 def families_in(module: Module) -> set[str]:
-    """`_family = partial(session_rule, …)` declares rules too, and so does a part of a family."""
-    found = {"session_rule"}
+    """`_family = partial(session_rule, …)` declares rules too, and so does a part of a family, and
+    a function that returns a rule."""
+    found = {"session_rule", "server_rule", "client_rule"}
     for node in module.tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             called, given = ast.unparse(node.value.func), [*map(ast.unparse, node.value.args[:1])]
             if called == "partial" and found.issuperset(given):
                 found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+            found |= {node.name} if ast.unparse(node.returns) == "Rule" else set()
     return found
 
 

@@ -397,7 +397,7 @@ def _case_counts(by_name: Any) -> Any:
 mutant(
     "HTTP-118",
     "names of headers are compared by case",
-    patch("http_connection:_by_name", _case_counts),
+    patch("http_connection:headers_by_name", _case_counts),
 )
 
 

@@ -511,6 +511,17 @@ mutant(
     also=SHAPE,
 )
 mutant(
+    "PROMPT-111",
+    "a prompt is refused without arguments",
+    refuse(
+        lambda request: (
+            params_of(request).get("name") == "test_prompt_with_embedded_resource"
+            and "arguments" not in params_of(request)
+        )
+    ),
+    also="the rule about resources in prompts asks in the same way",
+)
+mutant(
     "PROMPT-001",
     "a message of a prompt has no role",
     on_result(asks("prompts/get", name="greet"), _each("messages", _drop("role"))),

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 import mcptest
 from tests.packaging.installing import ROOT, built, project, required_distributions
 
-DATA = {".yml", ".yaml", ".md", ".js", ".mjs", ".css", ".html", ".typed", ".json", ".svg"}
+DATA = {".yml", ".yaml", ".md", ".js", ".mjs", ".css", ".html", ".typed", ".json", ".svg", ".txt"}
 
 
 @pytest.fixture(scope="module")

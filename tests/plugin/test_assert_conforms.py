@@ -97,7 +97,7 @@ def test_a_client_is_judged_while_its_session_goes_on(client: Client) -> None:
 def test_a_server_that_breaks_a_rule_is_told(tmp_path: Path) -> None:
     script = tmp_path / "server.py"
     text = Path(REPLIER[-1]).read_text()
-    script.write_text(text.replace('"content": [', '"content": [7, '))
+    script.write_text(text.replace('"content": [', '"isError": "no", "content": ['))
     with Server((*REPLIER[:-1], str(script))).connect() as client:
         client.call_tool("echo")
         with pytest.raises(AssertionError, match="from the server"):

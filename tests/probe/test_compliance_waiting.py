@@ -92,3 +92,16 @@ def test_only_an_answer_shows_that_a_server_was_late(came: bytes, is_late: bool)
         order=SimpleNamespace(patience=1.0), open=lambda: None, leave=lambda one: None
     )
     assert (slow_machine(site, conversation) is not None) is is_late
+
+
+@pytest.mark.parametrize(("again", "is_late"), [(False, False), (True, True)])
+def test_over_http_what_is_asked_again_has_the_whole_timeout(again: bool, is_late: bool) -> None:
+    tape = SimpleNamespace(last_answer=b"")
+
+    def pump(seconds: float, until: Callable[[], bool]) -> bool:
+        tape.last_answer = b'{"jsonrpc":"2.0","id":3,"result":{}}' if seconds == 30.0 else b""
+        return until()
+
+    conversation: Any = SimpleNamespace(mute=True, transport="http", tape=tape, pump=pump)
+    site: Any = SimpleNamespace(order=SimpleNamespace(patience=1.0, timeout=30.0))
+    assert (slow_machine(site, conversation, again=again) is not None) is is_late

@@ -11,6 +11,7 @@ from mcptest.probe.compliance.course import Taken, Unobserved
 from mcptest.probe.compliance.observed_facts import FACTS, unasked_answer
 from mcptest.rules.corpus.probes import all_probes
 from mcptest.suite.observed import SeenExchange
+from mcptest.wire.json_text import write_json
 from tests.support.probe_sightings import (
     answer,
     came,
@@ -90,6 +91,19 @@ def test_ids_that_come_back_in_another_type_differ() -> None:
 def test_ids_are_not_judged_by_a_server_that_answers_nothing() -> None:
     with pytest.raises(Unobserved):
         fact("ids_of_all_kinds", "differing", number=saw(identifier=7001))
+
+
+def test_an_id_that_nothing_answers_did_not_come_back_as_another() -> None:
+    asked = [write_json({"jsonrpc": "2.0", "id": one, "method": "ping"}) for one in (7001, "a")]
+    records = (*(Frame(t=0.0, sender="client", raw=one) for one in asked), answer("a"))
+    silent = Taken(records=records, identifier=7001)
+    with pytest.raises(Unobserved, match="not answered, under any id"):
+        fact(
+            "ids_of_all_kinds",
+            "differing",
+            number=silent,
+            text=Taken(records=records, identifier="a"),
+        )
 
 
 def test_answers_of_a_batch_are_counted_also_inside_of_an_array() -> None:

@@ -171,10 +171,12 @@ def test_a_server_that_is_gone_ends_the_tour(clock: VirtualTime) -> None:
         toured(clock, capabilities={"tools": {}}, tools__list=lambda sent: [gone])
 
 
-@pytest.mark.parametrize("tools", [None, 5, {"a": 1}])
-def test_a_list_that_is_none_fails_its_step(clock: VirtualTime, tools: Any) -> None:
+@pytest.mark.parametrize(
+    ("tools", "outcome"), [(None, "failed"), (5, "malformed"), ({"a": 1}, "malformed")]
+)
+def test_a_list_that_is_none_fails_its_step(clock: VirtualTime, tools: Any, outcome: str) -> None:
     events, _ = toured(clock, capabilities={"tools": {}}, tools__list=result({"tools": tools}))
-    assert step(events, "tools/list").outcome == "failed"
+    assert step(events, "tools/list").outcome == outcome
     assert "not an array" in step(events, "tools/list").detail
 
 

@@ -13,7 +13,7 @@ from mcptest.suite.load import Given
 from mcptest.suite.model import ToolBlock
 from mcptest.suite.reading import describe_problems
 from mcptest.suite.starters import FileNames, Starter, WrittenServer, starter_yaml
-from tests.core.test_show import is_invisible
+from tests.core.test_safe_text import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
 from tests.support.suites import load_text

@@ -15,7 +15,7 @@ from mcptest.strategies import (
     requests,
     tool_arguments,
 )
-from tests.core.test_show import OBEYED_BY_CI, is_invisible
+from tests.core.test_safe_text import OBEYED_BY_CI, is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
 

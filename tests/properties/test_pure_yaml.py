@@ -16,7 +16,7 @@ from mcptest.suite.load import LoadedSuite, load_suites
 from mcptest.suite.matching import json_equal
 from mcptest.suite.model import ToolBlock
 from mcptest.suite.reading import SuiteError, lines_of
-from tests.core.test_show import is_invisible
+from tests.core.test_safe_text import is_invisible
 from tests.properties.pace import few
 from tests.properties.real_schemas import tool_schema
 

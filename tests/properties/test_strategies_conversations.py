@@ -26,7 +26,7 @@ from mcptest.probe.properties.steps import (
     settled,
 )
 from mcptest.strategies import conversations
-from tests.core.test_show import is_invisible
+from tests.core.test_safe_text import is_invisible
 from tests.properties.test_strategies_messages import SHOP
 
 STEPS = st.lists(

@@ -92,6 +92,7 @@ def _portable(capture: bytes, folder: str) -> bytes:
         os.path.realpath(CACHE / "python"): "/published/python",
         str(CACHE): "/published",
         str(HERE.parent.parent): "/mcptest",
+        sys.base_prefix: "/python",
     }
     for place, name in places.items():
         capture = capture.replace(place.encode(), name.encode())

@@ -44,6 +44,12 @@ tools:
     statement: SELECT id, text FROM notes WHERE id = ?
     annotations: {readOnlyHint: true}
 """
+_OPENAPI = """\
+{"openapi": "3.1.0", "info": {"title": "Notes", "version": "1"}, "paths": {"/notes/{id}": {"get": {
+  "operationId": "getNote", "summary": "The note with this number.",
+  "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],
+  "responses": {"200": {"description": "A note."}}}}}}
+"""
 _OAUTH_KEYS = """\
 {"installed": {"client_id": "none", "client_secret": "none", "redirect_uris": ["http://none"]}}
 """
@@ -117,6 +123,7 @@ def furnish(work: Path) -> None:
     (work / "note.txt").write_text("hello\n")
     (work / "kubeconfig").write_text(_KUBECONFIG)
     (work / "tools.yaml").write_text(_TOOLBOX)
+    (work / "openapi.json").write_text(_OPENAPI)
     (work / "oauth.json").write_text(_OAUTH_KEYS)
     (work / "claude" / "projects").mkdir(parents=True)
     (work / ".moon").mkdir()

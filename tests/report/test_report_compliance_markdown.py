@@ -7,8 +7,8 @@ import re
 import pytest
 
 from mcptest.core.verdict import Outcome
-from tests.report.test_report_markdown import STEP_SUMMARY, outside_fences, rows
-from tests.report.test_report_text import is_harmless
+from tests.report.test_markdown import STEP_SUMMARY, outside_fences, rows
+from tests.report.test_run_results import is_harmless
 from tests.support.sample_compliance import (
     HEALTHY,
     ONE_RULE,

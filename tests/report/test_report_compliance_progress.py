@@ -6,7 +6,7 @@ from mcptest.core.judgement import JudgingBegan, RuleJudged
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Outcome
 from mcptest.report.compliance.text import JudgingProgress
-from tests.report.test_report_progress import Terminal, plain, started
+from tests.report.test_progress import Terminal, plain, started
 
 BEGAN = JudgingBegan(Revision.V2026_07_28, "stdio", "weather 2.1.0", 168)
 JUDGED = RuleJudged(37, 168, "TOOLS-004", Outcome.PASS)

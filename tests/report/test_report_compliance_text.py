@@ -21,7 +21,7 @@ from mcptest.report.compliance.text import (
     matrix_rows,
 )
 from mcptest.report.terminal import Style
-from tests.report.test_report_text import PAINT, is_harmless, painted_by_us
+from tests.report.test_run_results import PAINT, is_harmless, painted_by_us
 from tests.support.sample_compliance import (
     COMMAND,
     GATES,

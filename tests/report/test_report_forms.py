@@ -26,7 +26,7 @@ from mcptest.report.problems import (
     uri_of,
     web_address,
 )
-from tests.report.test_report_junit import parsed as parsed_junit
+from tests.report.test_junit import parsed as parsed_junit
 from tests.support.sample_run import CRASH, HOSTILE, READ, RUN, SKIPPED, SUM, TRIALS, hostile_run
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"

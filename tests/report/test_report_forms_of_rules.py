@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from mcptest.commands.compliance_reports import _forms as forms_of_compliance
-from mcptest.commands.reporting import code_of
-from mcptest.core.errors import ExitCode
+from mcptest.commands.reporting import say_run
 from mcptest.core.judgement import GateResult
 from mcptest.core.results import RunReport
 from mcptest.core.revision import Revision
@@ -175,7 +174,7 @@ def test_an_expected_failure_is_excused_and_a_stale_one_is_a_failure() -> None:
         (False, ""),  # the warning is not on the list
         (False, ""),  # the list has what passes
     ]
-    lines = agent_of(run, code_of(run, failed=report.failed), excused=excused)
+    lines = agent_of(run, report.code, excused=excused)
     assert lines[0] == "FAIL: 2 failed, 1 failed as expected, 2 passed, 1 skipped in 0ms"
     assert [line.partition("  # ")[2].partition(":")[0] for line in lines[1:]] == [
         "elicitation",
@@ -270,17 +269,20 @@ def test_of_many_findings_the_gravest_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "failed", "code"),
+    ("run", "failed", "verdict"),
     [
-        (RunReport(results=(READ,)), False, ExitCode.OK),
-        (RunReport(results=(READ,)), True, ExitCode.FAILED),
-        (RunReport(results=(SUM,)), False, ExitCode.OK),
-        (RunReport(results=(SKIPPED,)), False, ExitCode.NOTHING_MATCHED),
-        (RunReport(results=(SUM,), interrupted=True), True, ExitCode.INTERRUPTED),
+        (RunReport(results=(READ,)), False, "PASS"),
+        (RunReport(results=(READ,)), True, "FAIL"),
+        (RunReport(results=(SUM,)), False, "PASS"),
+        (RunReport(results=(SKIPPED,)), False, "NOTHING RAN"),
+        (RunReport(results=(SUM,), interrupted=True), True, "INTERRUPTED"),
     ],
 )
-def test_the_verdict_follows_from_the_results(run: RunReport, failed: bool, code: int) -> None:
-    assert code_of(run, failed=failed) == code
+def test_the_verdict_follows_from_the_results(
+    capfdbinary: pytest.CaptureFixture[bytes], run: RunReport, failed: bool, verdict: str
+) -> None:
+    say_run(argparse.Namespace(format="agent"), run, failed)
+    assert capfdbinary.readouterr().out.decode().startswith(f"{verdict}: ")
 
 
 def test_the_hostile_texts_are_many() -> None:

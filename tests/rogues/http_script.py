@@ -17,7 +17,7 @@ from mcptest.core.capture import AnyRecord, Frame, HttpResponse, StreamEnd, Trou
 from mcptest.core.limits import DEFAULT_LIMITS, Deadline, Limits
 from mcptest.transport.http.transports import StreamableHttp
 
-WAIT = 10.0
+WAIT = 40.0
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 PONG = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 

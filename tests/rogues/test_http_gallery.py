@@ -319,7 +319,7 @@ def test_the_excerpt_of_an_error_page_is_safe_to_print() -> None:
 def test_silence_ends_with_the_deadline_and_not_later(script: Script) -> None:
     started = time.monotonic()
     records = ask(script, seconds=0.3)
-    assert 0.3 <= time.monotonic() - started < 3
+    assert 0.3 <= time.monotonic() - started < WAIT
     assert not any(isinstance(each, StreamEnd) for each in records)
 
 
@@ -343,7 +343,7 @@ def test_a_slow_loris_does_not_stretch_the_deadline() -> None:
                 break
         transport.abandon(stream)
     assert seen > 0
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < WAIT
 
 
 def test_invalid_utf8_in_an_event_reaches_the_record_as_it_came() -> None:
@@ -454,7 +454,7 @@ def test_a_server_that_does_not_read_gets_no_more_time_than_the_deadline() -> No
         with pytest.raises(PeerError, match="did not take the request within") as caught:
             transport.send(b"x" * 30_000_000, Deadline.after(0.3))
         assert caught.value.kind is ErrorKind.TIMEOUT
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < WAIT
         over.set()
 
 

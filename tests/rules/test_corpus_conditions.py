@@ -9,6 +9,7 @@ import pytest
 
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Outcome
+from mcptest.probe.compliance.conversation import Asked
 from mcptest.probe.compliance.course import ProbeSeen, Taken
 from mcptest.probe.compliance.observed_facts import is_beyond_counter_offer
 from mcptest.probe.compliance.questions import CheckLane, Question, Unasked, lane_of, question_of
@@ -100,11 +101,11 @@ def test_a_condition_moves_the_profile(tmp_path: Path) -> None:
 WORKED = Condition(Expectation("result.isError", {"exists": False}), "the tool failed")
 
 
-def judged(exchange: SeenExchange) -> Any:
+def judged(exchange: SeenExchange, *proof: Asked) -> Any:
     rule = CorpusRule("TEST-001", None, RegistryEntry("TEST-001", section="tests"))
     question = Question("TEST-001", PING, (Expectation("result.x", {"exact": 1}),), (WORKED,))
     site = Site(Order(target=DEMO, revision=Revision.V2025_11_25))
-    return Results(site).exchanged(rule, question, exchange, ())
+    return Results(site).exchanged(rule, question, exchange, proof)
 
 
 def test_where_a_condition_does_not_hold_the_rule_was_not_observed() -> None:
@@ -117,6 +118,15 @@ def test_where_a_condition_does_not_hold_the_rule_was_not_observed() -> None:
 @pytest.mark.parametrize(("x", "outcome"), [(1, Outcome.PASS), (2, Outcome.FAIL)])
 def test_where_it_holds_the_rule_is_judged(x: int, outcome: Outcome) -> None:
     assert judged(SeenExchange(result={"x": x})).outcome is outcome
+
+
+def test_what_could_not_be_sent_was_not_answered_wrongly() -> None:
+    """As to a server that serves one connection at a time, while another one is open."""
+    nothing = SeenExchange()
+    assert judged(nothing, Asked(nothing, b"ping", b"")).outcome is Outcome.FAIL
+    result = judged(nothing, Asked(nothing, b"", b"", unsent="no connection within 5 s"))
+    assert result.outcome is Outcome.INCONCLUSIVE
+    assert result.reason == "a request could not be sent: no connection within 5 s"
 
 
 def test_what_a_condition_looks_at_decides_on_the_connection_too() -> None:

@@ -21,7 +21,7 @@ from mcptest.rules.corpus.known_failures import (
     known_failures_from,
     load_known_failures,
 )
-from mcptest.suite.reading import SuiteError, SuiteProblem, read_yaml_bytes
+from mcptest.suite.reading import SuiteError, SuiteProblem, parse_yaml
 from tests.support.compliance_results import (
     FAIL,
     INCONCLUSIVE,
@@ -429,7 +429,7 @@ TEXTS = st.text(
 def test_any_reason_and_any_name_come_back_as_they_were(reason: str, name: str) -> None:
     earlier = known(KnownFailure(name, reason, reason))
     text = known_failures_from(judgement(result(name, FAIL)), earlier)
-    root, source = read_yaml_bytes(text.encode(), "known.yml")
+    root, source = parse_yaml(text.encode(), "known.yml")
     assert source.errors == 0, text
     [item] = root.entries["server"][1].items  # type: ignore[union-attr]  # a mapping with a list
     assert item.entries["rule_id"][1].text == name

@@ -19,8 +19,8 @@ from mcptest.suite.compliance_block import ComplianceBlock, SpecVersionCheck, lo
 from mcptest.suite.observed import SeenExchange, judge_exchange
 
 DIFF = "tests.rules.test_version_diff_seed"
-BLOCK = "tests.suite.test_corpus_block"
-LANES = "tests.suite.test_suite_lanes"
+BLOCK = "tests.suite.test_compliance_block"
+LANES = "tests.suite.test_lane_blocks"
 LANE = "tests.probe.test_compliance_lane"
 RUN = "tests.e2e.test_compliance_run"
 EXAMPLES = "tests.e2e.test_examples"

@@ -130,6 +130,22 @@ def test_what_a_cancellation_does_to_the_next_request_is_another_fault() -> None
     assert yielding_to(proofs, CORPUS) == {}
 
 
+def test_lists_that_nobody_declared_are_one_fault() -> None:
+    empty = '{"jsonrpc":"2.0","id":1,"result":{"resources":[]}}'
+    other = '{"jsonrpc":"2.0","id":2,"result":{"prompts":[]}}'
+    proofs = {
+        "INV-003": [Shown("a", empty), Shown("b", other)],
+        "JSONRPC-009": [Shown("a", f"HTTP 200 () {empty}")],
+        "JSONRPC-010": [Shown("b", f"HTTP 200 () {other}")],
+    }
+    rows = dict.fromkeys(("JSONRPC-009", "JSONRPC-010"), "INV-003")
+    assert yielding_to(proofs, CORPUS) == rows
+    refused = '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"No."}}'
+    assert yielding_to({**proofs, "JSONRPC-009": [Shown("a", refused)]}, CORPUS) == {
+        "JSONRPC-010": "INV-003"
+    }
+
+
 def test_who_can_not_subscribe_can_not_unsubscribe_either() -> None:
     refused = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}'
     proofs = {"SUBS-104": [Shown("a", refused)], "SUBS-105": [Shown("b", refused)]}

@@ -474,7 +474,113 @@ CASES: tuple[Case, ...] = (
         "answers-on-stderr", "silence", "answers on stderr", "hostile", "red",
         ("stderr",), ways=STDIO,
     ),
+    # What is of another type than it should be, and other small lies
+    Case(
+        "cursor-is-a-number", "paging", "gives a number as its cursor", "hostile", "red",
+        ("cursor", "nextCursor"), stage="listing", patient=True,
+    ),
+    Case(
+        "version-is-a-number", "protocol", "names its version as a number", "hostile", "red",
+        ("protocolVersion", "20251125"), patient=True,
+    ),
+    Case(
+        "capabilities-are-a-text", "protocol", "declares its capabilities as a text", "hostile",
+        "red", ("capabilities",), patient=True,
+    ),
+    Case(
+        "tool-is-a-number", "paging", "lists a number and a null beside its tool", "hostile",
+        "red", ("tool",), stage="listing", patient=True,
+    ),
+    Case(
+        "call-content-is-a-text", "malformed", "answers a call with a text for its content",
+        "hostile", "red", ("content",), stage="calling", patient=True,
+    ),
+    Case(
+        "file-schema", "schema", "refers to a file as a schema", "hostile", "told",
+        stage="listing", patient=True,
+        causes=("file:///etc/passwd",), codes=failed_by("lint", "intercept"),
+    ),
+    Case(
+        "names-turn-around", "paging", "has names with bidirectional controls and links",
+        "hostile", "told", stage="listing", patient=True,
+        causes=("name",), codes=failed_by("lint"),
+    ),
+    Case(
+        "call-answer-trails", "malformed", "writes more behind an answer on its line", "hostile",
+        "red", ("behind a message", "done!"), stage="calling",
+    ),
+    Case(
+        "call-answer-has-a-huge-number", "malformed", "answers with a number of 5,000 digits",
+        "hostile", "told", ("digits",), stage="calling", patient=True,
+        codes=failed_by("snapshot", "intercept"),
+    ),
+    Case(
+        "call-answer-has-half-a-character", "malformed", "answers with half a surrogate pair",
+        "hostile", "told", ("surrogate",), stage="calling", patient=True,
+        codes=failed_by("snapshot", "intercept"),
+    ),
+    Case(
+        "call-answer-has-many-parts", "flood", "answers with 20,000 contents", "hostile", "told",
+        stage="calling", patient=True, codes=(("snapshot", (1,)),),
+    ),
+    Case(
+        "call-answered-before", "protocol", "answers requests that it has not got yet", "hostile",
+        "red", ("not asked for", "answered twice", "an array"), stage="listing", ways=STDIO,
+    ),
+    Case(
+        "stops-reading", "pipes", "never reads again after the handshake", "hostile", "red",
+        SILENT, ways=STDIO, ends=TERMINATED,
+    ),
+    Case(
+        "stderr-steers-terminals", "noise", "writes control codes and deep JSON to stderr",
+        "hostile", "healthy", patient=True, ways=STDIO,
+    ),
     # HTTP itself
+    Case(
+        "byte-by-byte", "http", "sends each byte in a segment of its own", "http", "healthy",
+        ways=HTTP, patient=True, argument="byte by byte",
+    ),
+    Case(
+        "carriage-returns", "http", "ends the lines of its events with a carriage return",
+        "http", "healthy", ways=HTTP, patient=True, argument="carriage returns",
+    ),
+    Case(
+        "comments-without-end", "http", "sends comments without end", "http", "red", SILENT,
+        ways=HTTP, argument="comments without end",
+    ),
+    Case(
+        "two-lengths", "http", "declares two lengths of its body", "http", "red",
+        ("Content-Length", "not HTTP"), ways=HTTP, argument="two lengths",
+    ),
+    Case(
+        "length-too-short", "http", "sends more than it has declared", "http", "red",
+        ("bytes follow the end of the response",), ways=HTTP,
+        argument="length too short",
+    ),
+    Case(
+        "length-below-nothing", "http", "declares a length of -1", "http", "red",
+        ("Content-Length", "not HTTP"), ways=HTTP, argument="length below nothing",
+    ),
+    Case(
+        "chunk-cut-off", "http", "closes inside a chunk", "http", "red",
+        (*GONE, "connection", "closed"), ways=HTTP, argument="chunk cut off",
+    ),
+    Case(
+        "no-head", "http", "answers without a head, as HTTP/0.9", "http", "red", ("not HTTP",),
+        ways=HTTP, argument="no head",
+    ),
+    Case(
+        "http2-frames", "http", "answers with frames of HTTP/2", "http", "red", ("not HTTP",),
+        ways=HTTP, argument="HTTP/2 frames",
+    ),
+    Case(
+        "tls-alert", "http", "answers with an alert of TLS", "http", "red", ("not HTTP",),
+        ways=HTTP, argument="TLS alert",
+    ),
+    Case(
+        "no-content", "http", "answers with 204", "http", "red", ("HTTP 204", "204"),
+        ways=HTTP, argument="204",
+    ),
     Case(
         "head-in-bytes", "http", "sends its head byte by byte, without end", "http", "red",
         SILENT, ways=HTTP, argument="head in bytes",

@@ -39,6 +39,8 @@ CLOSING = 2.0
 INTERRUPTED = 130
 LOOK = 0.03
 ROOT = Path(__file__).parents[2]
+read_json = functools.partial(json.loads, parse_int=float)
+"""A peer may say a number of 5,000 digits, and a capture has it."""
 
 
 @dataclass
@@ -416,7 +418,7 @@ def drive_agent(words: list[str], site: Site, latest: float, server: str, limit:
 def code_of_agent(out: bytes) -> int | None:
     """The exit code that the agent was told; a refusal is one that says why."""
     for line in out.splitlines():
-        answer = json.loads(line)
+        answer = read_json(line)
         if answer.get("id") == 3 and "result" in answer:
             result = answer["result"]
             if result.get("isError"):
@@ -574,7 +576,7 @@ def torn(path: Path) -> str:
         return "is a leftover"
     try:
         if path.suffix == ".json":
-            json.loads(path.read_bytes())
+            read_json(path.read_bytes())
         elif path.suffix == ".jsonl":
             torn_lines(path)
         elif path.suffix == ".xml":
@@ -596,4 +598,4 @@ def torn_lines(path: Path) -> None:
         for line in file:
             if not line.endswith(b"\n"):
                 raise ValueError("the last line has no end")
-            json.loads(line)
+            read_json(line)

@@ -482,6 +482,113 @@ def answers_on_stderr(request: Obj) -> Obj | None:
     return None
 
 
+# What is of another type than it should be
+
+
+@case
+def cursor_is_a_number(request: Obj) -> Obj | None:
+    if request["method"] == "tools/list":
+        return {"tools": [tool()], "nextCursor": 7}
+    return {}
+
+
+@case
+def version_is_a_number(request: Obj) -> Obj | None:
+    if request["method"] == "initialize":
+        return {**(ordinary(request) or {}), "protocolVersion": 20251125}
+    return {}
+
+
+@case
+def capabilities_are_a_text(request: Obj) -> Obj | None:
+    if request["method"] == "initialize":
+        return {**(ordinary(request) or {}), "capabilities": "tools"}
+    return {}
+
+
+@case
+def tool_is_a_number(request: Obj) -> Obj | None:
+    return {"tools": [tool(), 7, None]} if request["method"] == "tools/list" else {}
+
+
+@case
+def call_content_is_a_text(request: Obj) -> Obj | None:
+    return {"content": "hello"} if request["method"] == "tools/call" else {}
+
+
+@case
+def file_schema(request: Obj) -> Obj | None:
+    schema = {"type": "object", "properties": {"text": {"$ref": "file:///etc/passwd"}}}
+    return {"tools": [tool(inputSchema=schema)]} if request["method"] == "tools/list" else {}
+
+
+@case
+def names_turn_around(request: Obj) -> Obj | None:
+    """Bidirectional controls, zero widths and a link of a terminal."""
+    if request["method"] == "tools/list":
+        names = ["echo", "\u202eohce\u202c", "e\u200bcho", "\x1b]8;;http://a\x1b\\e\x1b]8;;\x1b\\"]
+        return {"tools": [tool(name) for name in names]}
+    return {}
+
+
+@case
+def call_answer_trails(request: Obj) -> Obj | None:
+    """A whole answer, and more behind it on its line."""
+    if request["method"] == "tools/call":
+        message = {"jsonrpc": "2.0", "id": request["id"], "result": text("hello")}
+        say(json.dumps(message) + " done!\n")
+        return None
+    return {}
+
+
+@case
+def call_answer_has_a_huge_number(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        said_as(request, '{"a":' + "9" * 5_000 + "}")
+        return None
+    return {}
+
+
+@case
+def call_answer_has_half_a_character(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        said_as(request, '{"a":"\\ud800"}')
+        return None
+    return {}
+
+
+@case
+def call_answer_has_many_parts(request: Obj) -> Obj | None:
+    if request["method"] == "tools/call":
+        return {"content": [{"type": "text", "text": "hello"}] * 20_000}
+    return {}
+
+
+@case
+def call_answered_before(request: Obj) -> Obj | None:
+    """The answer to a call comes before it, with every id that it may have."""
+    if request["method"] == "tools/list":
+        for number in range(1, 20):
+            say({"jsonrpc": "2.0", "id": number, "result": text("not asked for")})
+    return {}
+
+
+@case
+def stops_reading(request: Obj) -> Obj | None:
+    """It meets the client, and then never reads again."""
+    if request["method"] == "initialize":
+        say({"jsonrpc": "2.0", "id": request["id"], "result": ordinary(request)})
+        hang()
+    return {}
+
+
+@case
+def stderr_steers_terminals(request: Obj) -> Obj | None:
+    if request["method"] == "initialize":
+        os.write(2, b"\x1b]0;owned\x07\x1b[2J\n::error::x\n" + b"[" * 60_000 + b"\xff\xfe\n")
+    return {}
+
+
 def note_pid() -> None:
     if "ROGUE_PIDS" in os.environ:
         with open(os.environ["ROGUE_PIDS"], "a") as file:  # noqa: PTH123 - quick to start

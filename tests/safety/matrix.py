@@ -115,14 +115,15 @@ def stored(outcomes: Sequence[Outcome], arguments: argparse.Namespace, seconds: 
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     load = f"busy {arguments.busy}"
     whole = results.get(load, {}) if is_part(arguments) else {}
+    today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     results[load] = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "date": whole.get("date", today),
+        "until": today,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "jobs": arguments.jobs,
-        "load": round(os.getloadavg()[2]),
-        "seconds": round(seconds),
-        **{name: figure for name, figure in whole.items() if name != "cells"},
+        "jobs": max(arguments.jobs, whole.get("jobs", 0)),
+        "load": max(round(os.getloadavg()[2]), whole.get("load", 0)),
+        "seconds": round(seconds) + whole.get("seconds", 0),
         "cells": whole.get("cells", {})
         | {
             f"{each.command}/{each.case}@{each.way}": {

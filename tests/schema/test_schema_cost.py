@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -152,6 +153,8 @@ def test_a_pass_in_another_session_does_not_hide_what_could_not_be_checked() -> 
     unsure = Verdict("R", Outcome.INCONCLUSIVE, "why")
     in_order = sorted((unsure, passed, unchecked, failed), key=decisiveness)
     assert in_order == [failed, unchecked, passed, unsure]
+    doubtful = Verdict("R", Outcome.INCONCLUSIVE, "why", doubtful=True)
+    assert sorted((passed, doubtful, failed), key=decisiveness) == [failed, doubtful, passed]
 
 
 def test_a_search_for_inputs_ends_with_the_command() -> None:
@@ -177,3 +180,17 @@ def test_a_large_schema_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not CompiledSchema(dict(large)).fits("no choice")
     assert CompiledSchema({**large, "minLength": 9}).misfit("choice 3") is not None
     assert len(compiled) == 2
+
+
+def test_what_a_misfit_was_held_against_goes_without_the_collector() -> None:
+    """An enum may have 100,000 texts, and each error holds them."""
+    choices = [f"choice {number}" for number in range(1_000)]
+    schema = CompiledSchema({"enum": choices})
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert schema.misfit("none of them")
+        kept = [one for one in gc.get_objects() if isinstance(one, list) and one == choices]
+    finally:
+        gc.enable()
+    assert len(kept) == 1

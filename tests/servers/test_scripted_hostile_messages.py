@@ -12,13 +12,12 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from mcptest.servers.demo.jsonrpc import Refusal, kind_of
+from mcptest.servers.scripted.http_site import EventStream, Visit
 from mcptest.servers.scripted.script import (
-    EventStream,
     Obj,
     Script,
     ScriptedCall,
     ScriptStage,
-    Visit,
 )
 from tests.support.playing import PREFIX, Adder, D, E
 
@@ -51,6 +50,9 @@ CASES = [
 
 
 class Nowhere(EventStream):
+    def __init__(self) -> None:
+        pass
+
     def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
         pass
 

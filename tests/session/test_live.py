@@ -15,7 +15,7 @@ from mcptest.core.limits import Deadline
 from mcptest.core.revision import Revision
 from mcptest.session import live as live_module
 from mcptest.session.connection import Stopped
-from mcptest.session.live import EndedSessions, LiveSession
+from mcptest.session.live import LiveSession
 from mcptest.session.tape import Tape
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.stdio import Stdio
@@ -185,7 +185,7 @@ def test_a_large_session_is_let_go_when_the_next_one_begins(
     live: LiveSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client and its connection know each other: nothing but a collection ends that."""
-    monkeypatch.setattr(EndedSessions, "MOST", 10)
+    monkeypatch.setattr(live_module, "_MOST_ENDED", 10)
     gc.collect()
     gc.disable()  # as between two collections, which may be long
     try:

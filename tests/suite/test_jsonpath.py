@@ -224,7 +224,7 @@ def test_filters_may_not_nest_without_end() -> None:
 
 def test_work_is_bounded() -> None:
     wide = [[0] * 1000 for _ in range(1000)]
-    started = time.monotonic()
+    started = time.process_time()
     for path in (
         "$" + "..*" * 20,
         "$" + "[*,*,*,*]" * 100,
@@ -233,7 +233,7 @@ def test_work_is_bounded() -> None:
     ):
         with pytest.raises(PathError, match="visits more than 100000 nodes"):
             query(wide, path, most_steps=100_000)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_deep_document_does_not_exhaust_the_stack() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from mcptest.report.progress import ticking
 from mcptest.transport import interrupt
-from tests.report.test_report_progress import Terminal, started
+from tests.report.test_progress import Terminal, started
 from tests.terminal.on_a_terminal import on_terminal
 
 SERVER = Path(__file__).with_name("patient_server.py")

@@ -7,7 +7,7 @@ import msgspec
 from mcptest.core.results import RunReport, Status
 from mcptest.report.run_results import FAILURES_SHOWN, SCREEN, in_short, render
 from mcptest.report.terminal import Style
-from tests.report.test_report_progress import CONTROL
+from tests.report.test_progress import CONTROL
 from tests.support.sample_run import CRASH, HOSTILE, READ, RUN, SUM, hostile_result
 
 PLAIN = Style()

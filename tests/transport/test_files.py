@@ -123,3 +123,15 @@ def test_a_folder_for_captures_belongs_to_one_process_until_it_ends(tmp_path: Pa
     claim_folder(folder)
     claim_folder(folder)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems want a name")
+def test_a_file_that_is_being_written_has_no_name_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that whoever is killed meanwhile leaves nothing beside the report."""
+    beside: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda _: beside.extend(tmp_path.iterdir()))
+    replace_file(tmp_path / "report.json", b"new")
+    assert beside == []
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]

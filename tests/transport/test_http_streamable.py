@@ -102,6 +102,22 @@ def test_the_json_body_of_an_error_status_is_a_message() -> None:
     assert troubles(records) == []
 
 
+def test_an_event_below_an_error_status_is_a_message_as_it_is_in_a_json_body() -> None:
+    error = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+    events = b"event: message\ndata: " + error + b"\n\n"
+    records = ask(always(reply(events, "404 Not Found", kind="text/event-stream")))
+    assert statuses(records) == [404]
+    assert messages(records) == [error]
+    assert troubles(records) == []
+
+
+def test_an_event_stream_below_an_error_status_that_says_nothing_is_a_refusal() -> None:
+    records = ask(always(reply(b": nothing\n\n", "404 Not Found", kind="text/event-stream")))
+    assert messages(records) == []
+    (refused,) = troubles(records)
+    assert "HTTP 404" in refused.detail
+
+
 def test_the_capture_has_both_sides_in_order() -> None:
     records: list[AnyRecord] = []
     with serving(always(reply())) as server, connected(server, records) as transport:

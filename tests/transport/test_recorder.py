@@ -242,6 +242,25 @@ def test_a_device_is_written_as_it_is_and_its_refusal_is_kept() -> None:
     assert not Path("/dev/full.partial").exists()
 
 
+def test_an_interrupt_while_records_are_prepared_loses_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(records: list[AnyRecord]) -> list[bytes]:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    path = tmp_path / "capture.jsonl"
+    with Recorder(path) as recorder:
+        recorder(HELLO)
+        monkeypatch.setattr("mcptest.transport.recorder.encode_records", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            recorder.flush()
+    assert [(one["kind"], one.get("records")) for one in lines_of(path)] == [
+        ("message", None),
+        ("end", 1),
+    ]
+
+
 def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
     recorder = recorded(tmp_path / "capture.jsonl", HELLO)
     recorder.close()

@@ -91,7 +91,7 @@ def test_waiting_ends_with_the_deadline() -> None:
     with python(ECHO) as server:
         started = time.monotonic()
         assert server.receive(Deadline.after(0.1)) == []
-        assert 0.09 < time.monotonic() - started < 5
+        assert 0.09 < time.monotonic() - started < 30
 
 
 def test_closing_is_safe_before_opening_after_a_failure_and_twice() -> None:
@@ -223,10 +223,10 @@ def test_the_limit_of_a_line_can_be_set() -> None:
     assert frames(records) == [b"ok"]
 
 
-def test_blank_lines_are_counted() -> None:
+def test_blank_lines_are_no_records() -> None:
     with python("print(); print('a'); print()") as server:
-        receive_until_error(server)
-        assert server.blank_lines == 2
+        records, _ = receive_until_error(server)
+    assert [type(record) for record in records] == [Frame, Exited]
 
 
 def test_a_sink_that_fails_while_closing_leaves_no_process() -> None:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from mcptest.core.message import Flaw, Kind
 from mcptest.core.revision import Revision
 from mcptest.wire.envelope import (
+    Faults,
     answer_problems,
     batch_problems,
     decode,
     envelope_problems,
+    faults_of_answer,
     is_tolerable,
     is_valid_jsonrpc,
     kind_of,
@@ -278,3 +280,28 @@ def test_content_is_of_a_type_that_the_revision_has(
         problems = answer_problems(decode(answer % kind), revision, method)
         known = since is not None and revision >= since
         assert {one.flaw for one in problems} == (set() if known else {F.CONTENT_TYPE})
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "words"),
+    [
+        ("initialize", {"capabilities": "tools"}, "result.capabilities is a string, not an object"),
+        ("tools/list", {"tools": {}}, "result.tools is an object, not an array"),
+        ("tools/list", {"tools": [{}, 7]}, "result.tools[1] is a number, not an object"),
+        ("prompts/list", {"prompts": [], "nextCursor": 7}, "result.nextCursor is a number"),
+        ("tools/call", {"content": "hello"}, "result.content is a string, not an array"),
+        ("resources/read", {"contents": [None]}, "result.contents[0] is null, not an object"),
+        ("prompts/get", {"messages": True}, "result.messages is a boolean, not an array"),
+    ],
+)
+def test_a_member_of_another_type_is_refused(
+    method: str, result: dict[str, Any], words: str
+) -> None:
+    message = decode(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
+    assert words in faults_of_answer(message, None, method).refused
+
+
+@pytest.mark.parametrize("result", [{"tools": [], "nextCursor": None}, {"tools": None}, {}])
+def test_a_null_counts_as_absent(result: dict[str, Any]) -> None:
+    message = decode(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
+    assert faults_of_answer(message, None, "tools/list") == Faults()

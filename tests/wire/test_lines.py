@@ -38,10 +38,9 @@ def test_lines_are_split_at_newlines_only(
     assert reader.finish() == rest
 
 
-def test_blank_lines_are_skipped_and_counted() -> None:
+def test_blank_lines_are_skipped() -> None:
     reader = LineReader(100)
     assert feed_all(reader, [b"\na\n\r\n", b"\n", b"b\n"]) == [b"a", b"b"]
-    assert reader.blank_lines == 3
 
 
 def test_a_line_of_exactly_the_limit_is_taken() -> None:
@@ -83,7 +82,6 @@ def test_chunking_never_changes_the_lines(stream: bytes, sizes: list[int], limit
     expected, got = whole.feed(stream), feed_all(parts, chunks)
     assert [_shape(line) for line in got] == [_shape(line) for line in expected]
     assert parts.finish() == whole.finish()
-    assert parts.blank_lines == whole.blank_lines
 
 
 def _shape(line: Line) -> bytes | str:

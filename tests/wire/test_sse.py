@@ -93,12 +93,6 @@ def test_an_event_that_was_never_finished_is_told_at_the_end(
     assert decoder.finish() == discarded
 
 
-def test_the_last_event_id_outlives_its_event() -> None:
-    decoder = SseDecoder()
-    decoder.feed(b"id: 41\ndata: x\n\ndata: y\n\n")
-    assert decoder.last_event_id == "41"
-
-
 @pytest.mark.parametrize(
     "piece", [b"data: " + b"x" * 90, b"data: 123\n" * 5, b"data\n" * 10, b":" + b"c" * 90]
 )

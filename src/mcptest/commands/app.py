@@ -1,6 +1,7 @@
 """From arguments to one command: help, errors for people, exit codes.
 
-A command is a package here whose module `cli` has `configure(parser)`. What it does is
+A command is a package here whose module `cli` has `configure(parser)`; what `--help` says around
+the options is its `help.txt`, and `help-ACTION.txt` for an action of it. What it does is
 `run_<name>(arguments) -> int` in its module `run`, which is imported only once the arguments are
 read; where that is little, it is `run(arguments)` beside the options, in `cli`.
 """
@@ -54,20 +55,6 @@ COMMANDS = {
 }
 """Each is a package of this one, named here with what `mcptest --help` says of it."""
 
-EPILOG = """\
-examples:
-  mcptest run evals/ --fixture evals/fixtures
-  mcptest compliance run --server "npx -y my-server /data"
-  mcptest doctor --server http://127.0.0.1:3001/mcp --to 2026-07-28
-  mcptest record --server demo --out session.jsonl
-  mcptest compliance invariants --capture session.jsonl
-  mcptest explain INV-003
-
-exit codes: 0 passed, 1 something failed, 2 could not start, 3 peer unreachable,
-            4 nothing matched, 130 interrupted
-"""
-
-
 _NOTHING_MORE_FITS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
@@ -78,7 +65,8 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=_help_width())
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return _wrap_text(text, width)
+        blocks = text.strip("\n").split("\n\n")
+        return "\n\n".join(_wrap_block(block, width) for block in blocks)
 
 
 @functools.cache
@@ -98,6 +86,10 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", HelpText)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # passed through unchanged
+        page = help_page(*self.prog.split()[1:])
+        if page:
+            about, examples, more = page.partition("examples:\n")
+            self.description, self.epilog = about, examples + more
 
     def format_help(self) -> str:
         self.usage = _usage(self)
@@ -151,13 +143,9 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 def run(argv: Sequence[str]) -> int:
     """Run one command line; every error that is somebody's fault ends here as one message."""
     take_over_streams()
-    redaction.learn(lambda: _secrets_given(argv))
+    redaction.learn(lambda: (*secrets_of_command(argv), *inherited_secrets(os.environ)))
     with masked_streams():
         return _run(argv)
-
-
-def _secrets_given(argv: Sequence[str]) -> Iterable[str]:
-    return (*secrets_of_command(argv), *inherited_secrets(os.environ))
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -169,7 +157,8 @@ def _run(argv: Sequence[str]) -> int:
     except McptestError as error:
         if debug:
             _show_traceback()
-        _say(error)
+        hint = f"  {error.hint}\n" if error.hint else ""
+        sys.stderr.write(f"mcptest: {error.message}\n{hint}")
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("mcptest: interrupted\n")
@@ -214,7 +203,13 @@ def _abandon_stdout() -> None:
 
 def _dispatch(argv: Sequence[str]) -> int:
     if not argv or argv[0] in {"-h", "--help", "help"}:
-        sys.stdout.write(_overview())
+        width = max(map(len, COMMANDS))
+        rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+        sys.stdout.write(
+            "usage: mcptest COMMAND [OPTIONS]\n\n"
+            "Tells, with proof, whether an MCP server or client works and conforms.\n\n"
+            f"commands:\n{rows}\n\n{help_page()}"
+        )
         return ExitCode.OK if argv else ExitCode.USAGE
     name = argv[0]
     if name not in COMMANDS:
@@ -238,6 +233,17 @@ def parser_of(name: str) -> Parser:
     parser = Parser(prog=f"mcptest {name}")
     configure_command(name, parser)
     return parser
+
+
+def help_page(command: str = "", action: str = "") -> str:
+    """What `--help` says around the options: what it is for; examples, exit codes, what to see."""
+    name = f"help-{action}.txt" if action else "help.txt"
+    folder = os.path.dirname(__file__)  # noqa: PTH120 - help is given without pathlib
+    try:
+        with open(f"{folder}/{command}/{name}", encoding="utf-8") as page:  # noqa: PTH123 - the same
+            return page.read()
+    except FileNotFoundError:
+        return ""
 
 
 def configure_command(name: str, parser: argparse.ArgumentParser) -> None:
@@ -270,22 +276,6 @@ def _split_at_dashes(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         return words, []
     at = words.index("--")
     return words[:at], words[at + 1 :]
-
-
-def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    return (
-        "usage: mcptest COMMAND [OPTIONS]\n\n"
-        "Tells, with proof, whether an MCP server or client works and conforms.\n\n"
-        f"commands:\n{rows}\n\n{EPILOG}"
-    )
-
-
-def _say(error: McptestError) -> None:
-    sys.stderr.write(f"mcptest: {error.message}\n")
-    if error.hint:
-        sys.stderr.write(f"  {error.hint}\n")
 
 
 # -- What was meant where a word of the command line is mistyped ---------------------------------
@@ -331,29 +321,20 @@ def _positional(action: argparse.Action) -> str:
     return {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}.get(str(action.nargs), name)
 
 
-def _wrap_text(text: str, width: int) -> str:
-    """The text as it is written; on a narrow terminal its paragraphs and lists are made to fit."""
-    blocks = text.strip("\n").split("\n\n")
-    return "\n\n".join(_wrap_block(block, width) for block in blocks)
-
-
 def _wrap_block(block: str, width: int) -> str:
+    """As it is written; on a narrow terminal paragraphs and lists are made to fit."""
     lines = block.split("\n")
     if max(map(len, lines)) <= width:
         return block
     if not any(line.startswith(" ") for line in lines):  # a paragraph
         lines = [" ".join(lines)]
-    return "\n".join(_wrap_line(line, width) for line in lines)
-
-
-def _wrap_line(line: str, width: int) -> str:
-    if line.startswith(_COMMAND_LINES):
-        return line
-    column = _COLUMN.match(line)
-    return textwrap.fill(
-        line,
-        width,
-        subsequent_indent=" " * len(column[0] if column else ""),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    fitted = []
+    for line in lines:
+        column = _COLUMN.match(line)
+        indent = " " * len(column[0] if column else "")
+        whole = line.startswith(_COMMAND_LINES)
+        wrap = textwrap.TextWrapper(
+            width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        fitted.append(line if whole else wrap.fill(line))
+    return "\n".join(fitted)

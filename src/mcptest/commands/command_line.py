@@ -29,7 +29,7 @@ _NAME_OR_URL = re.compile(r"[\w.@-]+|[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
 def repeat_line(words: Iterable[str], arguments: argparse.Namespace) -> str:
     """The words as a line for a shell; secrets that `arguments` hold become variables."""
     variables = _variables(arguments)
-    return " ".join(_quoted(word, variables) for word in words)
+    return " ".join(_quoted(word, variables) or "''" for word in words)
 
 
 def server_options(arguments: argparse.Namespace) -> Iterator[str]:
@@ -71,7 +71,13 @@ def _variables(arguments: argparse.Namespace) -> dict[str, str]:
     command = given.get("server_command") or _split(given.get("server") or "")
     for secret, name in secrets_of_command(command).items():
         found.setdefault(secret, variable_of(name))
-    known = _variables_of_the_caller(found)
+    # Variables that are set were most likely written in the command line.
+    held = {value: name for name, value in os.environ.items() if _VARIABLE.fullmatch(name)}
+    known = {
+        secret: name if os.environ.get(name) == secret else held[secret]
+        for secret, name in found.items()
+        if secret in held
+    }
     named = {secret: known.get(secret, name) for secret, name in found.items()}
     # a command in one word has its own quotes around a secret, and so in the middle of it
     named |= {shlex.quote(secret)[1:-1]: name for secret, name in named.items() if "'" in secret}
@@ -85,24 +91,9 @@ def _split(server: str) -> list[str]:
         return []
 
 
-def _variables_of_the_caller(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Variables that are set, and were most likely written in the command line."""
-    held = {value: name for name, value in os.environ.items() if _VARIABLE.fullmatch(name)}
-    return {
-        secret: name if os.environ.get(name) == secret else held[secret]
-        for secret, name in secrets.items()
-        if secret in held
-    }
-
-
 def _quoted(word: str, variables: Mapping[str, str]) -> str:
     for secret, name in variables.items():
         before, found, after = word.partition(secret)
         if found and secret:
-            parts = (_part(before, variables), f'"${name}"', _part(after, variables))
-            return "".join(parts)
-    return shlex.quote(word)
-
-
-def _part(text: str, variables: Mapping[str, str]) -> str:
-    return _quoted(text, variables) if text else ""
+            return f'{_quoted(before, variables)}"${name}"{_quoted(after, variables)}'
+    return shlex.quote(word) if word else ""

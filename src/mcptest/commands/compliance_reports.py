@@ -12,14 +12,8 @@ from msgspec.structs import replace
 
 from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import FORMS
-from mcptest.commands.reporting import (
-    Forms,
-    code_with_reports,
-    say_form,
-    say_lines,
-    say_unwritten,
-)
-from mcptest.probe.compliance.block import Tell
+from mcptest.commands.reporting import Forms, code_with_reports, say_form, say_lines, say_unwritten
+from mcptest.probe.compliance.judging import Tell
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
 from mcptest.report.compliance.text import JudgingProgress

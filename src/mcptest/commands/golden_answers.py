@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.limits import Deadline
 from mcptest.probe.snapshot_folder import saved_answers
 from mcptest.probe.snapshots import SnapshotOrder, Snapshots, with_answers
-from mcptest.probe.suites.settings import Numbered
 from mcptest.report.snapshot import first_answers_in_words
 from mcptest.suite.golden import SnapshotOutcome, SnapshotReport
 from mcptest.suite.load import LoadedSuite
@@ -39,24 +38,17 @@ def compare_answers(
     options = run_options(arguments)
     settings = settings_of(arguments, loaded)
     repeat = settings.repeat
+    # `run` has the options of a single test right; only the command is another one.
     settings = replace(
         settings,
         second_opinion=snapshots.judge,
-        repeat=lambda item: _as_snapshot(repeat, item),
+        repeat=lambda item: repeat(item).replace("mcptest run", "mcptest snapshot", 1),
     )
     narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     whole = not (narrowed or arguments.fail_fast or loaded.problems)
-    with (
-        snapshots.opened(tests, Deadline.after(_LONGEST_WAIT)),
-        stopping_on_signals() as stop,
-    ):
+    with snapshots.opened(tests, Deadline.after(_LONGEST_WAIT)), stopping_on_signals() as stop:
         done = carry_out(arguments, tests, settings, options, stop)
         return snapshots.report(done, left_out, whole=whole)
-
-
-def _as_snapshot(repeat: Callable[[Numbered], str], item: Numbered) -> str:
-    """`run` has the options of a single test right; only the command is another one."""
-    return repeat(item).replace("mcptest run", "mcptest snapshot", 1)
 
 
 def keep_first_answers(folder: Path, options: Sequence[str], command: Sequence[str]) -> int:
@@ -74,18 +66,13 @@ def keep_first_answers(folder: Path, options: Sequence[str], command: Sequence[s
     arguments.isolation = "shared"  # enough to see which answers are worth a closer look
     again = compare_answers(arguments, loaded, tests, (), SnapshotOrder())
     arguments.isolation = None
-    suspects = _tests_of(again, tests, SnapshotOutcome.CHANGED)
+    pairs = zip(again.run.results, again.kept, strict=True)
+    changed = [one for one, kept in pairs if kept.outcome is SnapshotOutcome.CHANGED]
+    places = {(one.file, one.line) for one in changed}
+    suspects = [test for test in tests if (test.place.file, test.place.line) in places]
     settled = compare_answers(arguments, loaded, suspects, (), SnapshotOrder(settle=True))
     reports = (first, again, settled)
     if any(one.run.interrupted for one in reports):
         return ExitCode.INTERRUPTED
     sys.stdout.writelines(f"{line}\n" for line in first_answers_in_words(first, settled))
     return ExitCode.FAILED if any(one.unwritten for one in reports) else ExitCode.OK
-
-
-def _tests_of(
-    report: SnapshotReport, tests: Sequence[Test], outcome: SnapshotOutcome
-) -> list[Test]:
-    pairs = zip(report.run.results, report.kept, strict=True)
-    places = {(result.file, result.line) for result, kept in pairs if kept.outcome is outcome}
-    return [test for test in tests if (test.place.file, test.place.line) in places]

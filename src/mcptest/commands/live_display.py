@@ -42,7 +42,7 @@ class LiveRun:
     @property
     def tick(self) -> Callable[[], None] | None:
         """None where nobody looks: then the run need not wake up for it."""
-        return self._move if self._live else None
+        return (lambda: self._display().tick()) if self._live else None
 
     def begins(self, item: Numbered) -> None:
         """Any thread may say so; it only writes it down."""
@@ -62,9 +62,6 @@ class LiveRun:
     def close(self) -> None:
         if self._progress is not None:
             self._progress.close()
-
-    def _move(self) -> None:
-        self._display().tick()
 
     def _display(self) -> Progress:
         if self._progress is None:
@@ -92,14 +89,13 @@ def live_run(arguments: argparse.Namespace, total: int) -> Iterator[LiveRun]:
 @contextlib.contextmanager
 def _erased_at_the_last(shown: bool) -> Iterator[None]:
     """Also for one who is told to go twice and leaves without another word."""
-    if not shown:
-        yield
-        return
-    last_words.append(_erase)
+    if shown:
+        last_words.append(_erase)
     try:
         yield
     finally:
-        last_words.remove(_erase)
+        if shown:
+            last_words.remove(_erase)
 
 
 def _erase() -> None:

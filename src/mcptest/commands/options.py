@@ -46,23 +46,20 @@ def as_path(word: str) -> Path:
 def add_server_group(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """What names a server and says how to reach it."""
     group = parser.add_argument_group("the server")
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--server",
         metavar="S",
         help="a command line, a URL, a name from a client configuration, or demo; "
         "or give the command after a bare --",
     )
-    group.add_argument(
-        "--transport", choices=("stdio", "http", "sse"), help="instead of the guess from --server"
-    )
-    group.add_argument("--header", action="append", default=[], metavar="K=V", help="may repeat")
-    group.add_argument("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
-    group.add_argument("--env", action="append", default=[], metavar="K=V", help="may repeat")
-    add_clean_env_option(group.add_argument)
-    group.add_argument("--cwd", metavar="DIR", help="where the server is started")
-    group.add_argument(
-        "--mcp-config", type=as_path, metavar="FILE", help="client configuration with mcpServers"
-    )
+    add("--transport", choices=("stdio", "http", "sse"), help="instead of the guess from --server")
+    add("--header", action="append", default=[], metavar="K=V", help="may repeat")
+    add("--headers", default="", metavar="K=V,K=V", help=argparse.SUPPRESS)
+    add("--env", action="append", default=[], metavar="K=V", help="may repeat")
+    add_clean_env_option(add)
+    add("--cwd", metavar="DIR", help="where the server is started")
+    add("--mcp-config", type=as_path, metavar="FILE", help="client configuration with mcpServers")
     return group
 
 
@@ -71,20 +68,21 @@ def add_server_options(
 ) -> argparse._ArgumentGroup:
     """What names a server, says how to reach it, and how to talk with it."""
     group = add_server_group(parser)
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--spec-version",
         default="auto",
         metavar="REV",
         help="auto (default), a revision such as 2025-06-18, or draft",
     )
-    group.add_argument(
+    add(
         "--timeout",
         default=timeout,
         metavar="T",
         action=_Timeout,
         help=f"for each request ({timeout})",
     )
-    group.add_argument(
+    add(
         "--startup-timeout",
         metavar="T",
         help=f"for start and handshake (as --timeout, if that is given; else {USUAL_STARTUP})",
@@ -95,13 +93,7 @@ def add_server_options(
 class _Timeout(argparse.Action):
     """`--timeout T`; whether it was given decides how long a start may take."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         namespace.timeout = values
         namespace.timeout_given = True
 
@@ -148,13 +140,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 class _Format(argparse.Action):
     """`--format json` is `--json`; whoever else reads stdout wants no progress beside it."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         namespace.format = values
         namespace.json = values == "json"
         if values == "agent":
@@ -250,10 +236,10 @@ def duration(text: str, option: str) -> float:
 
 
 def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("between clients and a server with a URL")
-    group.add_argument(
+    add = parser.add_argument_group("between clients and a server with a URL").add_argument
+    add(
         "--listen",
         metavar="HOST:PORT",
         help="where on this machine; port 0 is any that is free (127.0.0.1:0)",
     )
-    group.add_argument("--port-file", type=Path, metavar="FILE", help="write the port there")
+    add("--port-file", type=Path, metavar="FILE", help="write the port there")

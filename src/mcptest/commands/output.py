@@ -116,53 +116,44 @@ class StandardStream(io.FileIO):
     def write(self, data: Any, /) -> int:
         if self.lost is None:
             try:
-                if self._refusal is None:
-                    return self._written(data)
-                raise self._refusal
+                if self._refusal is not None:
+                    raise self._refusal
+                while (count := super().write(data)) is None:  # somebody made it non-blocking
+                    import select
+
+                    select.select([], [self], [])
+                return count
             except OSError as error:
                 self.lost = error
                 self.when_lost()
         return memoryview(data).nbytes
 
-    def _written(self, data: Any) -> int:
-        while (count := super().write(data)) is None:  # somebody shares it and made it non-blocking
-            import select
-
-            select.select([], [self], [])
-        return count
-
 
 def take_over_streams() -> None:
     """Whoever started us may have closed them, or chosen an encoding that lacks our letters."""
-    closed = {number: _refusal_of(number) for number in (0, 1, 2)}
-    if any(closed.values()):
-        for number in (0, 1, 2):
-            if closed[number] is not None:  # the next file that is opened would become our stdout
-                os.open(os.devnull, os.O_RDWR)
+    closed: dict[int, OSError] = {}
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed[number] = OSError(errno.EBADF, "it is closed")
+    for _ in closed:  # the next file that is opened would become our stdout
+        os.open(os.devnull, os.O_RDWR)
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _stream(1, closed[1], sys.stdout, errors="backslashreplace")
+        sys.stdout = _stream(1, closed.get(1), sys.stdout)
     elif isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _stream(2, closed[2], sys.stderr, errors="backslashreplace")
-
-
-def _refusal_of(number: int) -> OSError | None:
-    try:
-        os.fstat(number)
-    except OSError:
-        return OSError(errno.EBADF, "it is closed")
-    return None
+        sys.stderr = _stream(2, closed.get(2), sys.stderr)
 
 
 def _stream(
-    number: int, closed: OSError | None, before: io.TextIOWrapper | None, *, errors: str
+    number: int, closed: OSError | None, before: io.TextIOWrapper | None
 ) -> io.TextIOWrapper:
-    raw = StandardStream(number, closed)
     at_once = number == 2 or (before is not None and before.line_buffering)
     encoding = before.encoding if before is not None else "utf-8"
-    buffered = io.BufferedWriter(raw)
-    return io.TextIOWrapper(buffered, encoding, errors=errors, line_buffering=at_once)
+    buffered = io.BufferedWriter(StandardStream(number, closed))
+    return io.TextIOWrapper(buffered, encoding, errors="backslashreplace", line_buffering=at_once)
 
 
 def standard_output() -> StandardStream | None:

@@ -25,7 +25,7 @@ from mcptest.core.errors import ExitCode, McptestError
 from mcptest.core.results import RunReport, Shard
 from mcptest.core.safe_text import show
 from mcptest.report.codec import as_json
-from mcptest.report.head import Report
+from mcptest.report.head import Report, code_of
 from mcptest.report.problems import Problems, problems_of_run
 from mcptest.report.starter_files import PlacedFile, placed_lines
 from mcptest.report.terminal import Style, columns, say, say_json
@@ -94,16 +94,8 @@ def say_form(arguments: argparse.Namespace, forms: Forms, code: int) -> None:
 
 def say_run(arguments: argparse.Namespace, run: RunReport, failed: bool) -> None:
     forms = Forms(run=run.as_run, excusing=lambda: (run, {}), problems=lambda: problems_of_run(run))
-    say_form(arguments, forms, code_of(run, failed=failed))
-
-
-def code_of(run: RunReport, *, failed: bool) -> int:
-    """What the results alone come to."""
-    if run.interrupted:
-        return ExitCode.INTERRUPTED
-    if failed:
-        return ExitCode.FAILED
-    return ExitCode.OK if run.passed or run.failed else ExitCode.NOTHING_MATCHED
+    seen = bool(run.passed or run.failed)
+    say_form(arguments, forms, code_of(seen, failed=failed, interrupted=run.interrupted))
 
 
 # -- the page ------------------------------------------------------------------------------------

@@ -46,11 +46,11 @@ class Explored(msgspec.Struct, frozen=True):
 
         if self.fixture is None:
             return None
-        file = next((one for one in sorted(self.fixture.rglob("*")) if one.is_file()), None)
         folder = VARIABLE if as_variable else str(self.fixture)
-        if file is None:
-            return FixturePaths(folder)
-        return FixturePaths(folder, f"{folder}/{file.relative_to(self.fixture).as_posix()}")
+        for one in sorted(self.fixture.rglob("*")):
+            if one.is_file():
+                return FixturePaths(folder, f"{folder}/{one.relative_to(self.fixture).as_posix()}")
+        return FixturePaths(folder)
 
 
 def out_of_time(arguments: argparse.Namespace) -> str:
@@ -84,11 +84,15 @@ def exploring(
 
     source = checked_fixture(arguments.fixture)
     named = target_of(server_words(arguments))
-    timeout = duration(arguments.timeout, "--timeout")
-    startup = startup_of(arguments)
+    timeout, startup = duration(arguments.timeout, "--timeout"), startup_of(arguments)
     copy = isolate_fixture(source) if source is not None else None
     try:
-        target = _with_fixture(named, str(copy.path) if copy is not None else "")
+        target = named
+        if copy is not None:
+            words = (word.replace(VARIABLE, str(copy.path)) for word in named.command)
+            target = replace(named, command=tuple(words))
+        elif any(VARIABLE in word for word in (*named.command, named.url)):
+            raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
         target = in_docker(target, getattr(arguments, "docker", ""), copy.path if copy else None)
         subject = Subject(
             target,
@@ -106,15 +110,6 @@ def exploring(
     finally:
         if copy is not None:
             copy.remove()
-
-
-def _with_fixture(target: Target, fixture: str) -> Target:
-    if not fixture:
-        if any(VARIABLE in word for word in (*target.command, target.url)):
-            raise UsageError("{{fixture}} has no value", hint="pass --fixture DIR")
-        return target
-    command = tuple(word.replace(VARIABLE, fixture) for word in target.command)
-    return replace(target, command=command)
 
 
 def in_docker(target: Target, image: str, fixture: Path | None) -> Target:

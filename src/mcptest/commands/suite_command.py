@@ -55,7 +55,6 @@ from mcptest.transport.temporary import live_folders
 
 if TYPE_CHECKING:  # what a run needs only later is imported while its first server starts
     from mcptest.commands.suite_reports import RunEnding
-    from mcptest.report.baseline import Baseline
     from mcptest.suite.lane_blocks import Lanes
 
 Languages = tuple[tuple[str, ServerChoice], ...]
@@ -73,7 +72,12 @@ def run_suites(
     lanes = chosen_lanes(arguments, loaded)
     if arguments.list:
         return show_list(tests, lanes, as_data=arguments.json)
-    baseline = _stored_baseline(arguments)
+    baseline = None
+    if arguments.baseline is not None:  # read before anything is run
+        from mcptest.commands.suite_reports import wanted_reports
+        from mcptest.report.write import stored_baseline
+
+        baseline = stored_baseline(wanted_reports(arguments))
     settings = settings_of(arguments, loaded)
     options = replace(run_options(arguments), languages=languages)
     # Until the reports are written: a signal must not cost them.
@@ -83,15 +87,6 @@ def run_suites(
 
         finished = FinishedRun(loaded, tests, settings, stop, report, baseline)
         return conclude(arguments, finished, ending)
-
-
-def _stored_baseline(arguments: argparse.Namespace) -> Baseline | None:
-    """What --baseline names, read before anything is run."""
-    if arguments.baseline is None:
-        return None
-    from mcptest.commands.suite_reports import read_baseline
-
-    return read_baseline(arguments)
 
 
 def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
@@ -238,7 +233,7 @@ def carry_out(
     lanes: Sequence[Lanes] = (),
 ) -> RunReport:
     """Run the tests, and then the lanes."""
-    servers = [test.server for test in tests if skip_reason(test) is None]
+    servers = [test.server for test in tests if skip_reason(test, settings.choice) is None]
     check_variables((*servers, *(lane.server for lane in lanes)), settings.choice)
 
     def run_tests(settings: Settings) -> RunReport:
@@ -265,8 +260,10 @@ def _run_tests(
     if not tests:
         return RunReport()
     total = len(tests) * options.trials * max(1, len(options.languages))
-    # What is there now stays until the end, so the collector need not look at it again.
-    gc.freeze()
+    # What is there now stays until the end, so the collector need not look at it again. Before a
+    # second run (`init`, `watch`) the sessions of the first one are there, too, and have to go.
+    if not gc.get_freeze_count():
+        gc.freeze()
     gc.set_threshold(_OBJECTS_BEFORE_A_COLLECTION)
     with live_run(arguments, total) as live:
         return run_suite(
@@ -322,10 +319,8 @@ def repeat_command(
     ):
         if value:
             words += [f"--{option}", value]
-    if given["clean_env"]:
-        words.append("--clean-env")
-    if given.get("lenient"):
-        words.append("--lenient")
+    words += ["--clean-env"] if given["clean_env"] else []
+    words += ["--lenient"] if given.get("lenient") else []
     if arguments.server_command:
         words += ["--", *arguments.server_command]
     return repeat_line(words, arguments)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -47,20 +47,28 @@ def with_lanes(
         if one.compliance is not None and one.compliance.grade_delta is not None
     }
     began = time.monotonic()
-    with _captures(lanes, settings) as (settings, kept):
+    # Sessions are kept for a lane that judges them; for no longer, unless they were asked for.
+    kept = settings.choice.captures is not None or not any(one.invariants for one in lanes)
+    with contextlib.ExitStack() as lent:
+        if not kept:
+            choice = replace(settings.choice, captures=lent.enter_context(temporary_folder()))
+            settings = replace(settings, choice=choice)
         folder = settings.choice.captures
         already = _written(folder)
         report = carry_out(settings)
         new = [path for path, at in _written(folder).items() if already.get(path) != at]
         results, notes = list(report.results), list(report.notes)
-        if not kept:
-            results = [_without_capture(result) for result in results]
+        if not kept:  # a file that is gone is not named
+            results = [
+                replace(one, proof=replace(one.proof, capture="")) if one.proof else one
+                for one in results
+            ]
         if options.fail_fast and report.failed:
             notes.append("stopped after the first failure: the lanes were not run")
             lanes = ()
         files = _files_of(tests, options)
         for one in lanes:
-            captures = [path for path in new if files.get(_number(path)) == one.file]
+            captures = [path for path in new if files.get(path.name.partition("-")[0]) == one.file]
             results += _results(arguments, one, captures, kept, settings, before, stop)
     return replace(
         report,
@@ -111,41 +119,17 @@ def _repeat(arguments: argparse.Namespace, file: str) -> str:
     return repeat_line(words, arguments)
 
 
-@contextmanager
-def _captures(lanes: Sequence[Lanes], settings: Settings) -> Iterator[tuple[Settings, bool]]:
-    """Sessions are kept for a lane that judges them; for no longer, unless they were asked for."""
-    if settings.choice.captures is not None or not any(one.invariants for one in lanes):
-        yield settings, True
-        return
-    with temporary_folder() as folder:
-        choice = replace(settings.choice, captures=folder)
-        yield replace(settings, choice=choice), False
-
-
 def _written(folder: Path | None) -> dict[Path, int]:
     if folder is None:
         return {}
     return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.jsonl"))}
 
 
-def _number(path: Path) -> int:
-    number = path.name.partition("-")[0]
-    return int(number) if number.isascii() and number.isdigit() else 0
-
-
-def _files_of(tests: Sequence[Test], options: RunOptions) -> dict[int, str]:
+def _files_of(tests: Sequence[Test], options: RunOptions) -> dict[str, str]:
     """The file of each test by the number that its capture has."""
     times = options.trials * max(1, len(options.languages))
     return {
-        place * times + repeated + 1: test.place.file
+        f"{place * times + repeated + 1:04d}": test.place.file
         for place, test in enumerate(tests)
         for repeated in range(times)
     }
-
-
-def _without_capture(result: TestResult) -> TestResult:
-    """A file that is gone is not named."""
-    if result.proof is None or not result.proof.capture:
-        return result
-    proof = replace(result.proof, capture="")
-    return replace(result, proof=proof)

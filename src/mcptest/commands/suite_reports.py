@@ -19,7 +19,7 @@ from mcptest.core.safe_text import show
 from mcptest.probe.suites.settings import Settings
 from mcptest.report.run_results import in_short, mcp_assert_json, render, render_suggestions
 from mcptest.report.terminal import Style, columns
-from mcptest.report.write import FORMS, Wanted, stored_baseline, with_regressions, write_reports
+from mcptest.report.write import FORMS, Wanted, with_regressions, write_reports
 from mcptest.suite.load import LoadedSuite
 from mcptest.suite.model import Test
 from mcptest.transport.interrupt import Stop
@@ -61,30 +61,26 @@ def conclude(
     """Write and print the reports; gives the exit code."""
     ending = ending or RunEnding()
     report = replace(finished.report, demand=ending.demand)
-    suggested = _suggestions(arguments, finished, report)
+    suggested: list[Suggestion] = []
+    if arguments.fix and not report.interrupted:
+        from mcptest.probe.suites.position_fix import find_positions
+
+        suggested += find_positions(finished.tests, report, finished.settings, finished.stop.is_set)
     report, unwritten = _publish(arguments, finished, report, ending)
     if arguments.fix:
         # On stderr when stdout is for a program.
         stream = sys.stdout if arguments.format == "text" and not arguments.json else sys.stderr
         stream.write(render_suggestions(suggested))
     ending.explain(report)
-    return _exit_code(
-        finished.loaded,
-        report,
-        interrupted=finished.stop.is_set(),
-        unwritten=unwritten and arguments.strict_reports,
-    )
-
-
-def _suggestions(
-    arguments: argparse.Namespace, finished: FinishedRun, report: RunReport
-) -> list[Suggestion]:
-    """For --fix."""
-    if not arguments.fix or report.interrupted:
-        return []
-    from mcptest.probe.suites.position_fix import find_positions
-
-    return list(find_positions(finished.tests, report, finished.settings, finished.stop.is_set))
+    if finished.stop.is_set():
+        sys.stderr.write("mcptest: interrupted\n")
+        return ExitCode.INTERRUPTED
+    not_whole = finished.loaded.problems or (unwritten and arguments.strict_reports)
+    if report.falls_short or (report.results and not_whole):
+        return ExitCode.FAILED
+    if report.passed or report.failed:
+        return ExitCode.OK
+    return nothing_matched(_why_nothing_ran(report)) if report.results else nothing_matched()
 
 
 def _publish(
@@ -116,11 +112,6 @@ def _publish(
     return report, bool(unwritten)
 
 
-def read_baseline(arguments: argparse.Namespace) -> Baseline | None:
-    """What --baseline names."""
-    return stored_baseline(wanted_reports(arguments))
-
-
 def wanted_reports(arguments: argparse.Namespace) -> Wanted:
     files = {name: path for name in FORMS if (path := getattr(arguments, name, None)) is not None}
     narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
@@ -130,19 +121,6 @@ def wanted_reports(arguments: argparse.Namespace) -> Wanted:
         save_baseline=arguments.save_baseline,
         partial=bool(narrowed or arguments.fail_fast),
     )
-
-
-def _exit_code(
-    loaded: LoadedSuite, report: RunReport, *, interrupted: bool, unwritten: bool
-) -> int:
-    if interrupted:
-        sys.stderr.write("mcptest: interrupted\n")
-        return ExitCode.INTERRUPTED
-    if report.falls_short or (report.results and (loaded.problems or unwritten)):
-        return ExitCode.FAILED
-    if report.passed or report.failed:
-        return ExitCode.OK
-    return nothing_matched(_why_nothing_ran(report)) if report.results else nothing_matched()
 
 
 def _why_nothing_ran(report: RunReport) -> str:

@@ -167,18 +167,15 @@ class Masker:
         return value
 
     def headers(self, headers: Headers) -> Headers:
-        return tuple(
-            (name, _masked_credential(value))
-            if is_credential_header(name)
-            else (name, self.text(value))
-            for name, value in headers
-        )
-
-
-def _masked_credential(value: str) -> str:
-    """Keep the name of the scheme, which says how the client meant to identify itself."""
-    scheme, separator, token = value.partition(" ")
-    return f"{scheme} {MASK}" if separator and token and scheme.isalpha() else MASK
+        """Of a credential the name of the scheme stays: it says how a client identifies itself."""
+        masked = []
+        for name, value in headers:
+            if is_credential_header(name):
+                scheme, _, token = value.partition(" ")
+                masked.append((name, f"{scheme} {MASK}" if token and scheme.isalpha() else MASK))
+            else:
+                masked.append((name, self.text(value)))
+        return tuple(masked)
 
 
 def _can_travel(secret: str) -> bool:
@@ -263,16 +260,12 @@ def _forms(secret: str) -> Iterator[str]:
         yield re.sub(_PERCENT, lambda match: match.group().lower(), encoded)
     for shift in range(3):
         for encoder in (base64.b64encode, base64.urlsafe_b64encode):
-            form = _aligned(encoder(b"\0" * shift + raw).decode("ascii"), shift, len(raw))
+            # The characters of a base64 text that depend on the secret alone.
+            first = -(-shift * 8 // 6)
+            last = (shift + len(raw)) * 8 // 6
+            form = encoder(b"\0" * shift + raw).decode("ascii")[first:last]
             if len(form) >= SHORTEST_SECRET:
                 yield form
-
-
-def _aligned(encoded: str, shift: int, length: int) -> str:
-    """The characters of a base64 text that depend on the secret alone."""
-    first = -(-shift * 8 // 6)
-    last = (shift + length) * 8 // 6
-    return encoded[first:last]
 
 
 def _gathered(secrets: Iterable[str]) -> Iterator[str]:
@@ -345,15 +338,11 @@ def _maybe(masker: Masker, text: str | None) -> str | None:
     return None if text is None else masker.text(text)
 
 
-def _headers(masker: Masker, headers: Headers) -> Headers:
-    """As this masker sees them: that of a scenario keeps the tokens that it gave out itself."""
-    return masker.headers(headers)
-
-
 _Masked: TypeAlias = Mapping[type, Mapping[str, Callable[[Masker, Any], Any]]]
 _ALWAYS: _Masked = {
-    HttpRequest: {"url": Masker.text, "headers": _headers},
-    HttpResponse: {"headers": _headers},
+    # As this masker sees them: that of a scenario keeps the tokens that it gave out itself.
+    HttpRequest: {"url": Masker.text, "headers": lambda masker, fields: masker.headers(fields)},
+    HttpResponse: {"headers": lambda masker, fields: masker.headers(fields)},
 }
 """What may hold secrets in each kind of record. Credential headers never keep them."""
 _WITH_SECRETS: _Masked = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -223,18 +223,17 @@ def unknown_content(
 ) -> tuple[str, str] | None:
     """The first content block of a type that the revision does not have: its pointer, its type."""
     known = content_types(revision)
-    for pointer, block in _blocks(method, result):
-        kind = block.get("type") if type(block) is dict else None
-        if type(block) is dict and not (type(kind) is str and kind in known):
-            return pointer, kind if type(kind) is str else json_type(kind)
-    return None
-
-
-def _blocks(method: str, result: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     member = {"tools/call": "content", "prompts/get": "messages"}.get(method, "")
     items = result.get(member)
     for place, item in enumerate(items if type(items) is list else ()):
-        if member == "content":
-            yield f"/result/content/{place}", item
-        elif type(item) is dict:
-            yield f"/result/messages/{place}/content", item.get("content")
+        pointer, block = f"/result/{member}/{place}", item
+        if member == "messages":
+            pointer, block = (
+                f"{pointer}/content",
+                item.get("content") if type(item) is dict else None,
+            )
+        if type(block) is dict:
+            kind = block.get("type")
+            if type(kind) is not str or kind not in known:
+                return pointer, kind if type(kind) is str else json_type(kind)
+    return None

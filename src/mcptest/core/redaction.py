@@ -57,12 +57,14 @@ _NO_SECRETS = frozenset(
     _listed("PWD DBUS_SESSION_BUS_ADDRESS DESKTOP_SESSION MAX_TOKENS SESSION_MANAGER")
 )
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:([^/?#\s\"']*)@)?[^\s\"']*")
+_URL = re.compile(r"://(?:([^/?#\s\"']*)@)?[^\s\"']*")
+"""From its `://` on: with the scheme, a long word would be searched from each of its letters."""
 _PARAMETER = re.compile(r"[?&;#]([^=&;#?]+)=([^&;#]+)")
 _NAMED_VALUE = re.compile(r"(?s)-{0,2}([A-Za-z_][\w.-]*)(?:=|:\s+)(.+)")
 _BEARER = re.compile(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
 _MEMBER = re.compile(
-    r"""([\w.-]+)["']?\s*[:=]\s*(?:"([^"]*)"|'([^']*)'|([^\s"',{}\[\]][^"',{}\[\]#]*))"""
+    r"""(?<![\w.-])([\w.-]+)["']?\s*[:=]\s*"""
+    r"""(?:"([^"]*)"|'([^']*)'|([^\s"',{}\[\]][^"',{}\[\]#]*))"""
 )
 _SCHEMES = frozenset({"basic", "bearer", "digest", "dpop", "negotiate", "token"})
 _DEEP = 3
@@ -157,16 +159,13 @@ def _plain_and_decoded(text: str) -> Iterator[str]:
     yield from (one for one in {text, unquote(text), unquote_plus(text)} if not is_ordinary(one))
 
 
-def secrets_of_command(words: Sequence[str]) -> dict[str, str]:
+def secrets_of_command(words: Sequence[str], depth: int = 0) -> dict[str, str]:
     """The secrets within the words of a command, and a name for each.
 
     They stand behind an option with the name of a secret (`--api-key X`, `--api-key=X`), in a
-    variable or header (`API_KEY=X`, `-H "Authorization: Bearer X"`), or in a URL.
+    variable or header (`API_KEY=X`, `-H "Authorization: Bearer X"`), or in a URL. `depth`: how many
+    words this one stands in.
     """
-    return _secrets_of_words(words, 0)
-
-
-def _secrets_of_words(words: Sequence[str], depth: int) -> dict[str, str]:
     found: dict[str, str] = {}
     for word, following in pairwise((*words, "")):
         found |= _secrets_of_word(word, depth)
@@ -192,7 +191,7 @@ def _secrets_of_word(word: str, depth: int) -> dict[str, str]:
         import shlex
 
         with contextlib.suppress(ValueError):
-            found |= _secrets_of_words(shlex.split(word), depth + 1)
+            found |= secrets_of_command(shlex.split(word), depth + 1)
     return found
 
 
@@ -286,39 +285,37 @@ class Redaction:
     @property
     def secrets(self) -> frozenset[str]:
         """Everything that is known by now."""
-        if self._sources:
-            with self._lock:
-                self._ask()
+        self._ask()
         return frozenset(self._secrets)
 
     def _ask(self) -> None:
-        sources = self._sources.copy()
-        found = {secret for source in sources for secret in source()}
-        if not found <= self._secrets:
-            self._secrets = self._secrets | found
-            self._masker = None
-        del self._sources[: len(sources)]  # not before: other threads write meanwhile
+        if not self._sources:
+            return
+        with self._lock:
+            sources = self._sources.copy()
+            found = {secret for source in sources for secret in source()}
+            if not found <= self._secrets:
+                self._secrets = self._secrets | found
+                self._masker = None
+            del self._sources[: len(sources)]  # not before: other threads write meanwhile
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to hide."""
-        if self._sources:
-            with self._lock:
-                self._ask()
+        self._ask()
         return not self._secrets
 
     @property
     def masker(self) -> Masker:
         """Hides everything that is known by now."""
+        self._ask()
         masker = self._masker
-        if masker is not None and not self._sources:
-            return masker
-        from mcptest.core.masking import Masker
+        if masker is None:
+            from mcptest.core.masking import Masker
 
-        with self._lock:
-            self._ask()
-            self._masker = self._masker or Masker(self._secrets)
-            return self._masker
+            with self._lock:  # or another thread would learn more, and forget this one, meanwhile
+                masker = self._masker = self._masker or Masker(self._secrets)
+        return masker
 
     def text(self, value: str) -> str:
         """A text as it may be shown."""

@@ -96,6 +96,9 @@ class Window(msgspec.Struct, frozen=True):
 
 
 EVERY_REVISION = Window()
+SINCE_MARCH_2025 = Window(since=Revision.V2025_03_26)
+SINCE_JUNE_2025 = Window(since=Revision.V2025_06_18)
+SINCE_NOVEMBER_2025 = Window(since=Revision.V2025_11_25)
 HANDSHAKE_ERA = Window(until=Revision.V2026_07_28)
 STATELESS_ERA = Window(since=Revision.V2026_07_28)
 

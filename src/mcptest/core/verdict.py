@@ -60,3 +60,5 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """All violations, also those beyond the number that is kept."""
     unchecked: bool = False
     """Inconclusive because it costs too much to look at what was sent: that is no success."""
+    doubtful: bool = False
+    """Inconclusive because what was seen may break the rule: no pass elsewhere makes up for it."""

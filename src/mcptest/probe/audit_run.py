@@ -114,7 +114,16 @@ class Audit:
         """Audit one after the other. Being stopped ends it early, and the report says so."""
         try:
             for kind, name, what in self._plan():
-                item = self._audited(kind, name, what)
+                if not name:
+                    words = show(str(what or json_type(what)), 80)
+                    detail = f"the list names it without a name: {words}"
+                    health = Health.PROTOCOL
+                    item = ITEM_TYPES[kind](name="(no name)", health=health, detail=detail)
+                else:
+                    ask = {"tool": self._tool, "prompt": self._prompt}.get(kind, self._resource)
+                    about = what.get("description")
+                    about = about if isinstance(about, str) else ""
+                    item = replace(ask(kind, name, what), description=about)
                 self._items.append(item)
                 yield item
             if self._order.verify:
@@ -164,22 +173,9 @@ class Audit:
                 if not wanted or name in wanted:
                     yield kind, name, item if isinstance(item, dict) else {}
 
-    def _audited(self, kind: ItemKind, name: str, what: Mapping[str, Any]) -> AuditItem:
-        if not name:
-            detail = f"the list names it without a name: {show(str(what or json_type(what)), 80)}"
-            return ITEM_TYPES[kind](name="(no name)", health=Health.PROTOCOL, detail=detail)
-        if kind == "tool":
-            item = self._tool(name, what)
-        elif kind == "prompt":
-            item = self._prompt(name, what)
-        else:
-            item = self._resource(kind, name)
-        words = what.get("description")
-        return replace(item, description=words if isinstance(words, str) else "")
-
     # -- tools -----------------------------------------------------------------------------
 
-    def _tool(self, name: str, tool: Mapping[str, Any]) -> AuditItem:
+    def _tool(self, _: ItemKind, name: str, tool: Mapping[str, Any]) -> AuditItem:
         skipped = AuditedTool(name=name, health=Health.SKIPPED)
         if runs_only_as_task(tool):
             return replace(skipped, detail=ONLY_AS_TASK)
@@ -245,7 +241,7 @@ class Audit:
 
     # -- prompts and resources -------------------------------------------------------------
 
-    def _prompt(self, name: str, prompt: Mapping[str, Any]) -> AuditItem:
+    def _prompt(self, _: ItemKind, name: str, prompt: Mapping[str, Any]) -> AuditItem:
         reference = {"type": "ref/prompt", "name": name}
         names = prompt_arguments(prompt)
 
@@ -255,7 +251,7 @@ class Audit:
 
         return self._guessed("prompt", name, reference, names, ask)
 
-    def _resource(self, kind: ItemKind, name: str) -> AuditItem:
+    def _resource(self, kind: ItemKind, name: str, _: Mapping[str, Any]) -> AuditItem:
         self._reads[kind] += 1
         if self._reads[kind] > _READS:
             detail = f"only the first {_READS} are read"
@@ -316,7 +312,15 @@ class Audit:
 
     def _verify(self) -> None:
         tools = {_named(tool, "name"): tool for tool in self._offer.tools}
-        verifier = Verifier(self._subject, self._offer, self._order.fixture, self._witnesses(tools))
+        # Tools whose answers may show what others changed: they only read, take no arguments,
+        # answered, and did so soon.
+        witnesses = tuple(
+            item.name
+            for item in self._items
+            if item.kind == "tool" and item.worked and item.duration_ms <= _SOON_MS
+            if not item.input and not why_not(tools[item.name])
+        )
+        verifier = Verifier(self._subject, self._offer, self._order.fixture, witnesses)
         verified = 0
         for place, item in enumerate(self._items):
             if item.kind != "tool" or item.health is not Health.HEALTHY:
@@ -328,19 +332,6 @@ class Audit:
             verified += bool(claims)
             findings = (*broken_claims(claims), *item.findings)
             self._items[place] = replace(item, claims=claims, findings=findings)
-
-    def _witnesses(self, tools: Mapping[str, Any]) -> tuple[str, ...]:
-        """Tools whose answers may show what others changed: they only read, take no arguments,
-        answered, and did so soon."""
-        return tuple(
-            item.name
-            for item in self._items
-            if item.kind == "tool"
-            and item.worked
-            and item.duration_ms <= _SOON_MS
-            and not item.input
-            and not why_not(tools[item.name])
-        )
 
     def _claims(
         self, verifier: Verifier, tool: Mapping[str, Any], item: AuditItem

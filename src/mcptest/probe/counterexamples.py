@@ -29,7 +29,14 @@ from mcptest.report.fuzz import FuzzFailure, FuzzVerdict
 from mcptest.report.property import Counterexample, PropertyReport
 from mcptest.report.starter_files import PlacedFile
 from mcptest.suite.sent_message import texts_in
-from mcptest.suite.starters import SCHEMA_FILE, FileNames, UnwritableError, WrittenServer, scalar
+from mcptest.suite.starters import (
+    SCHEMA_FILE,
+    FileNames,
+    UnwritableError,
+    WrittenServer,
+    flow,
+    scalar,
+)
 from mcptest.transport.files import read_input, replace_file
 from mcptest.transport.target import Target
 
@@ -62,10 +69,9 @@ class SavedExample(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The same for the same conversation."""
-        what = msgspec.json.encode(
-            [self.of_property, self.rule or self.title, self.way, self.steps]
-        )
-        return f"{self.of_property}-{hashlib.sha256(what).hexdigest()[:10]}"
+        what = [self.of_property, self.rule or self.title, self.way, self.steps]
+        digest = hashlib.sha256(msgspec.json.encode(what)).hexdigest()
+        return f"{self.of_property}-{digest[:10]}"
 
     @property
     def all_steps(self) -> Steps:
@@ -140,7 +146,20 @@ def save_failures(
     folder: Path, failures: Iterable[FuzzFailure], server: WrittenServer, *, overwrite: bool
 ) -> list[PlacedFile]:
     """One suite for each failure of a fuzz run."""
-    files = (_fuzz_file(one, server) for one in failures)
+    files: list[tuple[PlacedFile, str]] = []
+    for failure in failures:
+        subject = show(f"{failure.tool}: {failure.label}", 120)
+        stem = FileNames().name_for(failure.tool, f"fuzz-{failure.verdict.value}-")
+        # With the tool in it: where names differ in their case only, the marks do more.
+        sent = {"no": "arguments"} if failure.minimal is UNSET else failure.minimal
+        what = json.dumps([failure.tool, sent, failure.verdict.value, failure.pattern])
+        mark = hashlib.sha256(what.encode()).hexdigest()[:8]
+        name = f"{stem.removesuffix('.yaml')}-{mark}.yaml"
+        try:
+            file, text = PlacedFile(subject, name, "created"), failure_yaml(failure, server)
+        except UnwritableError as error:
+            file, text = PlacedFile(subject, name, "left out", str(error)), ""
+        files.append((file, text))
     return place_files(folder, files, overwrite=overwrite)
 
 
@@ -166,20 +185,6 @@ def _suite_head(server: WrittenServer, about: Iterable[str]) -> list[str]:
 # -- a failure of a fuzz run ---------------------------------------------------------------------
 
 
-def _fuzz_file(failure: FuzzFailure, server: WrittenServer) -> tuple[PlacedFile, str]:
-    subject = show(f"{failure.tool}: {failure.label}", 120)
-    stem = FileNames().name_for(failure.tool, f"fuzz-{failure.verdict.value}-")
-    # With the tool in it: where names differ in their case only, the marks do more.
-    sent = {"no": "arguments"} if failure.minimal is UNSET else failure.minimal
-    what = json.dumps([failure.tool, sent, failure.verdict.value, failure.pattern])
-    mark = hashlib.sha256(what.encode()).hexdigest()[:8]
-    name = f"{stem.removesuffix('.yaml')}-{mark}.yaml"
-    try:
-        return PlacedFile(subject, name, "created"), failure_yaml(failure, server)
-    except UnwritableError as error:
-        return PlacedFile(subject, name, "left out", str(error)), ""
-
-
 def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
     """The whole file. Raises UnwritableError for what can't be said in one."""
     params: dict[str, Any] = {"name": failure.tool}
@@ -187,49 +192,32 @@ def failure_yaml(failure: FuzzFailure, server: WrittenServer) -> str:
         params["arguments"] = failure.minimal
     if any(map(_PLACEHOLDER.search, texts_in(params))):
         raise UnwritableError("a value holds braces that a suite reads as a variable")
-    lines = _suite_head(server, _about_failure(failure))
-    if server.block:
-        lines.append(f"server: {_flow(server.block)}")
-    name = scalar(show(f"{failure.tool}: {failure.label}", 200))
-    lines += _called_twice(failure, name) if failure.afterwards else _called(failure, name, params)
-    return "\n".join(lines) + "\n"
-
-
-def _called(failure: FuzzFailure, name: str, params: Mapping[str, Any]) -> list[str]:
-    expected = {"target": "exchange", "matcher": {"schema": _sound_answer(failure)}}
-    return [
-        "compliance:",
-        "  tests:",
-        f"    - name: {name}",
-        f"      check: {_flow({'method': 'tools/call', 'params': params})}",
-        "      expect:",
-        f"        - {_flow(expected)}",
-    ]
-
-
-def _called_twice(failure: FuzzFailure, name: str) -> list[str]:
-    """A server that dies after its answer is seen to be dead by the next call only."""
-    if not isinstance(failure.minimal, Mapping):
-        raise UnwritableError("the server died after its answer to a malformed request")
-    call = {"tool": failure.tool, "args": failure.minimal}
-    there = {"target": "duration", "matcher": {"minimum": 0}}
-    return [
-        "tests:",
-        f"  - name: {name}",
-        f"    setup: [{_flow(call)}]",
-        f"    assert: {_flow({**call, 'expect': [there]})}",
-    ]
-
-
-def _about_failure(failure: FuzzFailure) -> Iterator[str]:
-    yield f"found by fuzzing: {failure.verdict.value}: {failure.detail}"
+    about = [f"found by fuzzing: {failure.verdict.value}: {failure.detail}"]
     if failure.valid is not None:
-        yield (
-            "the tool's own schema accepts the input"
-            if failure.valid
-            else f"the tool's own schema does not accept the input: {failure.misfit}"
-        )
-    yield "it passes when the tool answers with a result (isError: true is one) or refuses the call"
+        misfit = "" if failure.valid else f": {failure.misfit}"
+        accepts = "accepts" if failure.valid else "does not accept"
+        about.append(f"the tool's own schema {accepts} the input{misfit}")
+    about.append(
+        "it passes when the tool answers with a result (isError: true is one) or refuses the call"
+    )
+    lines = _suite_head(server, about)
+    if server.block:
+        lines.append(f"server: {flow(server.block)}")
+    name = scalar(show(f"{failure.tool}: {failure.label}", 200))
+    if failure.afterwards:
+        # A server that dies after its answer is seen to be dead by the next call only.
+        if not isinstance(failure.minimal, Mapping):
+            raise UnwritableError("the server died after its answer to a malformed request")
+        call = {"tool": failure.tool, "args": failure.minimal}
+        there = {"target": "duration", "matcher": {"minimum": 0}}
+        lines += ["tests:", f"  - name: {name}", f"    setup: [{flow(call)}]"]
+        lines.append(f"    assert: {flow({**call, 'expect': [there]})}")
+    else:
+        expected = {"target": "exchange", "matcher": {"schema": _sound_answer(failure)}}
+        lines += ["compliance:", "  tests:", f"    - name: {name}"]
+        lines.append(f"      check: {flow({'method': 'tools/call', 'params': params})}")
+        lines += ["      expect:", f"        - {flow(expected)}"]
+    return "\n".join(lines) + "\n"
 
 
 def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
@@ -249,14 +237,6 @@ def _sound_answer(failure: FuzzFailure) -> dict[str, Any]:
             "error": {"properties": {"code": code}, "required": ["code"]},
         }
     }
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{scalar(key)}: {_flow(one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    return scalar(value)
 
 
 # -- a counterexample to a property --------------------------------------------------------------
@@ -302,54 +282,39 @@ def pytest_text(
 ) -> str:
     """A test that needs nothing but mcptest and the server."""
     name = found.example.replace("-", "_")
-    about = "\n".join(f"    {show(line, 90)}" for line in _about_counterexample(found)).replace(
-        '"""', "'''"
-    )
+    lines = (f"    {show(line, 90)}" for line in _about_counterexample(found))
+    about = "\n".join(lines).replace('"""', "'''")
     body = pformat(example, width=96, sort_dicts=False)
+    block = server.block
+    if not block:
+        named = 'SERVER = ""  # it holds a secret: name it here'
+    elif "command" in block:
+        named = f"SERVER = {pformat([block['command'], *block.get('args', ())], width=90)}"
+    else:
+        named = f"SERVER = {block.get('url', target.url)!r}"
+    argument = _server_argument(block)
+    first = "import os\n\n" if server.needs else ""
+    imported = "assert_holds" if argument == "SERVER" else "Server, assert_holds"
     return (
         f'"""Found by `mcptest property`: it fails until the server is mended."""\n\n'
         "from __future__ import annotations\n\n"
-        f"{_imports(server)}"
-        f"{_server_text(server, target)}\n"
+        f"{first}from mcptest.testing import {imported}\n\n"
+        f"{named}\n"
         f"EXAMPLE = {body}\n\n\n"
         f"def test_{name}() -> None:\n"
         f'    r"""\n{about}\n    """\n'
-        f"    assert_holds(EXAMPLE, {_server_argument(server)})\n"
+        f"    assert_holds(EXAMPLE, {argument})\n"
     )
 
 
-def _imports(server: WrittenServer) -> str:
-    first = "import os\n\n" if server.needs else ""
-    return f"{first}from mcptest.testing import {'Server, ' * _is_special(server)}assert_holds\n\n"
-
-
-def _server_text(server: WrittenServer, target: Target) -> str:
-    if not server.block:
-        return 'SERVER = ""  # it holds a secret: name it here'
-    if "command" in server.block:
-        words = [server.block["command"], *server.block.get("args", ())]
-        return f"SERVER = {pformat(words, width=90)}"
-    return f"SERVER = {server.block.get('url', target.url)!r}"
-
-
-def _is_special(server: WrittenServer) -> bool:
-    """Whether more is to be said of it than its name."""
-    return any(server.block.get(what) for what in ("cwd", "env", "headers")) or _is_sse(server)
-
-
-def _is_sse(server: WrittenServer) -> bool:
-    return bool(server.block.get("transport") == "sse")
-
-
-def _server_argument(server: WrittenServer) -> str:
-    if not _is_special(server):
-        return "SERVER"
-    block = server.block
-    given = ["tuple(SERVER)" if "command" in block else "SERVER"]
-    given += [f"cwd={block['cwd']!r}"] if block.get("cwd") else []
+def _server_argument(block: Mapping[str, Any]) -> str:
+    """Its name, or a Server where more is to be said of it."""
+    given = [f"cwd={block['cwd']!r}"] if block.get("cwd") else []
     given += (f"{what}={_values(block[what])}" for what in ("env", "headers") if block.get(what))
-    given += ['transport="sse"'] if _is_sse(server) else []
-    return f"Server({', '.join(given)})"
+    given += ['transport="sse"'] if block.get("transport") == "sse" else []
+    if not given:
+        return "SERVER"
+    return f"Server({', '.join(['tuple(SERVER)' if 'command' in block else 'SERVER', *given])})"
 
 
 def _values(written: Mapping[str, str]) -> str:

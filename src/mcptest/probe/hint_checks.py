@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,34 +51,40 @@ class Sight(msgspec.Struct, frozen=True):
         return any(not name.startswith("the list of") for name in self.digests)
 
     def in_words(self) -> str:
-        reads = sum(name.startswith(_RESOURCE) for name in self.digests)
-        files = sum(name.startswith("file ") for name in self.digests)
-        answers = sum(name.startswith(_ANSWER) for name in self.digests)
-        parts = [f"{reads} resource{'s' * (reads != 1)}"] if reads else []
-        parts += [f"the answers of {answers} tool{'s' * (answers != 1)}"] if answers else []
-        parts += [f"{files} file{'s' * (files != 1)}"] if files else []
-        return ", ".join(["the lists", *parts])
+        kinds = (
+            (_RESOURCE, "{} resource"),
+            (_ANSWER, "the answers of {} tool"),
+            ("file ", "{} file"),
+        )
+        parts = ["the lists"]
+        for beginning, words in kinds:
+            count = sum(name.startswith(beginning) for name in self.digests)
+            parts += [words.format(count) + "s" * (count != 1)] if count else []
+        return ", ".join(parts)
 
 
 def looked(subject: Subject, fixture: Path | None, without: frozenset[str]) -> Sight:
     """What can be seen of the server now; `without` names lists that are too long for that."""
     offer = subject.offer(without=without)
-    seen: dict[str, bytes] = {}
-    lists = {
-        "tools": offer.tools,
-        "prompts": offer.prompts,
-        "resources": offer.resources,
-        "resource templates": offer.templates,
+    seen = {
+        "the list of tools": _digest(offer.tools),
+        "the list of prompts": _digest(offer.prompts),
+        "the list of resources": _digest(offer.resources),
+        "the list of resource templates": _digest(offer.templates),
     }
-    for name, items in lists.items():
-        seen[f"the list of {name}"] = _digest(items)
     for resource in named_items(offer.resources, "uri")[:_READS]:
         outcome = subject.ask("resources/read", {"uri": resource["uri"]})
         if outcome.reply is not None and outcome.reply.ok:
             contents = outcome.reply.result.get("contents")
             seen[f"{_RESOURCE}{show(resource['uri'], 100)}"] = _digest(contents)
     if fixture is not None:
-        seen.update(_files_of(fixture))
+        for path in sorted(fixture.rglob("*"))[:_FILES]:
+            name = f"file {show(path.relative_to(fixture).as_posix(), 100)}"
+            if path.is_symlink() or not path.is_file():
+                seen[name] = b"folder" if path.is_dir() else b"other"
+            else:
+                with path.open("rb") as file:
+                    seen[name] = _digest(file.read(_LARGEST))
     return Sight(seen, subject.restarts)
 
 
@@ -89,18 +95,6 @@ def _answer_of(subject: Subject, tool: str) -> bytes:
         return b""
     members = ("content", "structuredContent", "isError")
     return _digest([outcome.reply.result.get(member) for member in members])
-
-
-def _files_of(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for number, path in enumerate(sorted(folder.rglob("*"))):
-        if number >= _FILES:
-            return
-        name = f"file {show(path.relative_to(folder).as_posix(), 100)}"
-        if path.is_symlink() or not path.is_file():
-            yield name, b"folder" if path.is_dir() else b"other"
-            continue
-        with path.open("rb") as file:
-            yield name, _digest(file.read(_LARGEST))
 
 
 def _digest(value: Any) -> bytes:
@@ -129,14 +123,14 @@ class Verifier:
         self._subject = subject
         self._fixture = fixture
         self._witnesses = tuple(witnesses)
-        lengths = {
-            "tools/list": len(offer.tools),
-            "prompts/list": len(offer.prompts),
-            "resources/list": len(offer.resources),
-            "resources/templates/list": len(offer.templates),
+        lists = {
+            "tools/list": offer.tools,
+            "prompts/list": offer.prompts,
+            "resources/list": offer.resources,
+            "resources/templates/list": offer.templates,
         }
         # Else a long list would be read once for each of its own items.
-        self._without = frozenset(name for name, long in lengths.items() if long > _LONG_LIST)
+        self._without = frozenset(name for name, one in lists.items() if len(one) > _LONG_LIST)
         self._restless: set[str] = set()
         """What was seen to change by itself."""
         self._last: Sight | None = None

@@ -23,7 +23,8 @@ from mcptest.core.revision import TIMELINE, Revision, parse_revision
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Outcome, Verdict
-from mcptest.probe.compliance.block import Tell, judge_block
+from mcptest.probe.compliance.block import judge_block
+from mcptest.probe.compliance.judging import Tell
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.suites.server_start import isolate_fixture, resolved_server, target_for
 from mcptest.probe.suites.settings import ServerChoice
@@ -46,7 +47,7 @@ from mcptest.session.connection import Stopped
 from mcptest.suite.compliance_block import ComplianceBlock
 from mcptest.suite.lane_blocks import InvariantsBlock, Lanes, PropertiesBlock
 from mcptest.suite.model import ServerSpec
-from mcptest.suite.reading import Place, SuiteError, SuiteSource
+from mcptest.suite.reading import Place, SuiteError, SuiteProblem, SuiteSource
 from mcptest.suite.templates import fill_server, variables_of
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import read_bounded
@@ -90,17 +91,14 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
     spec = spec or ServerSpec()
     texts = (*spec.args, *spec.env.values(), spec.cwd or "")
     if not fixture and any("{{fixture}}" in text for text in texts):
-        raise UsageError(
-            "the server needs {{fixture}}, which has no value here",
-            hint="mcptest run --config FILE --fixture DIR gives it one",
-        )
+        hint = "mcptest run --config FILE --fixture DIR gives it one"
+        raise UsageError("the server needs {{fixture}}, which has no value here", hint=hint)
     resolved = resolved_server(spec, choice)
     filled = fill_server(resolved.server, variables_of(fixture, {}))
     target = target_for(filled, choice, fixture)
     # What came from the environment is secret, whether it is in a header or not.
-    target = msgspec.structs.replace(
-        target, referenced=(*target.referenced, *sorted(resolved.secrets))
-    )
+    referenced = (*target.referenced, *sorted(resolved.secrets))
+    target = msgspec.structs.replace(target, referenced=referenced)
     asked = choice.spec_version or filled.spec_version
     return SuiteServer(target, None if asked == "auto" else parse_revision(asked))
 
@@ -152,11 +150,7 @@ def run_compliance_lane(lanes: Lanes, how: LaneSettings, tell: Tell) -> Iterator
 
 
 def _compliance_results(
-    block: ComplianceBlock,
-    lanes: Lanes,
-    how: LaneSettings,
-    server: SuiteServer | None,
-    tell: Tell,
+    block: ComplianceBlock, lanes: Lanes, how: LaneSettings, server: SuiteServer | None, tell: Tell
 ) -> Iterator[TestResult]:
     order, label = None, ""
     if server is not None:
@@ -260,10 +254,8 @@ def _verdicts(
             records = _InTime(source.records, deadline)
             yield from judge(msgspec.structs.replace(source, records=records), rules).verdicts
             if records.cut_off:
-                unjudged.append(
-                    f"only the first {records.read:,} records of {show(source.label, 80)} were "
-                    f"judged, which took {limit:.1f} s"
-                )
+                part = f"the first {records.read:,} records of {show(source.label, 80)}"
+                unjudged.append(f"only {part} were judged, which took {limit:.1f} s")
                 return
     except UsageError:
         # Nothing was said: the server did not start, and the test that needed it says so.
@@ -283,22 +275,16 @@ def _result_over_sessions(
         detail = f"{broken} (in {one.failed} of {one.sessions} sessions)"
     elif status is not Status.PASS:
         detail = f"{verdict.outcome.value.replace('_', ' ')}: {verdict.reason}".rstrip(": ")
-    name = f"{INVARIANTS} {rule.id}"
+    result = result_at(f"{INVARIANTS} {rule.id}", status, block.place, detail=detail)
     if status is not Status.FAIL:
-        return result_at(name, status, block.place, detail=detail)
-    return result_at(
-        name,
-        status,
-        block.place,
-        detail=detail,
-        kind="check",
-        failures=failed_checks(findings),
-        proof=Proof(
-            response=(findings[0].excerpt if findings else None) or "",
-            repeat=f"mcptest explain {rule.id}",
-            capture=one.file if kept else "",
-        ),
+        return result
+    proof = Proof(
+        response=(findings[0].excerpt if findings else None) or "",
+        repeat=f"mcptest explain {rule.id}",
+        capture=one.file if kept else "",
     )
+    failures = failed_checks(findings)
+    return msgspec.structs.replace(result, kind="check", failures=failures, proof=proof)
 
 
 # -- properties: the server is tried with generated examples or kept ones ------------------------
@@ -322,10 +308,8 @@ def _property_reports(
     block: PropertiesBlock, lanes: Lanes, how: LaneSettings
 ) -> Iterator[PropertyReport]:
     if find_spec("hypothesis") is None:
-        raise UsageError(
-            "property tests need Hypothesis, which is not installed",
-            hint="pip install 'mcptest[property]'",
-        )
+        message = "property tests need Hypothesis, which is not installed"
+        raise UsageError(message, hint="pip install 'mcptest[property]'")
     from mcptest.probe.counterexamples import read_example
     from mcptest.probe.properties.engine import replay_example, run_properties
     from mcptest.probe.properties.property_order import PropertyOrder
@@ -356,26 +340,23 @@ def _property_reports(
 
 def check_names(lanes: Sequence[Lanes], corpora: Path | None = None) -> None:
     """SuiteError, with every place, when a lane names something that does not exist."""
-    problems = [problem for one in lanes for problem in _checked(one, corpora).finish()]
+    problems: list[SuiteProblem] = []
+    for one in lanes:
+        try:  # for the line under a problem; if the file is gone since it was read, none is shown
+            text = read_bounded(one.file, pipes=False).decode("utf-8-sig", errors="replace")
+        except OSError:
+            text = ""
+        source = SuiteSource(one.file, text)
+        for place, message, hint in _unknown_names(one, corpora):
+            source.report(message, place.line, place.column, hint=hint)
+        problems += source.finish()
     if problems:
         raise SuiteError(problems)
 
 
-def _checked(lanes: Lanes, corpora: Path | None) -> SuiteSource:
-    try:  # for the line under a problem; it was read a moment ago, and if it is gone, none is shown
-        text = read_bounded(lanes.file, pipes=False).decode("utf-8-sig", errors="replace")
-    except OSError:
-        text = ""
-    source = SuiteSource(lanes.file, text)
-    for place, message, hint in _unknown_names(lanes, corpora):
-        source.report(message, place.line, place.column, hint=hint)
-    return source
-
-
 def _unknown_names(lanes: Lanes, corpora: Path | None) -> Iterator[tuple[Place, str, str]]:
     if block := lanes.compliance:
-        named = [test for test in block.tests or () if test.runs_corpus_rule]
-        for test in named:
+        for test in (one for one in block.tests or () if one.runs_corpus_rule):
             if problem := _rule_problem(test.rule_id, block.spec_version, corpora):
                 yield test.place, *problem
         for name in block.fixtures:

@@ -91,9 +91,15 @@ def judged_reply(reply: Reply) -> tuple[OutcomeKind, str]:
     if refused:
         return OutcomeKind.PROTOCOL, f"the answer is malformed: {refused}"
     if message.kind is MessageKind.RESULT:
-        if message.result.get("isError") is True:
-            return OutcomeKind.TOOL_ERROR, _text_of(reply)
-        return OutcomeKind.HEALTHY, ""
+        if message.result.get("isError") is not True:
+            return OutcomeKind.HEALTHY, ""
+        # The words in which a tool reports its failure.
+        content = message.result.get("content")
+        for block in content if isinstance(content, list) else ():
+            text = block.get("text") if isinstance(block, dict) else None
+            if isinstance(text, str) and text.strip():
+                return OutcomeKind.TOOL_ERROR, show(text.strip(), 200)
+        return OutcomeKind.TOOL_ERROR, ""
     words = message.error.get("message")
     crashed = reply.error_code == INTERNAL_ERROR
     kind = OutcomeKind.CRASHED if crashed else OutcomeKind.REFUSED
@@ -111,16 +117,6 @@ def judged_error(error: PeerError, status: int | None) -> OutcomeKind:
         is_its_fault = status is not None and status >= _SERVER_FAULT
         return OutcomeKind.CRASHED if is_its_fault else OutcomeKind.REFUSED
     return OutcomeKind.PROTOCOL
-
-
-def _text_of(reply: Reply) -> str:
-    """The words in which a tool reports its failure."""
-    content = reply.result.get("content")
-    for block in content if isinstance(content, list) else ():
-        text = block.get("text") if isinstance(block, dict) else None
-        if isinstance(text, str) and text.strip():
-            return show(text.strip(), 200)
-    return ""
 
 
 def head_of(target: Target, info: Mapping[str, Any], met: Met, begun: float) -> dict[str, Any]:
@@ -179,9 +175,15 @@ class Subject:
         self.given = Masker(target.secrets)
         """Finds what the server was given: to tell it is a leak."""
         self.timeout = timeout
-        self._captures = captures
         if captures is not None:
             claim_folder(captures)
+
+        def new_tape() -> Tape:
+            if captures is None:
+                return Tape(target.label)
+            path = captures / f"session-{self._live.sessions + 1:03}.jsonl"
+            return Tape(target.label, Recorder(path, masker=self.masker))
+
         self._live = LiveSession(
             target,
             revision=revision,
@@ -189,7 +191,7 @@ class Subject:
             answers=answers,
             timeout=timeout,
             startup=startup,
-            new_tape=self._new_tape,
+            new_tape=new_tape,
             should_stop=should_stop,
         )
         self._tools_use_headers = False
@@ -197,12 +199,6 @@ class Subject:
         """What is wrong with the captures, in sentences."""
         self._doubtful: dict[str, str] = {}
         self._twice: dict[str, None] = {}
-
-    def _new_tape(self) -> Tape:
-        if self._captures is None:
-            return Tape(self.target.label)
-        path = self._captures / f"session-{self._live.sessions + 1:03}.jsonl"
-        return Tape(self.target.label, Recorder(path, masker=self.masker))
 
     # -- being there -----------------------------------------------------------------------
 
@@ -221,7 +217,7 @@ class Subject:
         try:
             self._live.begin()
         finally:
-            self._note_capture_trouble()
+            self._take_note()
         if self.restarts and self._tools_use_headers:  # the new client has to know them
             self._walk("tools/list", [])
 
@@ -232,13 +228,12 @@ class Subject:
     def drop(self, patience: float | None = None, *, deaf: bool = False) -> None:
         """End the session; the next request begins another."""
         self._live.drop(patience, deaf=deaf)
-        self._note_second_answers()
-        self._note_capture_trouble()
+        self._take_note()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to say beside a report: of the captures, and of answers that are odd."""
-        self._note_second_answers()
+        self._take_note()
         return (*self.capture_troubles, *self._doubtful.values(), *self._twice)
 
     def remark(self, reply: Reply, about: str) -> None:
@@ -248,12 +243,10 @@ class Subject:
             words = f"{show(about, 120)}: the answer is doubtful: {warned}"
             self._doubtful[about] = self.masker.text(words)
 
-    def _note_second_answers(self) -> None:
+    def _take_note(self) -> None:
         for words in self._live.second_answers():
             if len(self._twice) < _REMARKS_KEPT:
                 self._twice[words] = None
-
-    def _note_capture_trouble(self) -> None:
         trouble = self._live.capture_trouble
         if trouble and trouble not in self.capture_troubles:
             self.capture_troubles.append(trouble)
@@ -275,7 +268,7 @@ class Subject:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.drop()
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -289,15 +282,24 @@ class Subject:
         return self.ask("tools/call", params, timeout=timeout)
 
     def ask(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
+        self, method: str, params: Mapping[str, Any] | None = None, *, timeout: float | None = None
     ) -> RequestOutcome:
         """Ask anything. Raises PeerError only when the server could never be met."""
-        lost = self._ready()
-        return lost if lost is not None else self._exchange(method, params, timeout)
+        if self.is_gone:
+            self.drop()
+        crashed = OutcomeKind.CRASHED
+        if not self._live.is_open:
+            if self.given_up:
+                return RequestOutcome(crashed, detail="the server is gone and did not come back")
+            met_before = self._live.sessions > 0
+            try:
+                self._begin()
+            except PeerError as error:
+                if not met_before:
+                    raise
+                detail = f"the server did not come back: {error.message}"
+                return RequestOutcome(crashed, detail=detail, stderr=tuple(self._live.tape.stderr))
+        return self._exchange(method, params, timeout)
 
     def _exchange(
         self, method: str, params: Mapping[str, Any] | None, timeout: float | None
@@ -335,28 +337,6 @@ class Subject:
             asked_back=reply is not None and tape.messages_sent - said_before > 1,
         )
 
-    def _ready(self) -> RequestOutcome | None:
-        """Make sure of a live session; the outcome for whoever asks when there is none."""
-        if self.is_gone:
-            self.drop()
-        if self._live.is_open:
-            return None
-        if self.given_up:
-            return RequestOutcome(
-                OutcomeKind.CRASHED, detail="the server is gone and did not come back"
-            )
-        met_before = self._live.sessions > 0
-        try:
-            self._begin()
-        except PeerError as error:
-            if not met_before:
-                raise
-            detail = f"the server did not come back: {error.message}"
-            return RequestOutcome(
-                OutcomeKind.CRASHED, detail=detail, stderr=tuple(self._live.tape.stderr)
-            )
-        return None
-
     def aftermath(self, timeout: float | None = None) -> RequestOutcome | None:
         """What is wrong with the server since the last answer; None when it is still well.
 
@@ -374,7 +354,7 @@ class Subject:
 
         `without` names methods that are not asked.
         """
-        found: dict[str, list[Any]] = {}
+        found: dict[str, list[Any]] = {method: [] for method in LIST_CAPABILITIES}
         problems: dict[str, str] = {}
         first = self.client.beginning
         if first is not None:
@@ -382,12 +362,9 @@ class Subject:
             if first.faults.refused:
                 problems[first.method] = f"the answer is malformed: {first.faults.refused}"
         for method, capability in LIST_CAPABILITIES.items():
-            items: list[Any] = []
-            found[method] = items
             if method in without or self.given_up or not self.client.declares(capability):
                 continue
-            problem = self._walk(method, items)
-            if problem:
+            if problem := self._walk(method, found[method]):
                 problems[method] = problem
         return OfferedItems(
             tools=tuple(found["tools/list"]),

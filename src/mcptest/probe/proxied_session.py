@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -28,9 +27,6 @@ from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
 from mcptest.wire.capture_forms import decode_records
 from mcptest.wire.envelope import decode
-
-if TYPE_CHECKING:
-    from mcptest.transport.proxy.http_proxy import HttpProxy
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -58,10 +54,6 @@ class Passed(msgspec.Struct, frozen=True):
     timed_out: bool = False
 
 
-def unwatched(sink: Sink) -> Sink:
-    return sink
-
-
 def record_proxied(target: Target, path: Path, form: Form, passage: Passage | None = None) -> int:
     """Be the server's stand-in until it is gone or we are stopped. Nothing goes to stdout."""
     recorder = recorder_for(path, form)
@@ -82,19 +74,13 @@ def pass_through(
     target: Target,
     recorder: Recorder,
     passage: Passage,
-    watch: Callable[[Sink], Sink] = unwatched,
+    watch: Callable[[Sink], Sink] = lambda sink: sink,
 ) -> Passed:
     """Sit between until it is over. `watch` is put between the session and its capture."""
-    if target.way == "stdio":
-        if passage.listen is not None or passage.port_file is not None:
-            raise UsageError("--listen and --port-file are for a server with a URL")
-        return _on_stdio(target, recorder, passage, watch)
-    return _on_loopback(target, recorder, passage, watch)
-
-
-def _on_stdio(
-    target: Target, recorder: Recorder, passage: Passage, watch: Callable[[Sink], Sink]
-) -> Passed:
+    if target.way != "stdio":
+        return _on_loopback(target, recorder, passage, watch)
+    if passage.listen is not None or passage.port_file is not None:
+        raise UsageError("--listen and --port-file are for a server with a URL")
     recorder.begin(label=target.label, transport="stdio", peer=target.peer)
     proxy = StdioProxy(
         target.command,
@@ -126,7 +112,10 @@ def _on_loopback(
         )
         stop.on_set = proxy.stop
         try:
-            _announce(proxy, passage)
+            if passage.port_file is not None:
+                replace_file(passage.port_file, b"%d\n" % proxy.origin.port)
+            sys.stderr.write(f"listening on {proxy.url}\n")
+            sys.stderr.flush()
             # A signal may have come before it could be passed on.
             timed_out = not stop.is_set() and proxy.run(_deadline(passage))
         finally:
@@ -138,13 +127,6 @@ def _on_loopback(
 def begins_session(body: bytes) -> bool:
     """Whether the body of a request is the first message of a session."""
     return b"initialize" in body and decode(body).method == "initialize"
-
-
-def _announce(proxy: HttpProxy, passage: Passage) -> None:
-    if passage.port_file is not None:
-        replace_file(passage.port_file, b"%d\n" % proxy.origin.port)
-    sys.stderr.write(f"listening on {proxy.url}\n")
-    sys.stderr.flush()
 
 
 def _deadline(passage: Passage) -> Deadline | None:
@@ -168,16 +150,23 @@ class SessionFiles:
         self._target = target
         self._watch = watch
         self._others: list[Recorder] = []
-        self._begun = 0
+        self._begun = False
         self._problem: OSError | None = None
 
     def begin(self) -> Sink:
-        self._begun += 1
-        try:
-            recorder = self._main if self._begun == 1 else self._another()
-        except UsageError as error:  # no room for a file: the sessions themselves go on
-            self._problem = OSError(errno.EIO, error.message)
-            return self._watch(discard)
+        path, number = self._main.path, len(self._others) + 2
+        if self._begun and len(self._others) < MOST_AT_ONCE:
+            aside = path.with_name(f".{path.name}.session-{number}")
+            if is_special(path):
+                name = f"mcptest-{os.urandom(8).hex()}.session-{number}"
+                aside = Path(tempfile.gettempdir(), name)
+            try:
+                self._others.append(Recorder(aside, masker=redaction.masker))
+            except UsageError as error:  # no room for a file: the sessions themselves go on
+                self._problem = OSError(errno.EIO, error.message)
+                return self._watch(discard)
+        recorder = self._others[-1] if self._begun else self._main
+        self._begun = True
         target = self._target
         recorder.begin(label=target.label, transport=target.way, peer=target.peer)
         return self._watch(recorder)
@@ -213,14 +202,3 @@ class SessionFiles:
                     self._main.flush()
                     gathered = 0
         self._main.flush()
-
-    def _another(self) -> Recorder:
-        if len(self._others) < MOST_AT_ONCE:
-            self._others.append(Recorder(self._beside(), masker=redaction.masker))
-        return self._others[-1]
-
-    def _beside(self) -> Path:
-        path, number = self._main.path, len(self._others) + 2
-        if is_special(path):
-            return Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.session-{number}")
-        return path.with_name(f".{path.name}.session-{number}")

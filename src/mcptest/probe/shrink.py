@@ -109,7 +109,9 @@ def simpler_json(value: Any) -> Iterator[Any]:
     elif isinstance(value, list):
         yield from _simpler_array(value)
     elif isinstance(value, str):
-        yield from _simpler_text(value)
+        half = len(value) // 2
+        yield from ("", value[:half], value[half:], value[:1], value[:-1], value[1:])
+        yield "a" * len(value)
     elif isinstance(value, bool):
         yield False
     elif isinstance(value, int | float) and value:
@@ -137,12 +139,6 @@ def _simpler_array(value: list[Any]) -> Iterator[list[Any]]:
     for place in places:
         for one in simpler_json(value[place]):
             yield [*value[:place], one, *value[place + 1 :]]
-
-
-def _simpler_text(value: str) -> Iterator[str]:
-    half = len(value) // 2
-    yield from ("", value[:half], value[half:], value[:1], value[:-1], value[1:])
-    yield "a" * len(value)
 
 
 def _simpler_number(value: int | float) -> Iterator[int | float]:

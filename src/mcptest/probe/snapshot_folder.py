@@ -14,7 +14,6 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Event
-from typing import Any
 
 import msgspec
 
@@ -78,37 +77,30 @@ class SnapshotFolder:
 
     def _locked(self, folder: int, beside: int, patience: Deadline) -> int | None:
         """The folder once it is ours; None when it is not the one at that place any more."""
-        try:
-            self._lock(folder, patience)
-            there = os.stat(FOLDER, dir_fd=beside, follow_symlinks=False)
-            if os.path.samestat(os.fstat(folder), there):
-                return folder
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            os.close(folder)
-            raise
-        os.close(folder)
-        return None
-
-    def _lock(self, folder: int, patience: Deadline) -> None:
         how = fcntl.LOCK_EX if self._update else fcntl.LOCK_SH
-        while True:
-            try:
-                fcntl.flock(folder, how | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if patience.expired:
-                    raise UsageError(
-                        f"another mcptest is at work on {show(self.path, 500)}",
-                        hint="run this again when it has ended",
-                    ) from None
-                # There is no lock that one can wait for with a limit.
-                Event().wait(min(_PAUSE, patience.remaining()))
-            except OSError as error:
-                if error.errno not in _NO_LOCKS:
-                    raise
-                return  # a file system without locks: each file is still whole
+        with contextlib.ExitStack() as closing:
+            closing.callback(os.close, folder)
+            while True:
+                try:
+                    fcntl.flock(folder, how | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if patience.expired:
+                        message = f"another mcptest is at work on {show(self.path, 500)}"
+                        hint = "run this again when it has ended"
+                        raise UsageError(message, hint=hint) from None
+                    # There is no lock that one can wait for with a limit.
+                    Event().wait(min(_PAUSE, patience.remaining()))
+                except OSError as error:
+                    if error.errno not in _NO_LOCKS:
+                        raise
+                    break  # a file system without locks: each file is still whole
+            with contextlib.suppress(FileNotFoundError):
+                there = os.stat(FOLDER, dir_fd=beside, follow_symlinks=False)
+                if os.path.samestat(os.fstat(folder), there):
+                    closing.pop_all()
+                    return folder
+        return None
 
     def close(self) -> None:
         """Bring what was written to the disk, and let others in."""
@@ -123,12 +115,6 @@ class SnapshotFolder:
                     os.rmdir(self.path)  # noqa: PTH106 - paths are texts here
         finally:
             os.close(folder)
-
-    def __enter__(self) -> SnapshotFolder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- files ---------------------------------------------------------------------------------
 
@@ -162,7 +148,12 @@ class SnapshotFolder:
             with self._inner(outer, create=True) as folder:
                 if folder is None:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-                _replace(folder, leaf, text.encode("utf-8", "backslashreplace"))
+                with contextlib.suppress(FileNotFoundError):
+                    status = os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+                    if not stat.S_ISREG(status.st_mode):
+                        raise OSError(errno.EINVAL, "there is something else than a file")
+                content = text.encode("utf-8", "backslashreplace")
+                put_file(folder, leaf, content, overwrite=True)
         except OSError as error:
             raise self._error("can't write", name, error) from None
 
@@ -214,16 +205,9 @@ def _text(folder: int, name: str) -> str:
             raise OSError(errno.EINVAL, "not a regular file")
         if status.st_size > LARGEST_FILE:
             raise OSError(errno.EFBIG, f"larger than {LARGEST_FILE} bytes")
-        data = file.read(LARGEST_FILE)
+        data = file.read(status.st_size)
     # We never write a carriage return: it comes from a checkout that changes line ends.
     return data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
-
-
-def _replace(folder: int, name: str, content: bytes) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            raise OSError(errno.EINVAL, "there is something else than a file")
-    put_file(folder, name, content, overwrite=True)
 
 
 def _remove_if_unfinished(folder: int, name: str) -> None:
@@ -278,10 +262,11 @@ def nearest(file: str, saved: Mapping[str, SavedAnswers]) -> SavedAnswers | None
 
 def texts_of(saved: SavedAnswer, observed: Observed, masks: Masks) -> tuple[str, str]:
     """What was saved and what came, in one form: all that mcp-assert keeps of an answer."""
-    return (
-        _as_text(_without_copies(saved.text, masks.paths), saved.is_error, masks),
-        _as_text(observed.text, observed.is_error, masks),
-    )
+    old = saved.text
+    # Its copies of the fixture lie elsewhere each time, under the fixture's own name.
+    for base in {os.path.basename(path) for path in masks.paths if path}:  # noqa: PTH119 - as above
+        old = re.sub(_COPY + re.escape(base), f"<{FIXTURE}>", old)
+    return (_as_text(old, saved.is_error, masks), _as_text(observed.text, observed.is_error, masks))
 
 
 def _as_text(text: str, is_error: bool, masks: Masks) -> str:
@@ -290,17 +275,10 @@ def _as_text(text: str, is_error: bool, masks: Masks) -> str:
     return f"{'=== isError' + chr(10) if is_error else ''}{masks.apply(text)}\n"
 
 
-def _without_copies(text: str, paths: Sequence[str]) -> str:
-    """Its copies of the fixture lie elsewhere each time, under the fixture's own name."""
-    for base in {os.path.basename(path) for path in paths if path}:  # noqa: PTH119 - as above
-        text = re.sub(_COPY + re.escape(base), f"<{FIXTURE}>", text)
-    return text
-
-
 def _read(file: str) -> dict[str, SavedAnswer]:
     try:
         data = read_bounded(file, LARGEST_FILE, pipes=False)
-        found: Any = msgspec.json.decode(data, type=_File)
+        answers = msgspec.json.decode(data, type=_File).snapshots
     except OSError as error:
         raise UsageError(f"can't read {show(file, 500)}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -308,4 +286,4 @@ def _read(file: str) -> dict[str, SavedAnswer]:
             f"{show(file, 500)} is not what mcp-assert writes: {show(str(error), 300)}",
             hint="take it away, and let mcptest snapshot --update write new golden files",
         ) from None
-    return {answer.name: answer for answer in found.snapshots or ()}
+    return {answer.name: answer for answer in answers or ()}

@@ -84,13 +84,6 @@ def unusable(observed: Observed, own: Evaluation) -> Failure | None:
     return next((one for one in own.failures if one.check in {"result", "error"}), None)
 
 
-def note_of(own: Evaluation, session: ServerSession) -> str:
-    if not own.failures:
-        return ""
-    first = own.failures[0].message.partition("\n")[0]
-    return f"its own expectation does not hold: {show(session.masker.cut_text(first), 200)}"
-
-
 def changed(expected: str, actual: str, path: str) -> Failure:
     lines = unified(expected, actual)
     more = len(lines) - _DIFF_LINES
@@ -115,29 +108,6 @@ def as_snapshot_result(result: TestResult, kept: KeptSnapshot) -> TestResult:
         return replace(result, status=Status.SKIP, detail=detail, note=note)
     is_ours = kept.outcome.is_bad and result.kind == "check"
     return replace(result, kind=kept.outcome.value if is_ours else result.kind, note=note)
-
-
-def left_out_result(test: Test) -> TestResult:
-    word = type(test.block).__name__.removesuffix("Block").lower()
-    return TestResult(
-        test.name,
-        Status.SKIP,
-        f"a test of {word} has no answer that could be kept",
-        file=test.place.file,
-        line=test.place.line,
-        tags=test.tags,
-    )
-
-
-def missing_result(path: str, *, fails: bool) -> TestResult:
-    detail = "no test has this golden file: bring the test back, or delete the file"
-    status = Status.FAIL if fails else Status.SKIP
-    return TestResult(path, status, detail, file=path, kind=SnapshotOutcome.MISSING.value)
-
-
-def base_of_golden(name: str) -> str:
-    """What its suite is called."""
-    return name.partition("/")[0].removesuffix(MANY).removesuffix(SUFFIX)
 
 
 # -- Golden answers ------------------------------------------------------------------------------
@@ -229,12 +199,13 @@ class Snapshots:
         refused = unusable(observed, own)
         if refused is not None:
             return self._told(item, golden, SnapshotOutcome.FAILED, refused)
-        masks = replace(
-            self._order.masks,
-            patterns=self._patterns[_home(golden.beside)],
-            paths=(session.fixture,) if session.fixture else (),
-        )
-        note = note_of(own, session)
+        patterns = self._patterns[_home(golden.beside)]
+        paths = (session.fixture,) if session.fixture else ()
+        masks = replace(self._order.masks, patterns=patterns, paths=paths)
+        note = ""
+        if own.failures:
+            first = session.masker.cut_text(own.failures[0].message.partition("\n")[0])
+            note = f"its own expectation does not hold: {show(first, 200)}"
         try:
             outcome, failure = self._held_against(item.test, golden, observed, masks, session)
         except SnapshotFileError as error:
@@ -255,12 +226,7 @@ class Snapshots:
         return _PASSED if failure is None else Evaluation((failure,), 1)
 
     def _held_against(
-        self,
-        test: Test,
-        golden: Golden,
-        observed: Observed,
-        masks: Masks,
-        session: ServerSession,
+        self, test: Test, golden: Golden, observed: Observed, masks: Masks, session: ServerSession
     ) -> tuple[SnapshotOutcome, Failure | None]:
         folder = self._folders[_home(golden.beside)]
 
@@ -287,7 +253,11 @@ class Snapshots:
         shows_its_masks = replace(masks, built_in=frozenset()).apply(stored) == stored
         if same and shows_its_masks:
             return SnapshotOutcome.UNCHANGED, None
-        renewed = text(_masks_of(stored, masks))
+        # What the file shows as it is goes on to be shown.
+        hides = {
+            name for name in masks.built_in if Masks(frozenset({name})).apply(stored) != stored
+        }
+        renewed = text(replace(masks, built_in=masks.built_in - hides))
         folder.write(golden.name, with_the_same_volatile_lines(stored, renewed))
         return SnapshotOutcome.UPDATED, None
 
@@ -312,28 +282,29 @@ class Snapshots:
         """`left_out` have no answer to keep; `whole`: all tests were to be run."""
         results, kept = [], []
         for result in run.results:
-            one = self._kept_of(result)
+            # What never came to an answer was not held against anything.
+            skipped = result.status is Status.SKIP
+            one = KeptSnapshot(SnapshotOutcome.SKIPPED if skipped else SnapshotOutcome.FAILED)
+            if result.kind in {"", "check"}:
+                key = (result.file, result.line, result.name, result.trial)
+                one = self._kept.get(key, one)
             results.append(as_snapshot_result(result, one))
             kept.append(one)
         for test in left_out:
-            results.append(left_out_result(test))
+            word = type(test.block).__name__.removesuffix("Block").lower()
+            detail = f"a test of {word} has no answer that could be kept"
+            file, line = test.place.file, test.place.line
+            skip = TestResult(test.name, Status.SKIP, detail, file=file, line=line, tags=test.tags)
+            results.append(skip)
             kept.append(KeptSnapshot(SnapshotOutcome.SKIPPED))
+        missing = SnapshotOutcome.MISSING
         for path in self._missing() if whole and not run.interrupted else ():
-            results.append(missing_result(path, fails=not self._order.update))
-            kept.append(KeptSnapshot(SnapshotOutcome.MISSING, path))
-        return SnapshotReport(
-            replace(run, results=tuple(results)), tuple(kept), update=self._order.update
-        )
-
-    def _kept_of(self, result: TestResult) -> KeptSnapshot:
-        key = (result.file, result.line, result.name, result.trial)
-        # What never came to an answer was not held against anything.
-        failed, skipped = (
-            KeptSnapshot(SnapshotOutcome.FAILED),
-            KeptSnapshot(SnapshotOutcome.SKIPPED),
-        )
-        fallback = skipped if result.status is Status.SKIP else failed
-        return self._kept.get(key, fallback) if result.kind in {"", "check"} else fallback
+            detail = "no test has this golden file: bring the test back, or delete the file"
+            status = Status.SKIP if self._order.update else Status.FAIL
+            results.append(TestResult(path, status, detail, file=path, kind=missing.value))
+            kept.append(KeptSnapshot(missing, path))
+        run = replace(run, results=tuple(results))
+        return SnapshotReport(run, tuple(kept), update=self._order.update)
 
     def _missing(self) -> Iterator[str]:
         """Golden files whose suite is here, and whose test is not."""
@@ -344,7 +315,8 @@ class Snapshots:
         for home, folder in self._folders.items():
             whole = any(os.path.commonpath([home, path]) == path for path in self._named)
             for name in folder.names():
-                is_ours = whole or base_of_golden(name) in bases[home]
+                of_suite = name.partition("/")[0].removesuffix(MANY).removesuffix(SUFFIX)
+                is_ours = whole or of_suite in bases[home]
                 if is_ours and (home, name) not in expected:
                     yield f"{folder.path}/{name}"
 
@@ -353,13 +325,3 @@ class Snapshots:
 def _home(folder: str) -> str:
     """A folder under its one name, however it was spelled."""
     return os.path.realpath(folder)
-
-
-def _masks_of(stored: str, masks: Masks) -> Masks:
-    """The masks for writing a file anew: what it shows as it is goes on to be shown."""
-    off = {name for name in masks.built_in if _hides(name, stored)}
-    return replace(masks, built_in=masks.built_in - off)
-
-
-def _hides(name: str, text: str) -> bool:
-    return Masks(frozenset({name})).apply(text) != text

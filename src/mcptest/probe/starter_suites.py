@@ -53,43 +53,30 @@ def starters_of_offer(
 ) -> Iterator[Starter]:
     """A test for each item, none of which was called. What may write is marked to be skipped."""
     for tool in named_items(offer.tools):
-        yield _of_tool(tool, include_writes=include_writes, ground=ground)
-    yield from map(_of_prompt, named_items(offer.prompts))
+        made, reason = input_for(tool, ground), why_not(tool)
+        skip = ONLY_AS_TASK if runs_only_as_task(tool) else "" if include_writes else reason
+        comments = _about(tool) + tuple(filter(None, (made.doubt, made.unchecked)))
+        yield Starter(
+            "tool",
+            tool["name"],
+            made.arguments,
+            skip=skip,
+            comments=comments,
+            on_fixture=ground is not None,
+        )
+    for prompt in named_items(offer.prompts):
+        names = prompt_arguments(prompt)
+        comments = _about(prompt) + ((f"arguments are made up: {_MADE_UP}",) if names else ())
+        yield Starter("prompt", prompt["name"], {one: one for one in names}, comments=comments)
     for resource in named_items(offer.resources, "uri"):
         yield Starter("resource", resource["uri"], comments=_about(resource))
-    yield from map(_of_template, named_items(offer.templates, "uriTemplate"))
-
-
-def _of_tool(
-    tool: Mapping[str, Any], *, include_writes: bool, ground: FixturePaths | None
-) -> Starter:
-    made = input_for(tool, ground)
-    reason = why_not(tool)
-    skip = ONLY_AS_TASK if runs_only_as_task(tool) else ""
-    skip = skip or ("" if include_writes else reason)
-    comments = _about(tool) + tuple(filter(None, (made.doubt, made.unchecked)))
-    return Starter(
-        "tool",
-        tool["name"],
-        made.arguments,
-        skip=skip,
-        comments=comments,
-        on_fixture=ground is not None,
-    )
-
-
-def _of_prompt(prompt: Mapping[str, Any]) -> Starter:
-    names = prompt_arguments(prompt)
-    comments = (*_about(prompt), *((f"arguments are made up: {_MADE_UP}",) if names else ()))
-    return Starter("prompt", prompt["name"], {name: name for name in names}, comments=comments)
-
-
-def _of_template(template: Mapping[str, Any]) -> Starter:
-    pattern = template["uriTemplate"]
-    names = template_variables(pattern)
-    uri = expanded(pattern, {name: name for name in names})
-    skip = f"its values are made up: {_MADE_UP}" if names else ""
-    return Starter("resource", uri, skip=skip, comments=(f"template: {pattern}", *_about(template)))
+    for template in named_items(offer.templates, "uriTemplate"):
+        pattern = template["uriTemplate"]
+        names = template_variables(pattern)
+        uri = expanded(pattern, {name: name for name in names})
+        skip = f"its values are made up: {_MADE_UP}" if names else ""
+        comments = (f"template: {pattern}", *_about(template))
+        yield Starter("resource", uri, skip=skip, comments=comments)
 
 
 def _about(item: Mapping[str, Any]) -> tuple[str, ...]:
@@ -135,10 +122,8 @@ def _of_item(item: AuditItem) -> Starter:
         skip = f"the input is made up, and is refused: {item.detail}"
     elif item.health is Health.HEALTHY and item.has_text:
         expect["not_empty"] = True
-    if item.kind == "tool":
-        return Starter("tool", item.name, item.input, expect, skip, tuple(comments))
-    if item.kind == "prompt":
-        return Starter("prompt", item.name, item.input, expect, skip, tuple(comments))
+    if item.kind in ("tool", "prompt"):
+        return Starter(item.kind, item.name, item.input, expect, skip, tuple(comments))
     uri = str(item.input.get("uri", item.name))
     return Starter("resource", uri, {}, expect, skip, tuple(comments))
 
@@ -149,9 +134,9 @@ def _named_again(value: Any, path: str, variable: str) -> Any:
         return value.replace(path, variable)
     if isinstance(value, Mapping):
         return {key: _named_again(one, path, variable) for key, one in value.items()}
-    return (
-        [_named_again(one, path, variable) for one in value] if isinstance(value, list) else value
-    )
+    if isinstance(value, list):
+        return [_named_again(one, path, variable) for one in value]
+    return value
 
 
 # -- Putting starter suites into a folder --------------------------------------------------------
@@ -170,19 +155,18 @@ def place_files(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"can't write into {folder}: {error.strerror}") from None
-    placed = [_place(folder, file, text, overwrite) for file, text in files]
+    placed = []
+    for file, text in files:
+        if file.how != "left out":
+            existed = os.path.lexists(folder / file.file)
+            if not put(folder / file.file, text.encode(), overwrite=overwrite):
+                file = replace(file, how="kept", reason="it exists already")  # noqa: PLW2901 - as it is now
+            elif existed:
+                file = replace(file, how="replaced")  # noqa: PLW2901 - as it is now
+        placed.append(file)
     if any(one.how in ("created", "replaced") for one in placed):
         place_schema(folder)
     return placed
-
-
-def _place(folder: Path, file: PlacedFile, text: str, overwrite: bool) -> PlacedFile:
-    if file.how == "left out":
-        return file
-    existed = os.path.lexists(folder / file.file)
-    if not put(folder / file.file, text.encode(), overwrite=overwrite):
-        return replace(file, how="kept", reason="it exists already")
-    return replace(file, how="replaced") if existed else file
 
 
 def place_starters(
@@ -190,25 +174,22 @@ def place_starters(
 ) -> list[PlacedFile]:
     """Write each starter to a file of its own."""
     names, titles = FileNames(), _Titles()
-    files = (_starter_file(one, server, names, titles) for one in starters)
+    files: list[tuple[PlacedFile, str]] = []
+    for starter in starters:
+        subject, text = redaction.text(starter.subject), ""
+        name, title = names.name_for(subject, _PREFIXES[starter.kind]), titles.title_of(starter)
+        file = PlacedFile(show(subject, 120), name, "created")
+        try:
+            if subject != starter.subject:
+                raise UnwritableError("a secret is in its name")
+            text = starter_yaml(starter, server, title)
+            skipped = "\nskip: true" in text
+            erring = not skipped and starter.expect.get("is_error") is True
+            file = replace(file, skipped=skipped, expects_error=erring)
+        except UnwritableError as error:
+            file = replace(file, how="left out", reason=str(error))
+        files.append((file, text))
     return place_files(folder, files, overwrite=overwrite)
-
-
-def _starter_file(
-    starter: Starter, server: WrittenServer, names: FileNames, titles: _Titles
-) -> tuple[PlacedFile, str]:
-    subject = redaction.text(starter.subject)
-    name, title = names.name_for(subject, _PREFIXES[starter.kind]), titles.title_of(starter)
-    file = PlacedFile(show(subject, 120), name, "created")
-    if subject != starter.subject:
-        return replace(file, how="left out", reason="a secret is in its name"), ""
-    try:
-        text = starter_yaml(starter, server, title)
-    except UnwritableError as error:
-        return replace(file, how="left out", reason=str(error)), ""
-    skipped = "\nskip: true" in text
-    erring = not skipped and starter.expect.get("is_error") is True
-    return replace(file, skipped=skipped, expects_error=erring), text
 
 
 def put(path: Path, content: bytes, *, overwrite: bool) -> bool:
@@ -258,56 +239,39 @@ def written_server(
     target: Target, *, spec_version: str = "auto", docker: str = ""
 ) -> WrittenServer:
     """What a suite says of the server; secrets become variables of the environment."""
-    if _would_tell(target):
+    found = secrets_of_command(target.command) | secrets_of_url(target.url)
+    masker = Masker((*target.referenced, *found))
+    if any(masker.text(one) != one for one in (*target.command, target.url, target.cwd or "")):
         hint = "the server's command or URL holds a secret: name it with --server when you run this"
         return WrittenServer(comments=(hint,))
     needs: list[str] = []
+
+    def written(value: str, secret_in: str) -> str:
+        if not secret_in:
+            return value.replace("$", "$$")
+        needs.append(secret_in)
+        return f"${{{secret_in}}}"
+
     block: dict[str, Any] = {}
     if target.way == "stdio":
-        block["command"] = target.command[0]
-        if len(target.command) > 1:
-            block["args"] = list(target.command[1:])
-        if target.env:
-            block["env"] = _environment(target, needs)
-        if target.cwd is not None:
-            block["cwd"] = target.cwd
-        if target.clean_env:
-            block["clean_env"] = True
+        hidden = {*secrets_of_environment(target.env), *target.referenced}
+        env = {
+            name: written(one, name if one in hidden else "") for name, one in target.env.items()
+        }
+        block = {
+            "command": target.command[0],
+            "args": list(target.command[1:]),
+            "env": env,
+            "cwd": target.cwd,
+            "clean_env": target.clean_env,
+        }
     else:
-        block |= {"transport": target.way, "url": target.url}
-        if target.headers:
-            block["headers"] = {
-                name: _header(name, value, needs) for name, value in target.headers.items()
-            }
-    if docker:
-        block["docker"] = docker
-    if spec_version != "auto":
-        block["spec_version"] = spec_version
+        headers = {
+            name: written(one, variable_of_header(name) if is_credential_header(name) else "")
+            for name, one in target.headers.items()
+        }
+        block = {"transport": target.way, "url": target.url, "headers": headers}
+    block |= {"docker": docker, "spec_version": spec_version if spec_version != "auto" else ""}
     comments = (f"needs in the environment: {', '.join(needs)}",) if needs else ()
-    return WrittenServer(block, comments, tuple(needs))
-
-
-def _would_tell(target: Target) -> bool:
-    words = (*target.command, target.url, target.cwd or "")
-    found = secrets_of_command(target.command) | secrets_of_url(target.url)
-    masker = Masker((*target.referenced, *found))
-    return any(masker.text(word) != word for word in words)
-
-
-def _environment(target: Target, needs: list[str]) -> dict[str, str]:
-    hidden = {*secrets_of_environment(target.env), *target.referenced}
-    written = {}
-    for name, value in target.env.items():
-        if value in hidden:
-            needs.append(name)
-            written[name] = f"${{{name}}}"
-        else:
-            written[name] = value.replace("$", "$$")
-    return written
-
-
-def _header(name: str, value: str, needs: list[str]) -> str:
-    if not is_credential_header(name):
-        return value.replace("$", "$$")
-    needs.append(variable_of_header(name))
-    return f"${{{needs[-1]}}}"
+    said = {name: one for name, one in block.items() if one or name in ("command", "url")}
+    return WrittenServer(said, comments, tuple(needs))

@@ -96,10 +96,8 @@ def _take(what: str, step: Callable[[], StepTaken]) -> StepTaken:
     except PeerError as error:
         if error.kind in _GONE:
             raise
-        how: Literal["malformed", "failed"] = "failed"
-        if isinstance(error, EndlessPages):
-            how = "malformed"
-        return StepTaken(what, how, error.message)
+        is_endless = isinstance(error, EndlessPages)
+        return StepTaken(what, "malformed" if is_endless else "failed", error.message)
 
 
 def _ask(
@@ -168,11 +166,8 @@ def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
     calls, unusable = (wishes.calls, ()) if wishes.calls else _safe_call(tools)
     yield from unusable
     if not calls and not unusable:
-        yield StepTaken(
-            "tools/call",
-            "skipped",
-            "no tool says that it is read-only; name one with --call NAME='{…}'",
-        )
+        detail = "no tool says that it is read-only; name one with --call NAME='{…}'"
+        yield StepTaken("tools/call", "skipped", detail)
     for name, arguments in calls:
         yield _ask(
             f"tools/call {show(name, 60)}",
@@ -181,10 +176,9 @@ def _tools(client: Client, wishes: Wishes) -> Iterator[Event]:
         )
 
 
-_Calls: TypeAlias = tuple[tuple[str, Mapping[str, Any]], ...]
-
-
-def _safe_call(tools: list[Any]) -> tuple[_Calls, tuple[StepTaken, ...]]:
+def _safe_call(
+    tools: list[Any],
+) -> tuple[tuple[tuple[str, Mapping[str, Any]], ...], tuple[StepTaken, ...]]:
     """The first tool that says it only reads, with an input that its own schema accepts; and the
     tools before it whose schemas can't be checked."""
     unusable: list[StepTaken] = []
@@ -221,16 +215,16 @@ def _resources(client: Client, wishes: Wishes) -> Iterator[Event]:
         yield _ask(f"resources/read {show(uri, 80)}", partial(client.read_resource, uri))
     declared = client.server.capabilities.get("resources")
     if uris and isinstance(declared, dict) and declared.get("subscribe") is True:
-        yield _settle(f"subscription to {show(uris[0], 80)}", lambda: _subscribe(client, uris[0]))
 
+        def subscribe() -> Message | None:
+            """Subscribe and unsubscribe; the answer that says no, or the last one."""
+            subscription = client.subscribe(uris[0])
+            answer = subscription.answer
+            if answer is None or answer.kind is Kind.RESULT:
+                return client.unsubscribe(subscription)
+            return answer
 
-def _subscribe(client: Client, uri: str) -> Message | None:
-    """Subscribe and unsubscribe; the answer that says no, or the last one."""
-    subscription = client.subscribe(uri)
-    answer = subscription.answer
-    if answer is None or answer.kind is Kind.RESULT:
-        return client.unsubscribe(subscription)
-    return answer
+        yield _settle(f"subscription to {show(uris[0], 80)}", subscribe)
 
 
 # -- prompts -------------------------------------------------------------------------------
@@ -248,18 +242,11 @@ def _prompts(client: Client) -> Iterator[Event]:
     # Prompt arguments are strings: each required one gets its own name.
     arguments = {one: one for one in prompt_arguments(first)}
     yield _ask(f"prompts/get {show(name, 60)}", partial(client.get_prompt, name, arguments or None))
-    if client.declares("completions"):
-        yield from _completion(client, first)
-
-
-def _completion(client: Client, prompt: Mapping[str, Any]) -> Iterator[Event]:
-    declared = prompt.get("arguments")
-    first = declared[0] if isinstance(declared, list) and declared else None
-    if not isinstance(first, dict) or not isinstance(first.get("name"), str):
-        return
-    reference = {"type": "ref/prompt", "name": prompt["name"]}
-    argument = {"name": first["name"], "value": ""}
-    yield _ask("completion/complete", lambda: client.complete(reference, argument))
+    declared = first.get("arguments")
+    match declared[0] if isinstance(declared, list) and declared else None:
+        case {"name": str(argument)} if client.declares("completions"):
+            reference, asked = {"type": "ref/prompt", "name": name}, {"name": argument, "value": ""}
+            yield _ask("completion/complete", lambda: client.complete(reference, asked))
 
 
 # -- Recording a tour ----------------------------------------------------------------------------
@@ -312,8 +299,7 @@ class Recording:
         if recorder.error is not None:
             problem = str(recorder.error.strerror)
         elif recorder.dropped:
-            lost = recorder.dropped
-            problem = f"{lost} records did not fit under the size limit of a capture"
+            problem = f"{recorder.dropped} records did not fit under the size limit of a capture"
         return RecordingSummary(
             recorder.written_to if recorder.error is not None else self.path,
             recorder.messages,
@@ -325,15 +311,14 @@ class Recording:
 
 def recorder_for(path: Path, form: Form) -> Recorder:
     """The public form is made from a full capture that is written beside it first."""
-    return Recorder(path if form == "full" else _full_beside(path), masker=redaction.masker)
-
-
-def _full_beside(path: Path) -> Path:
+    if form == "full":
+        return Recorder(path, masker=redaction.masker)
     if path.is_dir():
         raise UsageError(f"can't write the capture {path}: it is a folder")
-    if not is_special(path):
-        return path.with_name(f".{path.name}.recording")
-    return Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.recording")
+    beside = path.with_name(f".{path.name}.recording")
+    if is_special(path):
+        beside = Path(tempfile.gettempdir(), f"mcptest-{os.urandom(8).hex()}.recording")
+    return Recorder(beside, masker=redaction.masker)
 
 
 def settle_exchanges(recorder: Recorder, path: Path) -> None:
@@ -345,22 +330,18 @@ def settle_exchanges(recorder: Recorder, path: Path) -> None:
         return
     if recorder.spare_older and path.is_file():
         recorder.kept = False
-    else:
-        try:
-            _write_exchanges(recorder.path, path)
-        except UsageError as error:
-            # No usage error: the session was had.
-            hint = f"what was recorded is in {recorder.path}"
-            raise McptestError(error.message, hint=hint) from None
+        recorder.path.unlink()
+        return
+    try:
+        sources = open_capture(str(recorder.path))
+        sessions = [exchanges_of(record for _, record in source.records) for source in sources]
+        answered = [one for one in sessions if any("response" in e for e in one["exchanges"])]
+        # A probe that drove the server away is no session that anyone had.
+        kept = answered or sessions[-1:]
+        document = kept[0] if len(kept) == 1 else kept
+        replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
+    except UsageError as error:
+        # No usage error: the session was had.
+        hint = f"what was recorded is in {recorder.path}"
+        raise McptestError(error.message, hint=hint) from None
     recorder.path.unlink()
-
-
-def _write_exchanges(full: Path, path: Path) -> None:
-    sessions = [
-        exchanges_of(record for _, record in source.records) for source in open_capture(str(full))
-    ]
-    answered = [each for each in sessions if any("response" in one for one in each["exchanges"])]
-    # A probe that drove the server away is no session that anyone had.
-    kept = answered or sessions[-1:]
-    document = kept[0] if len(kept) == 1 else kept
-    replace_file(path, msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")

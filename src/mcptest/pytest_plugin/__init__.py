@@ -33,7 +33,12 @@ class McptestWarning(UserWarning):
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    _keep_our_own_asserts_as_they_are(pluginmanager)
+    # pytest rewrites the asserts of all that a plugin's package holds. Ours are no tests, and
+    # compiling the whole package anew would cost more than reading a suite.
+    marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
+    if isinstance(marked, set):  # no part of what pytest promises, so it may be gone one day
+        marked -= {"mcptest", __name__}
+        getattr(pluginmanager.rewrite_hook, "_marked_for_rewrite_cache", {}).clear()
     group = parser.getgroup("mcptest", "tests of MCP servers")
     group.addoption(
         "--mcptest",
@@ -53,15 +58,6 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addini("mcptest_suites", "folders and files with suites", type="paths", default=[])
     for name, about in _SETTINGS:
         parser.addini(name, about, default="")
-
-
-def _keep_our_own_asserts_as_they_are(pluginmanager: pytest.PytestPluginManager) -> None:
-    """pytest rewrites the asserts of all that a plugin's package holds. Ours are no tests, and
-    compiling the whole package anew would cost more than reading a suite."""
-    marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
-    if isinstance(marked, set):  # no part of what pytest promises, so it may be gone one day
-        marked -= {"mcptest", __name__}
-        getattr(pluginmanager.rewrite_hook, "_marked_for_rewrite_cache", {}).clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -150,9 +146,7 @@ def mcp_server(pytestconfig: pytest.Config) -> Server:
 
 @pytest.fixture(scope=_client_scope)
 def mcp_client(
-    mcp_server: Server,
-    pytestconfig: pytest.Config,
-    tmp_path_factory: pytest.TempPathFactory,
+    mcp_server: Server, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Client]:
     """A session with `mcp_server`, begun and recorded; it is ended behind the test."""
     from mcptest.pytest_plugin.server_fixtures import connected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from mcptest.pytest_plugin import McptestWarning, configuration
 from mcptest.pytest_plugin.failure_text import SuiteTestFailed, failure_repr
 from mcptest.pytest_plugin.running import SuiteRuns, failures_among
 from mcptest.suite.lane_blocks import Lanes
-from mcptest.suite.load import LoadedSuite, load_suites
+from mcptest.suite.load import load_suites
 from mcptest.suite.model import Test
 from mcptest.suite.reading import Place, render
 
@@ -32,47 +33,38 @@ class SuiteFile(pytest.File):
     """One suite. A file that is no sound suite is an error of the collection."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        loaded = self._loaded()
-        for problem in loaded.warnings:
-            self.warn(McptestWarning(render(problem)))
-        names = _Names()
         runs = SuiteRuns.of(self.config)
-        for test in loaded.suite.tests:
-            name = names.unlike_the_others(test.name)
-            number = runs.number(self.path, name)
-            yield SuiteTest.from_parent(self, name=name, number=number, test=test)
-        for lanes in loaded.lanes:
-            for kind, place in lanes.places:
-                name = names.unlike_the_others(f"the {kind} lane")
-                number = runs.number(self.path, name)
-                of_lane = {"kind": kind, "lanes": lanes, "tests": loaded.suite.tests}
-                yield SuiteLane.from_parent(self, name=name, number=number, place=place, **of_lane)
-
-    def _loaded(self) -> LoadedSuite:
-        fixture = SuiteRuns.of(self.config).fixture
         try:
             loaded = load_suites(
                 [os.path.relpath(self.path)],
-                fixture=None if fixture is None else str(fixture),
+                fixture=None if runs.fixture is None else str(runs.fixture),
                 server_given=configuration.configured_server(self.config) is not None,
             )
             if loaded.lanes:
                 check_names(loaded.lanes)
         except UsageError as error:
             raise self.CollectError(error.message) from None
-        return loaded
+        for problem in loaded.warnings:
+            self.warn(McptestWarning(render(problem)))
+        given: Counter[str] = Counter()
+        for test in loaded.suite.tests:
+            name = _unlike_the_others(test.name, given)
+            number = runs.number(self.path, name)
+            yield SuiteTest.from_parent(self, name=name, number=number, test=test)
+        for lanes in loaded.lanes:
+            for kind, place in lanes.places:
+                name = _unlike_the_others(f"the {kind} lane", given)
+                number = runs.number(self.path, name)
+                of_lane = {"kind": kind, "lanes": lanes, "tests": loaded.suite.tests}
+                yield SuiteLane.from_parent(self, name=name, number=number, place=place, **of_lane)
 
 
-class _Names:
+def _unlike_the_others(name: str, given: Counter[str]) -> str:
     """Tests are chosen by name, so each has one of its own; `::` has a meaning to pytest."""
-
-    def __init__(self) -> None:
-        self._given: dict[str, int] = {}
-
-    def unlike_the_others(self, name: str) -> str:
-        shown = show(name, _NAME).replace("::", ":")
-        count = self._given[shown] = self._given.get(shown, 0) + 1
-        return shown if count == 1 else self.unlike_the_others(f"{shown} ({count})")
+    shown = show(name, _NAME).replace("::", ":")
+    given[shown] += 1
+    count = given[shown]
+    return shown if count == 1 else _unlike_the_others(f"{shown} ({count})", given)
 
 
 class _SuiteItem(pytest.Item):
@@ -120,18 +112,13 @@ class SuiteTest(_SuiteItem):
         self.test = test
         self.following: pytest.Item | None = None
         self.extra_keyword_matches.update(test.tags)
-        for tag in test.tags:
-            self._mark(tag)
+        for tag in test.tags:  # so that `-m` chooses by tag
+            if tag.isidentifier() and not tag.startswith("_") and tag not in _MARKS_OF_PYTEST:
+                self.config.addinivalue_line("markers", f"{tag}: a tag of a suite")
+                self.add_marker(tag)
         reason = skip_reason(test)
         if reason is not None:
             self.add_marker(pytest.mark.skip(reason=reason))
-
-    def _mark(self, tag: str) -> None:
-        """So that `-m` chooses by tag."""
-        if tag in _MARKS_OF_PYTEST or not tag.isidentifier() or tag.startswith("_"):
-            return
-        self.config.addinivalue_line("markers", f"{tag}: a tag of a suite")
-        self.add_marker(tag)
 
     def runtest(self) -> None:
         runs = SuiteRuns.of(self.config)
@@ -139,17 +126,14 @@ class SuiteTest(_SuiteItem):
         if isinstance(after, SuiteTest) and after.get_closest_marker("skip") is None:
             runs.prepare_ahead(after.number, after.test)
         result = runs.carry_out(self.number, self.test)
-        self._keep_facts(result)
-        self._conclude(failures_among([result]))
-        if result.status is Status.SKIP:  # its variable has gone since it was collected
-            pytest.skip(result.detail)
-
-    def _keep_facts(self, result: TestResult) -> None:
-        """For JUnit and whoever else reads reports."""
+        # For JUnit and whoever else reads reports.
         facts = (("mcp_server", result.server), ("mcp_revision", result.revision))
         self.user_properties += [(name, value) for name, value in facts if value]
         if result.note:
             self.add_report_section("call", "note", show(result.note, 500))
+        self._conclude(failures_among([result]))
+        if result.status is Status.SKIP:  # its variable has gone since it was collected
+            pytest.skip(result.detail)
 
 
 class SuiteLane(_SuiteItem):

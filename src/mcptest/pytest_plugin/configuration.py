@@ -88,11 +88,22 @@ def collect_what_was_asked_for(config: pytest.Config) -> None:
     given = [Path(name) for name in config.option.mcptest]
     configured = [_absolute(path) for path in config.getini("mcptest_suites")]
     config.stash[_PLACES] = (*given, *configured)
-    config.stash[_AVOIDED] = fixture_folder(config)
+    config.stash[_AVOIDED] = avoided = fixture_folder(config)
     for place in config.stash[_PLACES]:
-        _refuse_without_suites(place, config.stash[_AVOIDED])
+        # A folder that is not there, or holds nothing, would be green by accident.
+        reason = "there is no suite"
+        for found in discover([str(place)], None if avoided is None else str(avoided)):
+            if isinstance(found, str):
+                break
+            reason = found.message
+        else:
+            raise pytest.UsageError(f"mcptest: {place}: {reason}")
     chosen = config.args_source is pytest.Config.ArgsSource.ARGS
-    _look_there(given if chosen else [*given, *configured], config)
+    looked_at = [_absolute(here / str(word).partition("::")[0]) for word in config.args]
+    for place in given if chosen else [*given, *configured]:
+        if not any(place.is_relative_to(one) or one.is_relative_to(place) for one in looked_at):
+            config.args.append(str(place))
+            looked_at.append(place)
 
 
 def is_asked_for(path: Path, config: pytest.Config) -> bool:
@@ -111,16 +122,6 @@ def was_named_by_option(path: Path, config: pytest.Config) -> list[str]:
     return [name for name in config.option.mcptest if _holds(Path(name), path)][:1]
 
 
-def _refuse_without_suites(place: Path, fixture: Path | None) -> None:
-    """A folder that is not there, or holds nothing, would be green by accident."""
-    reason = "there is no suite"
-    for found in discover([str(place)], None if fixture is None else str(fixture)):
-        if isinstance(found, str):
-            return
-        reason = found.message
-    raise pytest.UsageError(f"mcptest: {place}: {reason}")
-
-
 def _holds(place: Path, path: Path) -> bool:
     if path == place:
         return True
@@ -128,15 +129,6 @@ def _holds(place: Path, path: Path) -> bool:
         return False
     folders = path.relative_to(place).parts[:-1]
     return not any(name.startswith(".") or name in SKIPPED_FOLDERS for name in folders)
-
-
-def _look_there(places: list[Path], config: pytest.Config) -> None:
-    here = config.invocation_params.dir
-    looked_at = [_absolute(here / str(word).partition("::")[0]) for word in config.args]
-    for place in places:
-        if not any(place.is_relative_to(one) or one.is_relative_to(place) for one in looked_at):
-            config.args.append(str(place))
-            looked_at.append(place)
 
 
 def _absolute(path: Path) -> Path:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from _pytest._code.code import (
-    ReprEntryNative,
-    ReprExceptionInfo,
-    ReprFileLocation,
-    ReprTraceback,
-)
+from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
 from mcptest.core.redaction import redaction
 from mcptest.core.results import TestResult
@@ -38,23 +33,18 @@ def failure_repr(
 
     `brief` is --tb=line, where pytest itself writes the only line.
     """
-    results = () if brief else failed.results
-    lines = [line for result in results for line in _lines(result, failed.named, full)]
+    lines: list[str] = []
+    for result in () if brief else failed.results:
+        lines += [show(result.name, _NAME)] if failed.named else []
+        lines += detail_lines(result, FULL if full else BRIEF, all_failures=True)
+        lines += lines_of_proof(result, full=full)
+        lines += [""] if failed.named else []
     entry = ReprEntryNative([f"{redaction.text(text)}\n" for text in lines])
     reason = redaction.text(" ".join(" ".join(detail_lines(failed.results[0], BRIEF)).split()))
     return ReprExceptionInfo(
         reprcrash=ReprFileLocation(path, line, reason[:_REASON]),
         reprtraceback=ReprTraceback([entry], None, style="native"),
     )
-
-
-def _lines(result: TestResult, named: bool, full: bool) -> Iterator[str]:
-    if named:
-        yield show(result.name, _NAME)
-    yield from detail_lines(result, FULL if full else BRIEF, all_failures=True)
-    yield from lines_of_proof(result, full=full)
-    if named:
-        yield ""
 
 
 def lines_of_proof(result: TestResult, *, full: bool) -> Iterator[str]:

@@ -68,9 +68,9 @@ class SuiteRuns:
 
     def number(self, path: Path, name: str) -> int:
         """Numbers are the same in all workers, since all of them collect the same."""
-        command = ["pytest", f"{_shortest(path)}::{name}"]
+        command = ["pytest", f"{os.path.relpath(path)}::{name}"]
         for place in was_named_by_option(path, self._config):
-            command += ["--mcptest", _shortest(Path(place))]
+            command += ["--mcptest", os.path.relpath(place)]
         server = configuration.server_for_all(self._config)
         command += ["--mcptest-server", server] if server else []
         self._ids.append(command)
@@ -98,8 +98,15 @@ class SuiteRuns:
             job = self._shared.setdefault(group_key(item, self._settings), job)
             job.items = [item]
             return _result_of(job, job.prepare)
-        prepare = job.prepare if ahead is None else ahead[1].result
-        return self._carry_out(job, prepare, to_its_end=alone or self._keeps_files)
+        try:
+            return _result_of(job, job.prepare if ahead is None else ahead[1].result)
+        finally:
+            # Where files are kept, what goes wrong at the end of a server is said with its test.
+            captures = self._config.getoption("mcptest_capture")
+            if alone or captures is not None or self._settings.fixture is not None:
+                job.release()
+            else:
+                self._behind.append(self._threads.submit(job.release))
 
     def prepare_ahead(self, number: int, test: Test) -> None:
         """Start the server of the test that comes next, while this one is busy."""
@@ -114,21 +121,6 @@ class SuiteRuns:
         job = plan([item], self._settings, options).jobs[0]
         return (job.jobs[0], True) if isinstance(job, SerialJob) else (job, False)
 
-    def _carry_out(self, job: Job, prepare: Callable[[], None], *, to_its_end: bool) -> TestResult:
-        try:
-            return _result_of(job, prepare)
-        finally:
-            if to_its_end:
-                job.release()
-            else:
-                self._behind.append(self._threads.submit(job.release))
-
-    @property
-    def _keeps_files(self) -> bool:
-        """Then what can go wrong at the end of a server has to be said with its test."""
-        captures = self._config.getoption("mcptest_capture")
-        return captures is not None or self._settings.fixture is not None
-
     def new_warnings(self) -> list[str]:
         """What happened beside the tests, each said once."""
         found = [text for text in self._settings.memory.warnings if text not in self._said]
@@ -141,42 +133,38 @@ class SuiteRuns:
         assert lanes.invariants is not None  # whoever calls has looked
         with temporary_folder() as folder:
             for number, test in enumerate(tests):
-                choice = replace(
-                    configuration.choice_for(test.server, self._config), captures=folder
-                )
+                choice = configuration.choice_for(test.server, self._config)
+                choice = replace(choice, captures=folder)
                 job, _ = self._job(Numbered(number, test, choice=choice))
                 try:
                     _result_of(job, job.prepare)
                 finally:
                     job.release()  # only then the capture is complete
             captures = sorted(folder.glob("*.jsonl"))
-            return list(
-                run_invariants_lane(
-                    lanes.invariants, captures, kept=False, limit=self._settings.timeout
-                )
-            )
+            limit = self._settings.timeout
+            return list(run_invariants_lane(lanes.invariants, captures, kept=False, limit=limit))
 
     def judge_server(self, lanes: Lanes, kind: str) -> Iterator[TestResult]:
         """The `compliance:` lane, or the one of `properties:`."""
         delta = lanes.compliance.grade_delta if lanes.compliance is not None else None
         before = None if delta is None else earlier_scorecard(delta.against)
+        server = configuration.server_for_all(self._config)
+
+        def again(file: str) -> str:
+            """By the command of ours that takes the name of a single rule as well."""
+            command = ["mcptest", "compliance", "run", "--from-suite", file]
+            return _without_secrets(command + (["--server", server] if server else []), server)
+
         how = LaneSettings(
             timeout=self._settings.timeout,
             fixture=self._settings.fixture,
             choice=configuration.choice_for(lanes.server, self._config),
             scorecards={lanes.file: before},
-            repeat=self._judge_again,
+            repeat=again,
         )
         if kind == "properties":
             return run_properties_lane(lanes, how)
         return run_compliance_lane(lanes, how, lambda event: None)
-
-    def _judge_again(self, file: str) -> str:
-        """By the command of ours that takes the name of a single rule as well."""
-        server = configuration.server_for_all(self._config)
-        command = ["mcptest", "compliance", "run", "--from-suite", file]
-        command += ["--server", server] if server else []
-        return _without_secrets(command, server)
 
 
 def _without_secrets(command: Sequence[str], server: str | None) -> str:
@@ -193,8 +181,3 @@ def _result_of(job: Job, prepare: Callable[[], None]) -> TestResult:
 
 def failures_among(results: Sequence[TestResult]) -> list[TestResult]:
     return [result for result in results if result.status is Status.FAIL]
-
-
-def _shortest(path: Path) -> str:
-    """As one would type it here."""
-    return os.path.relpath(path)

@@ -15,21 +15,12 @@ ERRORS_SHOWN = 10
 
 def github(report: RunReport) -> list[str]:
     """Workflow commands, one per line: at most ten errors, then what the run came to."""
-    errors = [
-        *map(_failure, failed_tests(report)),
-        *map(_regression, hidden_regressions(report)),
-    ]
+    errors = [*map(_failure, failed_tests(report)), *map(_regression, hidden_regressions(report))]
     left_out = max(0, len(errors) - ERRORS_SHOWN)
-    return [*errors[:ERRORS_SHOWN], _conclusion(report, left_out)]
-
-
-def _conclusion(report: RunReport, left_out: int) -> str:
     told = summary(report, Style(unicode=False))
-    if left_out:
-        told += f"; {left_out} more to see in the log"
-    if report.interrupted:
-        return _command("warning", f"interrupted: {told}", title="mcptest")
-    return _command("notice", told, title="mcptest")
+    told += f"; {left_out} more to see in the log" if left_out else ""
+    kind, early = ("warning", "interrupted: ") if report.interrupted else ("notice", "")
+    return [*errors[:ERRORS_SHOWN], _command(kind, early + told, title="mcptest")]
 
 
 def _failure(test: FailedTest) -> str:

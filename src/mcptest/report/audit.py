@@ -6,7 +6,7 @@ import enum
 import functools
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from mcptest.core.results import (
 from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
 from mcptest.report.head import ITEM_KINDS, ItemKind, Percent, ReportHead
-from mcptest.report.terminal import Style, fact_lines
+from mcptest.report.terminal import Style, TextRow, counted, fact_lines, remark_lines, row_lines
 
 ONLY_AS_TASK = "it runs only as a task"
 
@@ -181,16 +181,26 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
 
     def __post_init__(self) -> None:
         ReportHead.__post_init__(self)
-        worked, answer = (lambda item: item.worked), (lambda item: item.answers)
+        counts = Counter(item.health.value for item in self.items)
+        erred = sum(item.answers_with_error for item in self.items)
         derive(
             self,
             tool_count=len(self.tools),
-            score=_share(self.items, worked, lost=len(self.problems)),
-            tool_score=_share(self.tools, worked),
-            answered=_share(self.items, answer),
-            summary=_counted(self.items),
+            score=_share(self.items, "worked", lost=len(self.problems)),
+            tool_score=_share(self.tools, "worked"),
+            answered=_share(self.items, "answers"),
+            summary=AuditSummary(
+                **counts,
+                answers=counts[Health.HEALTHY.value] - erred,
+                answers_with_errors=erred,
+                findings=sum(len(item.findings) for item in self.items),
+            ),
         )
-        derive(self, failed=self._falls_short())
+        # The gate is closed by the score where one is demanded, else by any crash.
+        failed = any(item.is_bad for item in self.items)
+        if self.min_score is not None:
+            failed = self.score is None or self.score < self.min_score
+        derive(self, failed=failed or bool(self.problems or self.interrupted or self.unreached))
 
     @property
     def items(self) -> tuple[AuditItem, ...]:
@@ -199,14 +209,6 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
     @property
     def tested(self) -> tuple[AuditItem, ...]:
         return tuple(item for item in self.items if item.tested)
-
-    def _falls_short(self) -> bool:
-        """Whether the gate is closed: by the score where one is demanded, else by any crash."""
-        if self.problems or self.interrupted or self.unreached:
-            return True
-        if self.min_score is not None:
-            return self.score is None or self.score < self.min_score
-        return any(item.is_bad for item in self.items)
 
     @property
     def looked_at(self) -> bool:
@@ -227,39 +229,41 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         return self.problems
 
     def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
+        shown = [one for one in self.items if one.is_bad or not quiet]
         for kind, title in ITEM_KINDS.items():
-            listed = (one for one in self.items if one.kind == kind)
-            items = [one for one in listed if one.is_bad or not quiet]
-            if items:
-                yield ""
-                yield from _table(title.capitalize(), items, style, verbose=verbose)
+            rows = [_row(one, style, verbose=verbose) for one in shown if one.kind == kind]
+            if rows:
+                yield from ("", f"{title.capitalize()} ({len(rows)})")
+                yield from row_lines(rows)
 
     def in_words(self) -> str:
         tested = self.tested
         if not tested:
             return f"nothing was tested: {len(self.items)} items, all skipped"
         worked = sum(item.worked for item in tested)
-        erred = sum(item.answers_with_error for item in tested)
-        answering = sum(item.answers for item in tested) - erred
-        counts = {"answer": answering, "answer with errors": erred}
+        total = self.summary
+        counts = {"answer": total.answers, "answer with errors": total.answers_with_errors}
         for health in Health:
             if health is not Health.HEALTHY:
                 counts[WORDS[health]] = sum(item.health is health for item in self.items)
         parts = [f"{count} {word}" for word, count in counts.items() if count]
         parts += [f"{self.unreached} not reached"] if self.unreached else []
-        findings = sum(len(item.findings) for item in self.items)
-        parts += [f"{findings} finding{'s' * (findings != 1)}"] if findings else []
+        findings = self.summary.findings
+        parts += [counted(findings, "finding")] if findings else []
         parts += [f"{self.restarts} restarts"] if self.restarts else []
         demanded = f", {self.min_score}% demanded" if self.min_score is not None else ""
         early = "interrupted; " if self.interrupted else ""
         unread = len(self.problems)
-        lists = f", {unread} list{'s' * (unread > 1)} not read to the end" if unread else ""
+        lists = f", {counted(unread, 'list')} not read to the end" if unread else ""
         share = f"{self.score}% ({worked} of {len(tested)} worked{lists}){demanded}"
         return f"{early}score {share}: {', '.join(parts)}"
 
     def found_markdown(self) -> Iterator[str]:
         yield from markdown.table_head("| | name | class | time | |")
-        yield from map(_markdown_row, self.items)
+        for one in self.items:
+            said = "; ".join(filter(None, (*one.findings, *one.notes, one.detail)))
+            spent = f"{one.duration_ms} ms" if one.tested else ""
+            yield markdown.row(one.kind, one.name, word_of(one), spent, said)
 
     def next_steps(self) -> list[str]:
         healths = {item.health for item in self.items}
@@ -270,7 +274,7 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         unsafe = [one for one in self.tools if not one.tested and one.detail != ONLY_AS_TASK]
         if unsafe:
             steps.append(
-                f"Skipped: {len(unsafe)} tool{'s' * (len(unsafe) != 1)} may write. "
+                f"Skipped: {counted(len(unsafe), 'tool')} may write. "
                 "--include-writes calls such tools; with --docker IMAGE, or on a copy with "
                 "--fixture DIR, that is safe."
             )
@@ -282,22 +286,9 @@ class AuditReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.audit/1"):
         return self.run_of((*self.unread_results(), *map(_result, self.items)))
 
 
-def _share(
-    items: Iterable[AuditItem], good: Callable[[AuditItem], bool], *, lost: int = 0
-) -> int | None:
-    tested = [item for item in items if item.tested]
-    return sum(map(good, tested)) * 100 // (len(tested) + lost) if tested else None
-
-
-def _counted(items: Iterable[AuditItem]) -> AuditSummary:
-    counts = Counter(item.health.value for item in items)
-    erred = sum(item.answers_with_error for item in items)
-    return AuditSummary(
-        **counts,
-        answers=counts[Health.HEALTHY.value] - erred,
-        answers_with_errors=erred,
-        findings=sum(len(item.findings) for item in items),
-    )
+def _share(items: Iterable[AuditItem], good: str, *, lost: int = 0) -> int | None:
+    tested = [getattr(item, good) for item in items if item.tested]
+    return sum(tested) * 100 // (len(tested) + lost) if tested else None
 
 
 def broken_claims(claims: Iterable[Claim]) -> tuple[str, ...]:
@@ -355,8 +346,6 @@ def audit_code_page(code: AuditCode, style: Style) -> Iterator[str]:
         yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
 
 
-_NAME = 60
-_WITH_ERROR = "error"
 _ERROR_STEP = (
     "Error: it answers, and says that it failed. Where made-up input is the reason, --fixture DIR "
     "gives paths that exist; what the server needs (a key, the address of a backend) is passed "
@@ -380,53 +369,26 @@ WORDS = {
 }
 
 
-def _table(title: str, items: Sequence[AuditItem], style: Style, *, verbose: bool) -> Iterator[str]:
-    yield f"{title} ({len(items)})"
-    width = min(_NAME, max(terminal.cells(show(item.name, 200)) for item in items))
-    for item in items:
-        name = terminal.pad(terminal.cut(show(item.name, 200), width), width)
-        word = word_of(item)
-        spent = terminal.duration(item.duration_ms) if item.tested else ""
-        yield f"  {_sign(item, style)} {name}  {word:<9}  {spent:>6}  {_said(item)}".rstrip()
-        yield from _more(item, style, verbose=verbose)
-
-
 def word_of(item: AuditItem) -> str:
-    return _WITH_ERROR if item.answers_with_error else WORDS[item.health]
+    return "error" if item.answers_with_error else WORDS[item.health]
 
 
-def _sign(item: AuditItem, style: Style) -> str:
-    if item.health is Health.SKIPPED:
-        return style.dash
-    if item.is_bad:
-        return style.cross
-    return style.warning if not item.worked or item.notes else style.tick
-
-
-def _said(item: AuditItem) -> str:
-    if item.detail:
-        text = f"isError: {item.detail}" if item.is_error else item.detail
-        return show(text, 160)
-    if item.is_error:
-        return "isError"
-    return "" if item.has_content else "nothing in the answer"
-
-
-def _more(item: AuditItem, style: Style, *, verbose: bool) -> Iterator[str]:
-    margin = " " * 6
-    for finding in item.findings:
-        yield f"{margin}{style.cross} {show(finding, 300)}"
-    for note in item.notes:
-        yield f"{margin}{style.warning} {show(note, 300)}"
-    if verbose:
-        for claim in item.claims:
-            if claim.holds is not False:
-                sign = style.tick if claim.holds else style.unsure
-                yield f"{margin}{sign} {claim.hint}: {show(claim.detail, 200)}"
+def _row(item: AuditItem, style: Style, *, verbose: bool) -> TextRow:
+    answers = style.tick if item.worked and not item.notes else style.warning
+    sign = style.dash if not item.tested else style.cross if item.is_bad else answers
+    spent = terminal.duration(item.duration_ms) if item.tested else ""
+    said = ": ".join(filter(None, ("isError" if item.is_error else "", item.detail)))
+    said = show(said, 160) or ("" if item.has_content else "nothing in the answer")
+    below = [*remark_lines(style.cross, item.findings), *remark_lines(style.warning, item.notes)]
+    for claim in item.claims if verbose else ():
+        if claim.holds is not False:
+            mark = style.tick if claim.holds else style.unsure
+            below.append(f"      {mark} {claim.hint}: {show(claim.detail, 200)}")
     if item.is_bad or item.health is Health.REFUSED:
         facts = {"sent": item.sent, "received": item.received, "again": item.repeat}
-        yield from fact_lines(facts.items(), margin, style)
-        yield from fact_lines((("stderr", line) for line in item.stderr[-5:]), margin, style, 300)
+        below += fact_lines(facts.items(), " " * 6, style)
+        below += fact_lines((("stderr", line) for line in item.stderr[-5:]), " " * 6, style, 300)
+    return TextRow(sign, item.name, f"{word_of(item):<9}  {spent:>6}  {said}", below)
 
 
 _KINDS = {Health.CRASHED: "crash", Health.TIMED_OUT: "timeout", Health.PROTOCOL: "protocol"}
@@ -451,9 +413,3 @@ def _result(item: AuditItem) -> TestResult:
         proof=proof if item.is_bad else None,
         note="; ".join(item.notes) or (detail if item.health is Health.REFUSED else ""),
     )
-
-
-def _markdown_row(item: AuditItem) -> str:
-    said = "; ".join((*item.findings, *item.notes, *([item.detail] if item.detail else [])))
-    spent = f"{item.duration_ms} ms" if item.tested else ""
-    return markdown.row(item.kind, item.name, word_of(item), spent, said)

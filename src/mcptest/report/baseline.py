@@ -79,14 +79,11 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
     regressions: list[Regression] = []
     stale: list[Entry] = []
     for entry, found in current.matched(baseline.entries):
-        if not found:
+        was, now = entry.status, overall(found) if found else None
+        if now is None:
             stale.append(entry)
-            continue
-        now = overall(found)
-        if entry.status is Status.PASS and now is not Status.PASS:
-            regressions.append(
-                Regression(entry.name, entry.status.value, now.value, entry.language)
-            )
+        elif was is Status.PASS and now is not Status.PASS:
+            regressions.append(Regression(entry.name, was.value, now.value, entry.language))
     if partial or report.interrupted:
         stale = []
     return Comparison(tuple(regressions), tuple(stale), tuple(current.unmatched()))

@@ -26,12 +26,16 @@ _BYTE = re.compile(r" \(byte (\d+)\)$")
 
 def as_json(value: Any) -> bytes:
     """Indented JSON in UTF-8 that is safe to print."""
-    try:
-        raw = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 can't hold
-        raw = msgspec.json.encode(_visible(msgspec.to_builtins(value)))
-    text = msgspec.json.format(raw, indent=2).decode("utf-8")
+    text = msgspec.json.format(plain_json(value), indent=2).decode("utf-8")
     return _ESCAPED.sub(as_escape, text).encode("utf-8") + b"\n"
+
+
+def plain_json(value: Any) -> bytes:
+    """In one line, as it came."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair, which UTF-8 can't hold
+        return msgspec.json.encode(_visible(msgspec.to_builtins(value)))
 
 
 def _visible(value: Any) -> Any:

@@ -16,7 +16,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
 from mcptest.core.verdict import Side
 from mcptest.report.compliance.text import TextPage
-from mcptest.report.head import Report
+from mcptest.report.head import Report, code_of
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of
 from mcptest.report.terminal import Style, why_revision
@@ -61,11 +61,7 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
 
     @property
     def code(self) -> ExitCode:
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.failed:
-            return ExitCode.FAILED
-        return ExitCode.OK if self.observed else ExitCode.NOTHING_MATCHED
+        return code_of(self.observed, failed=self.failed, interrupted=self.interrupted)
 
     def counts(self, result: ScenarioResult) -> bool:
         return not self.scored or result.scenario in self.scored
@@ -88,6 +84,14 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
             for check in result.checks
             if check.status is CheckStatus.WARNING
         )
+
+    def outcome(self, result: ScenarioResult) -> Literal["failed", "warned", "passed", "unseen"]:
+        """What a scenario came to, whether it counts or not."""
+        if self.fails(result):
+            return "failed"
+        if result.warned:
+            return "warned"
+        return "passed" if result.observed else "unseen"
 
     @property
     def observed(self) -> bool:
@@ -115,7 +119,17 @@ class ConformanceReport(Report, frozen=True, omit_defaults=True, tag="mcptest.co
                 yield from _scenario(result, self, page)
         yield from _untestable(self.results, page)
         if self.compared is not None:
-            yield from _comparison(self.compared, page)
+            yield from page.heading("Expected failures")
+            for names, words, colour in (
+                (self.compared.new, "new: fails and is not listed", "red"),
+                (self.compared.stale, "stale: is listed and passes; remove it", "red"),
+                (self.compared.expected, "fails as listed", "dim"),
+                (self.compared.tolerated, "listed, flaky or not seen in this run", "dim"),
+            ):
+                if names:
+                    yield f"  {style.paint(words, colour)}"
+                for name in names:
+                    yield from page.prose(show(name, 300), 4)
         for problem in self.problems:
             yield from page.prose(show(problem, 400), 0, "red")
         for note in self.notes:
@@ -195,14 +209,9 @@ def _tally(checks: Iterable[CheckResult]) -> str:
 
 def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage) -> Iterator[str]:
     style = page.style
-    if report.fails(result):
-        mark = style.cross
-    elif result.warned:
-        mark = style.warning
-    elif result.observed:
-        mark = style.tick
-    else:
-        mark = style.paint("-", "dim")
+    unseen = style.paint("-", "dim")
+    marks = {"failed": style.cross, "warned": style.warning, "passed": style.tick}
+    mark = marks.get(report.outcome(result), unseen)
     several = len({one.revision for one in report.results}) > 1
     where = f" {result.revision}" if several else ""
     uncounted = "" if report.counts(result) else "  (not counted)"
@@ -222,11 +231,18 @@ def _scenario(result: ScenarioResult, report: ConformanceReport, page: TextPage)
         more = f"and {len(rows) - len(shown)} more; --verbose shows all"
         yield from page.prose(more, 4, "dim")
     if rows or result.cause or result.unreached:
-        yield from page.labelled(list(_circumstances(result)), 6)
+        telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
+        said = telling[-1].strip() if telling and not result.unreached else ""
+        facts = {
+            "stderr": show(said, 200),
+            "capture": show(result.capture, 300),
+            "repeat": result.repeat,
+        }
+        yield from page.labelled([(label, text) for label, text in facts.items() if text], 6)
     if page.verbose and not rows:
         for check in result.checks:
             passed = check.status is CheckStatus.SUCCESS
-            sign = style.tick if passed else style.paint("-", "dim")
+            sign = style.tick if passed else unseen
             why = f": {show(check.message, 200)}" if check.message else ""
             yield f"    {sign} {style.paint(f'{show(check.name, _NAME)}{why}', 'dim')}"
 
@@ -245,16 +261,6 @@ def _text_row(check: CheckResult, page: TextPage, capture: str) -> Iterator[str]
     if check.references:
         pairs.append(("spec", check.references[0].url))
     yield from page.labelled(pairs, 6)
-
-
-def _circumstances(result: ScenarioResult) -> Iterator[tuple[str, str]]:
-    telling = [line for line in result.stderr.splitlines() if any(map(str.isalpha, line))]
-    for line in [] if result.unreached else telling[-1:]:
-        yield "stderr", show(line.strip(), 200)
-    if result.capture:
-        yield "capture", show(result.capture, 300)
-    if result.repeat:
-        yield "repeat", result.repeat
 
 
 def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[str]:
@@ -278,78 +284,40 @@ def _untestable(results: Sequence[ScenarioResult], page: TextPage) -> Iterator[s
         yield from page.prose(f"and {len(missing) - shown} more; --verbose shows all", 2, "dim")
 
 
-def _comparison(compared: Compared, page: TextPage) -> Iterator[str]:
-    yield from page.heading("Expected failures")
-    for names, words, colour in (
-        (compared.new, "new: fails and is not listed", "red"),
-        (compared.stale, "stale: is listed and passes; remove it", "red"),
-        (compared.expected, "fails as listed", "dim"),
-        (compared.tolerated, "listed, flaky or not seen in this run", "dim"),
-    ):
-        if names:
-            yield f"  {page.style.paint(words, colour)}"
-        for name in names:
-            yield from page.prose(show(name, 300), 4)
-
-
 _MARKS = {"failed": "❌", "warned": "⚠️", "passed": "✅", "unseen": "…"}
 
 
 def _lines(report: ConformanceReport) -> Iterator[str]:
-    yield f"## Conformance: {code(report.subject)}"
-    yield ""
-    yield report.in_words()
-    yield ""
+    yield from (f"## Conformance: {code(report.subject)}", "", report.in_words(), "")
     yield from table_head(
         "| | scenario | revision | transport | passed | warned | failed | skipped |"
     )
+    columns = (CheckStatus.SUCCESS, CheckStatus.WARNING, CheckStatus.FAILURE)
     for result in report.results:
-        yield _row(result, report)
-    bad = [one for one in report.results if one.failed or one.warned]
-    for result in bad:
-        yield ""
-        yield f"### {code(result.scenario)}"
-        yield ""
+        counts = Counter(check.status for check in result.checks)
+        mark, name = _MARKS[report.outcome(result)], code(result.scenario)
+        unseen = counts[CheckStatus.SKIPPED] + counts[CheckStatus.UNTESTABLE]
+        numbers = (*(counts[status] for status in columns), unseen)
+        cells = (mark, name, result.revision.value, code(result.transport), *map(str, numbers))
+        yield f"| {' | '.join(cells)} |"
+    for result in report.results:
+        if not (result.failed or result.warned):
+            continue
+        yield from ("", f"### {code(result.scenario)}", "")
         for why in filter(None, (result.cause, result.unreached)):
             yield f"- {code(why)}"
         for check in result.told:
             word = check.status.value.lower()
             said = code(check.message or check.description, 600)
             yield f"- {code(check.id)} ({word}) {code(check.name)}: {said}"
-    if report.compared is not None:
-        yield from _compared(report)
-
-
-def _row(result: ScenarioResult, report: ConformanceReport) -> str:
-    counts = Counter(check.status for check in result.checks)
-    kind = "failed" if report.fails(result) else "warned" if result.warned else "passed"
-    if kind == "passed" and not result.observed:
-        kind = "unseen"
-    cells = (
-        _MARKS[kind],
-        code(result.scenario),
-        result.revision.value,
-        code(result.transport),
-        *(
-            str(counts[status])
-            for status in (CheckStatus.SUCCESS, CheckStatus.WARNING, CheckStatus.FAILURE)
-        ),
-        str(counts[CheckStatus.SKIPPED] + counts[CheckStatus.UNTESTABLE]),
-    )
-    return "| " + " | ".join(cells) + " |"
-
-
-def _compared(report: ConformanceReport) -> Iterator[str]:
-    assert report.compared is not None
+    compared = report.compared or Compared()
     for title, names in (
-        ("New failures", report.compared.new),
-        ("Stale entries", report.compared.stale),
-        ("Failing as listed", report.compared.expected),
+        ("New failures", compared.new),
+        ("Stale entries", compared.stale),
+        ("Failing as listed", compared.expected),
     ):
         if names:
-            yield ""
-            yield f"### {title}"
-            yield ""
+            yield from ("", f"### {title}", "")
             yield from (f"- {code(name)}" for name in names)
 
 
@@ -366,17 +334,16 @@ def _result(result: ScenarioResult, report: ConformanceReport) -> TestResult:
         status = RunStatus.PASS if result.observed else RunStatus.SKIP
     detail = result.cause or result.unreached or (failures[0].message if failures else "")
     excerpt = next((check.excerpt for check in bad if check.excerpt), "")
-    proof = Proof(
-        request=excerpt, stderr=tuple(result.stderr.splitlines()[-5:]), repeat=result.repeat
-    )
+    stderr = tuple(result.stderr.splitlines()[-5:])
+    failed = status is RunStatus.FAIL
     return TestResult(
         name=f"{result.scenario} [{result.revision}, {result.transport}]",
         status=status,
         detail=detail if status is not RunStatus.PASS else "",
         duration_ms=round(result.duration_ms),
-        kind="check" if status is RunStatus.FAIL else "",
-        failures=failures if status is RunStatus.FAIL else (),
-        proof=proof if status is RunStatus.FAIL else None,
+        kind="check" if failed else "",
+        failures=failures if failed else (),
+        proof=Proof(excerpt, stderr=stderr, repeat=result.repeat) if failed else None,
         revision=result.revision.value,
         note="; ".join(f"warning: {_said(check)}" for check in warned),
     )
@@ -440,9 +407,8 @@ def _of_scenario(result: ScenarioResult, report: ConformanceReport) -> Iterator[
 
 def _excuse_of_all(result: ScenarioResult, report: ConformanceReport) -> str:
     """One problem stands for the scenario, or for all of its rows that say no more than it."""
-    silent = {check.id for check in result.checks if check.status.is_bad} - {
-        check.id for check in result.told
-    }
+    silent = {check.id for check in result.checks if check.status.is_bad}
+    silent -= {check.id for check in result.told}
     if result.cause or not silent:
         return _excuse(result.scenario, "", report)
     excuses = [_excuse(result.scenario, check, report) for check in sorted(silent)]

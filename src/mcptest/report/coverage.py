@@ -11,8 +11,8 @@ from mcptest.core.errors import ExitCode
 from mcptest.core.results import Count, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.report.head import ITEM_KINDS, ItemKind, Report, Share
-from mcptest.report.markdown import code
-from mcptest.report.terminal import Style
+from mcptest.report.markdown import code, table_head
+from mcptest.report.terminal import Style, counted
 
 
 class CoveredItem(msgspec.Struct, frozen=True):
@@ -152,15 +152,9 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
             f"| {kind} | {code(item.name)} | {item.assertions} | {item.skipped or ''} |"
             for kind, item in self.items
         ]
-        lines = [
-            f"### Coverage of {code(self.server)}",
-            "",
-            f"**{self.in_words()}**",
-            "",
-            "| kind | name | assertions | skipped |",
-            "|---|---|---|---|",
-            *rows,
-        ]
+        head = table_head("| kind | name | assertions | skipped |")
+        lines = [f"### Coverage of {code(self.server)}", "", f"**{self.in_words()}**", ""]
+        lines += (*head, *rows)
         if self.unknown:
             unknown = (f"- {one.kind} {code(one.name)}: {code(one.place)}" for one in self.unknown)
             lines += ["", "Not offered by the server:", "", *unknown]
@@ -169,29 +163,23 @@ class CoverageReport(Report, frozen=True, kw_only=True, tag="mcptest.coverage/1"
     def as_run(self) -> RunReport:
         """One result for each item. What nobody demands to be covered is skipped, not failed."""
         missing = Status.FAIL if self.failed else Status.SKIP
-        results = tuple(
-            TestResult(
-                name=f"{kind} {item.name}",
-                status=Status.PASS if item.covered else missing,
-                detail="" if item.covered else "no test that runs asserts on it",
-                kind="" if item.covered or missing is Status.SKIP else "check",
-            )
-            for kind, item in self.items
-        )
-        unread = tuple(
-            TestResult(
-                name=problem.partition(":")[0], status=Status.FAIL, detail=problem, kind="call"
-            )
+        bad = "check" if self.failed else ""
+        why = "no test that runs asserts on it"
+        results = [
+            TestResult(problem.partition(":")[0], Status.FAIL, problem, kind="call")
             for problem in self.problems
-        )
-        return self.run_of((*unread, *results))
+        ]
+        for kind, item in self.items:
+            name = f"{kind} {item.name}"
+            covered = TestResult(name, Status.PASS)
+            results.append(covered if item.covered else TestResult(name, missing, why, kind=bad))
+        return self.run_of(results)
 
 
 def _line(item: CoveredItem, style: Style) -> str:
     name = show(item.name, 100)
-    more = f", {item.skipped} skipped" if item.skipped else ""
     if item.covered:
-        plural = "s" * (item.assertions != 1)
-        return f"  {style.tick} {name} ({item.assertions} assertion{plural}{more})"
+        more = f", {item.skipped} skipped" if item.skipped else ""
+        return f"  {style.tick} {name} ({counted(item.assertions, 'assertion')}{more})"
     why = f" (only skipped tests: {item.skipped})" if item.skipped else ""
     return f"  {style.cross} {name}{why}"

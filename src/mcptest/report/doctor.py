@@ -27,7 +27,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.report.head import Report
 from mcptest.report.markdown import code
-from mcptest.report.terminal import Style, fact_lines, why_revision
+from mcptest.report.terminal import Style, fact_lines, remark_lines, why_revision
 from mcptest.report.upgrade_guide import plain
 
 
@@ -138,17 +138,13 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
     def __post_init__(self) -> None:
         breaks = any(one.breaks for one in self.items)
+        counts = {one.value.replace(" ", "_"): self.count(one) for one in DoctorVerdict}
         derive(
             self,
             speaks_newer=self.spoken.wire_version == self.newer.wire_version,
             breaks=breaks,
             failed=breaks or not self.is_whole,
-            summary=DoctorSummary(
-                breaks=self.count(DoctorVerdict.BREAKS),
-                ready=self.count(DoctorVerdict.READY),
-                not_used=self.count(DoctorVerdict.NOT_USED),
-                unknown=self.count(DoctorVerdict.UNKNOWN),
-            ),
+            summary=DoctorSummary(**counts),
         )
 
     def count(self, verdict: DoctorVerdict) -> int:
@@ -169,12 +165,18 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        yield style.paint(heading(self), "bold")
+        name = self.server_info.name or self.server
+        version = f" {self.server_info.version}" if self.server_info.version else ""
+        named = f"{show(name, 80)}{show(version, 40)} over {self.transport}"
+        yield style.paint(f"{named}: {self.older} -> {self.newer}", "bold")
         yield f"  {how_it_was_met(self)}"
         if self.revision_reason:
             yield f"  {why_revision(self.spoken, self.revision_reason)}"
-        yield from (f"  {line}" for line in _rules_lines(self))
-        yield from (f"  {style.warning} {show(note, 300)}" for note in self.notes)
+        if self.rules is not None:
+            counts = f"{self.rules.changed} changed, {self.rules.added} added"
+            again = f"mcptest compliance diff {self.older.label} {self.newer.label}"
+            yield f"  rules on the way: {counts}, {self.rules.removed} removed ({again})"
+        yield from remark_lines(style.warning, self.notes, "  ")
         for verdict in ORDER:
             found = [one for one in self.items if one.verdict is verdict]
             if found:
@@ -182,7 +184,14 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
             for one in found:
                 yield from _item_lines(one, style, verbose=verbose)
         yield ""
-        yield from _checklist(self, style)
+        entries = [(mark, text) for mark, text in map(checklist_entry, self.items) if mark]
+        if entries:
+            yield style.paint(f"Checklist for {self.newer}", "bold")
+            for mark, text in entries:
+                first, *rest = textwrap.wrap(show(text, 1_000), _WIDTH - 4) or [""]
+                yield f"  [{mark}] {first}"
+                yield from (f"      {line}" for line in rest)
+            yield ""
         yield style.paint(self.in_words(), "bold")
 
     def in_words(self) -> str:
@@ -194,7 +203,7 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
         return ", ".join(counts) + (f"; {advised} with advice" if advised else "")
 
     def as_markdown(self) -> str:
-        return "\n".join(_lines(self)) + "\n"
+        return "\n".join(_markdown_lines(self)) + "\n"
 
     def as_run(self) -> RunReport:
         return self.run_of(_result(one, self) for one in self.items)
@@ -202,16 +211,6 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
 _WIDTH = 96
 ORDER = (DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN, DoctorVerdict.READY, DoctorVerdict.NOT_USED)
-
-
-def heading(report: DoctorReport) -> str:
-    name = report.server_info.name or report.server
-    version = f" {report.server_info.version}" if report.server_info.version else ""
-    return f"{show(name, 80)}{show(version, 40)} over {report.transport}: " + step(report)
-
-
-def step(report: DoctorReport) -> str:
-    return f"{report.older} -> {report.newer}"
 
 
 def how_it_was_met(report: DoctorReport) -> str:
@@ -223,28 +222,15 @@ def how_it_was_met(report: DoctorReport) -> str:
     )
 
 
-def _rules_lines(report: DoctorReport) -> Iterator[str]:
-    if report.rules is not None:
-        rules = report.rules
-        counts = f"{rules.changed} changed, {rules.added} added, {rules.removed} removed"
-        older, newer = report.older.label, report.newer.label
-        yield f"rules on the way: {counts} (mcptest compliance diff {older} {newer})"
-
-
 def _item_lines(item: Diagnosis, style: Style, *, verbose: bool) -> Iterator[str]:
-    sign = {
-        DoctorVerdict.BREAKS: style.cross,
-        DoctorVerdict.READY: style.tick,
-        DoctorVerdict.NOT_USED: style.dash,
-        DoctorVerdict.UNKNOWN: style.unsure,
-    }[item.verdict]
+    signs = (style.cross, style.unsure, style.tick, style.dash)
+    sign = signs[ORDER.index(item.verdict)]
     name = style.paint(f"{item.id:<18}", "bold")
     yield f"{sign} {item.verdict.value:<8}  {name} {item.title}"
     if item.verdict is DoctorVerdict.NOT_USED and not verbose:
         return
     yield from _fact("", item.detail, style)
-    if item.advice:
-        yield from _fact("advice", item.advice, style)
+    yield from _fact("advice", item.advice, style)
     if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN} or verbose:
         for one in item.evidence:  # in one piece, so that it can be copied
             facts = (("sent", one.sent), ("received", one.received or "(nothing)"))
@@ -266,24 +252,10 @@ def _fact(label: str, text: str, style: Style) -> Iterator[str]:
         yield style.paint(f"      {told}", *(("dim",) if label == "rules" else ()))
 
 
-def _checklist(report: DoctorReport, style: Style) -> Iterator[str]:
-    if all(item.verdict is DoctorVerdict.NOT_USED for item in report.items):
-        return
-    yield style.paint(f"Checklist for {report.newer}", "bold")
-    for item in report.items:
-        mark, text = checklist_entry(item)
-        if mark is None:
-            continue
-        lines = textwrap.wrap(show(text, 1_000), _WIDTH - 4) or [""]
-        yield f"  [{mark}] {lines[0]}"
-        yield from (f"      {line}" for line in lines[1:])
-    yield ""
-
-
-def checklist_entry(item: Diagnosis) -> tuple[str | None, str]:
-    """The mark in the box and what stands behind it; no box for what is not used."""
+def checklist_entry(item: Diagnosis) -> tuple[str, str]:
+    """The mark in the box and what stands behind it; no mark and no box for what is not used."""
     if item.verdict is DoctorVerdict.NOT_USED:
-        return None, ""
+        return "", ""
     if item.breaks:
         return " ", f"{item.title}: {item.fix}"
     if item.verdict is DoctorVerdict.UNKNOWN:
@@ -293,9 +265,9 @@ def checklist_entry(item: Diagnosis) -> tuple[str | None, str]:
     return "x", item.title
 
 
-def _lines(report: DoctorReport) -> Iterator[str]:
+def _markdown_lines(report: DoctorReport) -> Iterator[str]:
     name = report.server_info.name or report.server
-    yield f"# {plain(name)}: {step(report).replace('->', '→')}"
+    yield f"# {plain(name)}: {report.older} → {report.newer}"
     yield ""
     yield f"{_sentence(how_it_was_met(report))} {_sentence(report.in_words())}"
     yield from (line for note in report.notes for line in ("", f"> {plain(note)}"))
@@ -306,29 +278,25 @@ def _lines(report: DoctorReport) -> Iterator[str]:
         yield f"| {item.id} | {item.verdict.value} | {plain(item.detail)} |"
     for item in report.items:
         if item.breaks:
-            yield from _broken(item)
+            yield from ("", f"## {plain(item.title)} ({item.id})", "")
+            yield f"{_sentence(item.detail)} Since {item.since}: {plain(item.change)}."
+            yield ""
+            for one in item.evidence:
+                if one.sent:
+                    yield f"- sent: {code(one.sent)}"
+                yield f"- received: {code(one.received) if one.received else 'nothing'}"
+            yield f"- fix: {plain(item.fix)}"
+            yield f"- rules: {rules_in_words(item)}"
     yield from ("", "## Checklist", "")
     for item in report.items:
         mark, text = checklist_entry(item)
-        if mark is not None:
+        if mark:
             # A question mark is no box that markdown knows: what is unknown is not done.
             yield f"- [{'x' if mark == 'x' else ' '}] {plain(text)}"
 
 
 def _sentence(text: str) -> str:
     return plain(text[:1].upper() + text[1:] + ".")
-
-
-def _broken(item: Diagnosis) -> Iterator[str]:
-    yield from ("", f"## {plain(item.title)} ({item.id})", "")
-    yield f"{_sentence(item.detail)} Since {item.since}: {plain(item.change)}."
-    yield ""
-    for one in item.evidence:
-        if one.sent:
-            yield f"- sent: {code(one.sent)}"
-        yield f"- received: {code(one.received) if one.received else 'nothing'}"
-    yield f"- fix: {plain(item.fix)}"
-    yield f"- rules: {rules_in_words(item)}"
 
 
 _STATUS = {
@@ -342,8 +310,7 @@ _STATUS = {
 def _result(item: Diagnosis, report: DoctorReport) -> TestResult:
     status = Status.FAIL if item.unchecked else _STATUS[item.verdict]
     failed = status is Status.FAIL
-    first = item.evidence[0] if item.evidence else None
-    proof = Proof(request=first.sent, response=first.received) if first is not None else None
+    proof = next((Proof(one.sent, one.received) for one in item.evidence), None)
     return TestResult(
         name=f"{item.id}: {item.title}",
         status=status,

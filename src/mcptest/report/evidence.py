@@ -11,6 +11,7 @@ import msgspec
 
 from mcptest.core.results import FailedCheck, TestResult
 from mcptest.core.safe_text import show
+from mcptest.report.terminal import counted
 
 _COMMAND = 4_000
 """A command that was cut would not run; this is longer than any that a person writes."""
@@ -38,7 +39,7 @@ def safe_lines(text: str, lines: int, characters: int) -> list[str]:
     shown = [show(part, characters) for part in parts[:lines]]
     if len(parts) > lines:
         more = parts[lines].count("\n") + 1
-        shown.append(f"(and {more} more line{'s' if more > 1 else ''})")
+        shown.append(f"(and {counted(more, 'more line')})")
     return shown
 
 
@@ -55,8 +56,7 @@ def detail_lines(result: TestResult, bounds: Bounds, *, all_failures: bool = Fal
         lines += _expected_and_actual(result.failures[0], result.detail, bounds)
     more = len(result.failures) - 1
     if more > 0:
-        were = "checks" if more > 1 else "check"
-        lines.append(f"({more} more {were} failed: --all-failures shows all)")
+        lines.append(f"({counted(more, 'more check')} failed: --all-failures shows all)")
     return lines or ["failed without a reason given"]
 
 
@@ -92,19 +92,15 @@ def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]
         yield "request", show(proof.request, bounds.wire)
     if proof.request or proof.response:
         yield "response", show(proof.response, bounds.wire) or "(none)"
-    for line in _stderr_lines(proof.stderr, bounds):
-        yield "stderr", line
+    left_out = len(proof.stderr) - bounds.stderr
+    if left_out > 0:
+        yield "stderr", f"({counted(left_out, 'earlier line')})"
+    for line in proof.stderr[-bounds.stderr :]:
+        text = line[: bounds.characters + 1].rstrip("\r\n").expandtabs(4)
+        yield "stderr", show(text, bounds.characters)
     if proof.exit:
         yield "exit", show(proof.exit, bounds.characters)
     if proof.capture:
         yield "capture", show(proof.capture, 500)
     if proof.repeat:
         yield "repeat", show(proof.repeat, _COMMAND)
-
-
-def _stderr_lines(stderr: tuple[str, ...], bounds: Bounds) -> Iterator[str]:
-    left_out = len(stderr) - bounds.stderr
-    if left_out > 0:
-        yield f"({left_out} earlier line{'s' if left_out > 1 else ''})"
-    for line in stderr[-bounds.stderr :]:
-        yield show(line[: bounds.characters + 1].rstrip("\r\n").expandtabs(4), bounds.characters)

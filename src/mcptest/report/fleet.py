@@ -19,14 +19,14 @@ from mcptest.core.results import Count, Proof, RunReport, Status, TestResult, de
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Severity
 from mcptest.report import terminal
-from mcptest.report.audit import WORDS, AuditItem, AuditReport
+from mcptest.report.audit import WORDS, AuditReport
 from mcptest.report.compliance.compliance_report import ComplianceReport
-from mcptest.report.compliance.facts import counted, failures_first, gate_line, letter_of
+from mcptest.report.compliance.facts import failures_first, gate_line, letter_of
 from mcptest.report.compliance.judged_results import result_of_gate, results_of_judgement
 from mcptest.report.head import Percent, Report, stated_code
 from mcptest.report.markdown import code, table_head
 from mcptest.report.problems import NAME, ReportedProblem, ReportedRule, facts_of, problems_in_run
-from mcptest.report.terminal import Style, duration
+from mcptest.report.terminal import Style, counted, duration, remark_lines
 from mcptest.rules.composition import COMPOSITION_RULES
 from mcptest.suite.reading import Place
 
@@ -201,8 +201,7 @@ class FleetReport(Report, frozen=True, kw_only=True, tag="mcptest.fleet/1"):
         for server in rows:
             yield from _text_details(server, style, strict=self.strict, verbose=verbose)
         yield from _hazards(self, style, verbose=verbose)
-        for note in self.notes:
-            yield f"{style.warning} {show(note, 300)}"
+        yield from remark_lines(style.warning, self.notes, "")
         yield style.paint(self.in_words(), "bold")
 
     def as_markdown(self) -> str:
@@ -271,7 +270,10 @@ def wrong_with(
             )
         for item in server.audit.items:
             if item.is_bad:
-                yield Wrong(_item_in_words(item), show(item.repeat, 4_000))
+                said = f": {show(item.detail if item.health.is_broken else item.findings[0], LINE)}"
+                ended = f" {WORDS[item.health]}" if item.health.is_broken else ""
+                name = f"{item.kind} {show(item.name, 120)}"
+                yield Wrong(f"{name}{ended}{said}", show(item.repeat, 4_000))
         if server.audit.failed and server.audit.min_score is not None:
             score, demanded = server.audit.score, server.audit.min_score
             yield Wrong(f"the audit's score is {score}%, {demanded}% is demanded", server.repeat)
@@ -298,22 +300,6 @@ def _by_the_specification(server: FleetServer, *, strict: bool, advice: bool) ->
             yield Wrong(gate_line(gate), server.repeat)
 
 
-def _item_in_words(item: AuditItem) -> str:
-    name = f"{item.kind} {show(item.name, 120)}"
-    if item.health.is_broken:
-        return f"{name} {WORDS[item.health]}: {show(item.detail, LINE)}"
-    return f"{name}: {show(item.findings[0], LINE)}"
-
-
-def advice_in(server: FleetServer, *, strict: bool = False) -> int:
-    """How many rules are not followed that need not be."""
-    judged = server.judgement
-    if judged is None:
-        return 0
-    counting = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
-    return sum(one.severity not in counting for one in judged.failures)
-
-
 def repeat_of_hazard(report: FleetReport, hazard: FleetHazard) -> str:
     """The command that looks at just these servers again."""
     servers = [word for name in hazard.servers for word in ("--server", name)]
@@ -325,37 +311,28 @@ _ROWS = 1_000
 
 
 def _lines(report: FleetReport) -> Iterator[str]:
-    yield f"### Servers of {code(report.config)}"
-    yield ""
-    yield f"**{code(report.in_words())}**"
-    yield ""
+    yield from (f"### Servers of {code(report.config)}", "", f"**{code(report.in_words())}**", "")
     yield from table_head(f"| {' | '.join(HEADINGS)} |")
     for server in report.servers[:_ROWS]:
         yield "| " + " | ".join(code(cell) if cell else "" for cell in cells_of(server)) + " |"
     if len(report.servers) > _ROWS:
-        yield ""
-        yield f"And {len(report.servers) - _ROWS} more."
+        yield from ("", f"And {len(report.servers) - _ROWS} more.")
     for server in report.servers[:_ROWS]:
         yield from _details(server, strict=report.strict)
     if report.hazards:
-        yield ""
-        yield "#### Between the servers"
-        yield ""
+        yield from ("", "#### Between the servers", "")
         yield from (f"- {one.id}: {code(one.message, 600)}" for one in report.hazards[:_SHOWN])
         if len(report.hazards) > _SHOWN:
             yield f"- and {len(report.hazards) - _SHOWN} more"
     if report.notes:
-        yield ""
-        yield from (f"- {code(note, 300)}" for note in report.notes)
+        yield from ("", *(f"- {code(note, 300)}" for note in report.notes))
 
 
 def _details(server: FleetServer, *, strict: bool) -> Iterator[str]:
     wrong = list(wrong_with(server, strict=strict))
     if not wrong:
         return
-    yield ""
-    yield f"#### {code(server.name)}"
-    yield ""
+    yield from ("", f"#### {code(server.name)}", "")
     for one in wrong[:_SHOWN]:
         again = f"<br>again: {code(one.repeat, 4_000)}" if one.repeat else ""
         yield f"- {code(one.what, 1_000)}{again}"
@@ -405,13 +382,11 @@ def _results(server: FleetServer, report: FleetReport) -> Iterator[TestResult]:
     if server.compliance is None:
         return
     judged = [
-        *(
-            result
-            for judgement in server.compliance.judgements
-            for result in results_of_judgement(judgement, place, strict=report.strict)
-        ),
-        *(result_of_gate(gate, place) for gate in server.compliance.gates),
+        result
+        for judgement in server.compliance.judgements
+        for result in results_of_judgement(judgement, place, strict=report.strict)
     ]
+    judged += (result_of_gate(gate, place) for gate in server.compliance.gates)
     yield from (replace(one, language=server.name, server=server.name) for one in judged)
 
 
@@ -462,10 +437,7 @@ def results_of_hazards(report: FleetReport) -> Iterator[TestResult]:
 _TEXT_SHOWN = 10
 _SHOWN_VERBOSE = 1_000
 _HAZARDS_SHOWN = 20
-_COLOURS = {
-    ServerOutcome.PASSED: "green",
-    ServerOutcome.DISABLED: "dim",
-}
+_COLOURS = {ServerOutcome.PASSED: "green", ServerOutcome.DISABLED: "dim"}
 _RIGHT = frozenset({"audit", "tools", "MUST", "time"})
 
 
@@ -475,31 +447,27 @@ def _table(rows: Sequence[FleetServer], style: Style) -> Iterator[str]:
     yield style.paint(f"  {_padded(HEADINGS, widths)}  {HEADINGS[-1]}", "bold")
     for server, row in zip(rows, cells, strict=True):
         outcome = style.paint(row[-1], _COLOURS.get(server.outcome, "red"))
-        yield f"{_sign(server, style)} {_padded(row, widths)}  {outcome}"
+        signs = {ServerOutcome.PASSED: style.tick, ServerOutcome.DISABLED: style.dash}
+        sign = signs.get(server.outcome, style.cross)
+        yield f"{sign} {_padded(row, widths)}  {outcome}"
 
 
 def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
     """All but the outcome, which stands last."""
-    columns = list(zip(HEADINGS, row, widths, strict=True))[:-1]
-    return "  ".join(
-        " " * (width - terminal.cells(text)) + text
-        if heading in _RIGHT
-        else terminal.pad(text, width)
-        for heading, text, width in columns
-    )
-
-
-def _sign(server: FleetServer, style: Style) -> str:
-    if server.outcome is ServerOutcome.PASSED:
-        return style.tick
-    return style.dash if server.outcome is ServerOutcome.DISABLED else style.cross
+    cells = []
+    for heading, text, width in list(zip(HEADINGS, row, widths, strict=True))[:-1]:
+        blanks = " " * (width - terminal.cells(text))
+        cells.append(blanks + text if heading in _RIGHT else text + blanks)
+    return "  ".join(cells)
 
 
 def _text_details(
     server: FleetServer, style: Style, *, strict: bool, verbose: bool
 ) -> Iterator[str]:
     wrong = list(wrong_with(server, strict=strict, advice=verbose))
-    left = 0 if verbose else advice_in(server, strict=strict)
+    counting = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
+    failures = server.judgement.failures if server.judgement is not None and not verbose else ()
+    left = sum(one.severity not in counting for one in failures)
     if not wrong and not (left and server.outcome.is_bad):
         return
     sign = style.cross if server.outcome.is_bad else style.warning

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -25,7 +26,7 @@ from mcptest.core.safe_text import show
 from mcptest.report import markdown, terminal
 from mcptest.report.audit import ONLY_AS_TASK
 from mcptest.report.head import ReportHead
-from mcptest.report.terminal import Style, fact_lines
+from mcptest.report.terminal import Style, TextRow, counted, fact_lines, remark_lines, row_lines
 
 
 class FuzzVerdict(enum.Enum):
@@ -139,16 +140,19 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
 
     def __post_init__(self) -> None:
         ReportHead.__post_init__(self)
+        counts: Counter[FuzzVerdict] = Counter()
+        for one in self.failures:
+            counts[one.verdict] += one.count
         summary = FuzzSummary(
             tools_tested=len(self.tools),
             tools_skipped=len(self.skipped),
             total_runs=self.runs,
             total_passed=self.passed,
-            total_failures=sum(failure.count for failure in self.failures),
-            crashes=self._count(FuzzVerdict.CRASH),
-            timeouts=self._count(FuzzVerdict.HANG),
-            protocol_errors=self._count(FuzzVerdict.PROTOCOL),
-            leaks=self._count(FuzzVerdict.LEAK),
+            total_failures=counts.total(),
+            crashes=counts[FuzzVerdict.CRASH],
+            timeouts=counts[FuzzVerdict.HANG],
+            protocol_errors=counts[FuzzVerdict.PROTOCOL],
+            leaks=counts[FuzzVerdict.LEAK],
         )
         whole = not (self.problem or self.unreached or self.interrupted)
         unchecked = any(tool.unchecked for tool in self.tools)
@@ -166,10 +170,6 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     def failures(self) -> tuple[FuzzFailure, ...]:
         return tuple(failure for tool in self.tools for failure in tool.failures)
 
-    def _count(self, verdict: FuzzVerdict) -> int:
-        """Inputs that ended so."""
-        return sum(one.count for one in self.failures if one.verdict is verdict)
-
     @property
     def looked_at(self) -> bool:
         return bool(self.runs)
@@ -183,21 +183,12 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
     def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
         yield f"seed {self.seed}, {self.runs_per_tool} inputs for each tool"
         yield ""
-        names = [tool.name for tool in self.tools] + [tool.name for tool in self.skipped]
-        width = min(_NAME, max((terminal.cells(show(name, 200)) for name in names), default=0))
-        for tool in self.tools:
-            yield _text_row(tool, width, style)
-            if tool.unchecked:
-                yield f"      {style.cross} {show(tool.unchecked, 300)}"
-            for note in tool.notes:
-                yield f"      {style.warning} {show(note, 300)}"
-            if verbose and tool.categories:
-                shown = ", ".join(f"{count} {name}" for name, count in tool.categories.items())
-                yield style.paint(f"      {shown}", "dim")
-            for failure in tool.failures:
-                yield from failure_lines(failure, style)
-        for one in self.skipped:
-            yield f"  {style.dash} {_padded(one.name, width)}  skipped: {show(one.reason, 200)}"
+        tools = [_row(tool, style, verbose=verbose) for tool in self.tools]
+        skipped = (
+            TextRow(style.dash, one.name, f"skipped: {show(one.reason, 200)}")
+            for one in self.skipped
+        )
+        yield from row_lines([*tools, *skipped])
 
     def in_words(self) -> str:
         tested = self.tools
@@ -212,8 +203,7 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         }
         parts = [f"{self.passed}/{self.runs} inputs passed", *_counts(self.failures)]
         parts += [f"{count} {words}" for words, count in told.items() if count]
-        tools = f"{len(tested)} tool{'s' * (len(tested) != 1)}"
-        return f"{early}{tools}, seed {self.seed}: {', '.join(parts)}"
+        return f"{early}{counted(len(tested), 'tool')}, seed {self.seed}: {', '.join(parts)}"
 
     def found_markdown(self) -> Iterator[str]:
         yield from markdown.table_head("| tool | passed | |")
@@ -224,7 +214,10 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
             yield markdown.row(one.name, "", f"skipped: {one.reason}")
         if self.failures:
             yield from ("", "| | tool | input | what came | again |", "|---|---|---|---|---|")
-            yield from map(_markdown_failure, self.failures)
+        for failure in self.failures:
+            word, said = WORDS[failure.verdict], arguments_in_words(failure.minimal)
+            named = f"{failure.label}: {said}"
+            yield markdown.row(word, failure.tool, named, failure.detail, failure.repeat)
 
     def next_steps(self) -> list[str]:
         found = {failure.verdict for failure in self.failures}
@@ -240,16 +233,12 @@ class FuzzReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.fuzz/1"):
         return steps
 
     def as_run(self) -> RunReport:
-        results = [result for tool in self.tools for result in _of_tool(tool)]
-        skipped = (
-            TestResult(name=f"fuzz {one.name}", status=Status.SKIP, detail=one.reason)
-            for one in self.skipped
-        )
-        found = (*self.unread_results(), *results, *skipped)
-        return self.run_of(found, notes=(f"seed {self.seed}",))
+        results = self.unread_results()
+        results += (result for tool in self.tools for result in _of_tool(tool))
+        results += (TestResult(f"fuzz {s.name}", Status.SKIP, s.reason) for s in self.skipped)
+        return self.run_of(results, notes=(f"seed {self.seed}",))
 
 
-_NAME = 60
 _LABELS = 5
 _STEPS = {
     FuzzVerdict.CRASH: "Crash: check the arguments before they are used, and answer a result with "
@@ -272,17 +261,18 @@ MEANINGS = {
 }
 
 
-def _text_row(tool: FuzzedTool, width: int, style: Style) -> str:
-    name = _padded(tool.name, width)
+def _row(tool: FuzzedTool, style: Style, *, verbose: bool) -> TextRow:
     failed = tool.failures or tool.unchecked
     sign = style.cross if failed else style.tick if tool.runs else style.warning
-    spent = terminal.duration(tool.duration_ms)
-    counts = ", ".join(_counts(tool.failures))
-    return f"  {sign} {name}  {tool.passed}/{tool.runs} passed  {spent:>6}  {counts}".rstrip()
-
-
-def _padded(name: str, width: int) -> str:
-    return terminal.pad(terminal.cut(show(name, 200), width), width)
+    spent, counts = terminal.duration(tool.duration_ms), ", ".join(_counts(tool.failures))
+    below = [*remark_lines(style.cross, [tool.unchecked]), *remark_lines(style.warning, tool.notes)]
+    if verbose and tool.categories:
+        shown = ", ".join(f"{count} {name}" for name, count in tool.categories.items())
+        below.append(style.paint(f"      {shown}", "dim"))
+    below += (line for failure in tool.failures for line in _failure_lines(failure, style))
+    return TextRow(
+        sign, tool.name, f"{tool.passed}/{tool.runs} passed  {spent:>6}  {counts}", below
+    )
 
 
 def _counts(failures: tuple[FuzzFailure, ...]) -> Iterator[str]:
@@ -292,16 +282,21 @@ def _counts(failures: tuple[FuzzFailure, ...]) -> Iterator[str]:
             yield f"{count} {one if count == 1 else many}"
 
 
-def failure_lines(failure: FuzzFailure, style: Style) -> Iterator[str]:
-    margin = " " * 6
+def _failure_lines(failure: FuzzFailure, style: Style) -> Iterator[str]:
+    margin, inner = " " * 6, " " * 8
     word = style.paint(WORDS[failure.verdict], "red")
     yield f"{margin}{word} {show(failure.label, 160)}: {show(failure.detail, 300)}"
-    inner = margin + "  "
+    schema = "valid by the tool's own schema" if failure.valid else ""
+    if failure.valid is False:
+        schema = f"not valid: {show(failure.misfit, 160)}"
+    others = "; ".join(show(label, 80) for label in failure.others[:_LABELS])
+    if len(failure.others) > _LABELS:
+        others += f"; and {len(failure.others) - _LABELS} more"
     facts = {
         "input": arguments_in_words(failure.minimal),
-        "schema": schema_in_words(failure),
+        "schema": schema,
         "received": failure.received or "(nothing)",
-        "also": _others(failure),
+        "also": others,
         "again": failure.repeat,
     }
     yield from fact_lines(facts.items(), inner, style, 2_000)
@@ -316,73 +311,32 @@ def arguments_in_words(arguments: Any) -> str:
     return show(json.dumps(arguments, ensure_ascii=False), 200)
 
 
-def schema_in_words(failure: FuzzFailure) -> str:
-    if failure.valid is None:
-        return ""
-    if failure.valid:
-        return "valid by the tool's own schema"
-    return f"not valid: {show(failure.misfit, 160)}"
-
-
-def _others(failure: FuzzFailure) -> str:
-    if not failure.others:
-        return ""
-    shown = "; ".join(show(label, 80) for label in failure.others[:_LABELS])
-    more = len(failure.others) - _LABELS
-    return f"{shown}; and {more} more" if more > 0 else shown
-
-
-def _markdown_failure(failure: FuzzFailure) -> str:
-    return markdown.row(
-        WORDS[failure.verdict],
-        failure.tool,
-        f"{failure.label}: {arguments_in_words(failure.minimal)}",
-        failure.detail,
-        failure.repeat,
-    )
-
-
 _KINDS = {FuzzVerdict.CRASH: "crash", FuzzVerdict.HANG: "timeout", FuzzVerdict.PROTOCOL: "protocol"}
 
 
 def _of_tool(tool: FuzzedTool) -> Iterator[TestResult]:
     """One result for the tool, and one for each way in which it fails."""
     if tool.unchecked:
-        yield TestResult(
-            name=f"fuzz {tool.name}: its schema",
-            status=Status.FAIL,
-            detail=tool.unchecked,
-            kind="check",
-        )
+        name = f"fuzz {tool.name}: its schema"
+        yield TestResult(name, Status.FAIL, tool.unchecked, kind="check")
     elif not tool.runs:
         reason = "; ".join(tool.notes) or "nothing was sent"
-        yield TestResult(name=f"fuzz {tool.name}", status=Status.SKIP, detail=reason)
+        yield TestResult(f"fuzz {tool.name}", Status.SKIP, reason)
     elif not tool.failures:
-        yield TestResult(
-            name=f"fuzz {tool.name}",
-            status=Status.PASS,
-            duration_ms=tool.duration_ms,
-            note="; ".join(tool.notes),
-        )
-    for failure in tool.failures:
-        yield _of_failure(failure)
+        note = "; ".join(tool.notes)
+        yield TestResult(f"fuzz {tool.name}", Status.PASS, "", tool.duration_ms, note=note)
+    yield from map(_of_failure, tool.failures)
 
 
-def _of_failure(failure: FuzzFailure) -> TestResult:
-    words = f"{failure.verdict.value}: {failure.detail}"
-    proof = Proof(
-        request=failure.sent,
-        response=failure.received,
-        stderr=failure.stderr,
-        repeat=failure.repeat,
-    )
+def _of_failure(one: FuzzFailure) -> TestResult:
+    words = f"{one.verdict.value}: {one.detail}"
     return TestResult(
-        name=f"fuzz {failure.tool}: {failure.label}",
+        name=f"fuzz {one.tool}: {one.label}",
         status=Status.FAIL,
         detail=words,
-        duration_ms=failure.duration_ms,
-        kind=_KINDS.get(failure.verdict, "check"),
+        duration_ms=one.duration_ms,
+        kind=_KINDS.get(one.verdict, "check"),
         failures=(FailedCheck(check="fuzz", message=words),),
-        proof=proof,
-        note=f"{failure.count} inputs fail so" if failure.others else "",
+        proof=Proof(one.sent, one.received, one.stderr, repeat=one.repeat),
+        note=f"{one.count} inputs fail so" if one.others else "",
     )

@@ -17,7 +17,7 @@ from mcptest.core.results import Count, RunReport, Status, TestResult, derive
 from mcptest.core.safe_text import show
 from mcptest.report import markdown
 from mcptest.report.problems import Problems, ReportedProblem, problems_in_run, problems_of
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, remark_lines, why_revision
 
 ItemKind: TypeAlias = Literal["tool", "prompt", "resource", "template"]
 ITEM_KINDS: Mapping[ItemKind, str] = {
@@ -137,11 +137,7 @@ class ReportHead(
 
     @property
     def code(self) -> ExitCode:
-        if self.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.failed:
-            return ExitCode.FAILED
-        return ExitCode.OK if self.looked_at else ExitCode.NOTHING_MATCHED
+        return code_of(self.looked_at, failed=self.failed, interrupted=self.interrupted)
 
     def heading(self) -> str:
         """The server, and how it was spoken to."""
@@ -185,7 +181,7 @@ class ReportHead(
         """The lists that could not be read, the notes, the summary."""
         for method, reason in self.unread.items():
             yield f"{style.cross} {method} could not be read: {show(reason, 300)}"
-        yield from (f"{style.warning} {show(note, 300)}" for note in self.notes)
+        yield from remark_lines(style.warning, self.notes, "")
         yield style.paint(self.totals(), "bold")
 
     def as_markdown(self) -> str:
@@ -205,6 +201,15 @@ class ReportHead(
             TestResult(name=method, status=Status.FAIL, detail=reason, kind="call")
             for method, reason in self.unread.items()
         ]
+
+
+def code_of(looked_at: bool, *, failed: bool, interrupted: bool) -> ExitCode:
+    """What a report comes to that says these three of itself."""
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if failed:
+        return ExitCode.FAILED
+    return ExitCode.OK if looked_at else ExitCode.NOTHING_MATCHED
 
 
 def stated_code(code: int) -> ExitCode:

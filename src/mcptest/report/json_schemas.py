@@ -102,27 +102,23 @@ def _expected_failures() -> Schema:
 
 
 def _capture() -> Schema:
-    return msgspec.json.schema(Line, schema_hook=_any_json)
+    def any_json(kind: type) -> Schema:
+        if kind is msgspec.Raw:
+            return {}
+        raise NotImplementedError(kind)
+
+    return msgspec.json.schema(Line, schema_hook=any_json)
 
 
 def _exchanges() -> Schema:
     return msgspec.json.schema(_PublicSession | list[_PublicSession])
 
 
-def _any_json(kind: type) -> Schema:
-    if kind is msgspec.Raw:
-        return {}
-    raise NotImplementedError(kind)
-
-
 FORMATS: dict[str, tuple[str, Any]] = {
     "suite": ("a suite of tests", suite_json_schema),
     "mock": ("a server for `mcptest serve --mock`", mock_json_schema),
     "known-failures": ("a baseline of `compliance run --baseline`", _known_failures),
-    "expected-failures": (
-        "a list of `conformance … --expected-failures`",
-        _expected_failures,
-    ),
+    "expected-failures": ("a list of `conformance … --expected-failures`", _expected_failures),
     "run": ("a saved run, `mcptest run --json-file`", RunReport),
     "results": ("the list of results of `mcptest run --json`", list[ShortResult]),
     "baseline": ("the statuses that `mcptest run --save-baseline` keeps", BaselineFile),
@@ -136,23 +132,14 @@ FORMATS: dict[str, tuple[str, Any]] = {
     "audit": ("an audit, `mcptest audit --json`", AuditReport),
     "lint": ("what the linter found, `mcptest lint --json`", LintReport),
     "fuzz": ("a fuzz run, `mcptest fuzz --json`", FuzzReport),
-    "property": (
-        "a run of property tests, `mcptest property --json`",
-        PropertyReport,
-    ),
+    "property": ("a run of property tests, `mcptest property --json`", PropertyReport),
     "coverage": ("what a suite covers, `mcptest coverage --json`", CoverageReport),
     "fleet": ("all servers of a configuration, `mcptest fleet --json`", FleetReport),
     "doctor": ("what breaks on the way, `mcptest doctor --json`", DoctorReport),
-    "version-diff": (
-        "two revisions, `mcptest compliance diff --json`",
-        VersionDiffReport,
-    ),
+    "version-diff": ("two revisions, `mcptest compliance diff --json`", VersionDiffReport),
     "rules": ("all rules, `mcptest compliance rules --json`", RuleListing),
     "lint-rule": ("one code of the linter, `mcptest explain --json`", ExplainedLintRule),
-    "audit-code": (
-        "one code of an audit, `mcptest explain --json`",
-        AuditCode,
-    ),
+    "audit-code": ("one code of an audit, `mcptest explain --json`", AuditCode),
     "capture": ("one line of a full capture", _capture),
     "exchanges": ("a capture of the public form", _exchanges),
 }

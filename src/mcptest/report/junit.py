@@ -82,12 +82,9 @@ def _properties(results: Sequence[TestResult], report: RunReport) -> Iterator[st
         total = len(measured.tests)
         properties["pass_at_k"] = f"{measured.capable}/{total}"
         properties["pass_up_k"] = f"{measured.reliable}/{total}"
-    if not properties:
-        return
-    yield "    <properties>"
-    for name, value in properties.items():
-        yield f'      <property name="{name}" value="{value}"/>'
-    yield "    </properties>"
+    if properties:
+        named = (f'      <property name="{k}" value="{v}"/>' for k, v in properties.items())
+        yield from ("    <properties>", *named, "    </properties>")
 
 
 def _unique(
@@ -111,13 +108,16 @@ def _unique(
 
 def _case(result: TestResult, naming: dict[str, str]) -> Iterator[str]:
     head = f"    <testcase{_attributes({**naming, 'time': _seconds(result.duration_ms)})}"
-    body = [*_outcome(result), *_output(result)]
+    body = [*_outcome(result)]
+    # Proof of a failure, and what is worth knowing of any test.
+    lines = [f"note: {first_line(result.note, NAME)}"] if result.note else []
+    if result.status is Status.FAIL:
+        lines += [f"{label}: {text}" for label, text in proof_lines(result, FULL)]
+    body += [f"      <system-out>{_text(lines)}</system-out>"] if lines else []
     if not body:
         yield f"{head}/>"
         return
-    yield f"{head}>"
-    yield from body
-    yield "    </testcase>"
+    yield from (f"{head}>", *body, "    </testcase>")
 
 
 def _outcome(result: TestResult) -> Iterator[str]:
@@ -128,15 +128,6 @@ def _outcome(result: TestResult) -> Iterator[str]:
         message = detail_lines(result, FULL)[0]
         attributes = {"message": message, "type": show(result.kind, 50) or "check"}
         yield f"      <failure{_attributes(attributes)}>{_text(lines)}</failure>"
-
-
-def _output(result: TestResult) -> Iterator[str]:
-    """Proof of a failure, and what is worth knowing of any test."""
-    lines = [f"note: {first_line(result.note, NAME)}"] if result.note else []
-    if result.status is Status.FAIL:
-        lines += [f"{label}: {text}" for label, text in proof_lines(result, FULL)]
-    if lines:
-        yield f"      <system-out>{_text(lines)}</system-out>"
 
 
 def _text(lines: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from mcptest.core.safe_text import show
 from mcptest.report import markdown
 from mcptest.report.head import ReportHead
 from mcptest.report.problems import NAME, Level, ReportedProblem, ReportedRule
-from mcptest.report.terminal import Style
+from mcptest.report.terminal import Style, counted
 from mcptest.rules.lint.finding import (
     OWN_PROFILE,
     LintFinding,
@@ -52,7 +52,9 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             warnings=counts[LintSeverity.WARNING],
             noted=counts[LintSeverity.NOTE],
         )
-        derive(self, failed=self._falls_short())
+        most = 0 if self.strict else self.threshold
+        too_many = most is not None and len(self.serious) > most
+        derive(self, failed=bool(self.problems or self.interrupted or self.errors) or too_many)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -66,13 +68,6 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
     def serious(self) -> tuple[LintFinding, ...]:
         """Errors and warnings: what is worth acting on."""
         return tuple(one for one in self.findings if one.severity is not LintSeverity.NOTE)
-
-    def _falls_short(self) -> bool:
-        if self.problems or self.interrupted or self.errors:
-            return True
-        if self.strict and self.serious:
-            return True
-        return self.threshold is not None and len(self.serious) > self.threshold
 
     @property
     def looked_at(self) -> bool:
@@ -99,11 +94,15 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
             name = show(item, _NAME)
             named = name if kind in ("tool", "server") else f"{kind} {name}"
             yield style.paint(named, "bold")
-            for finding in those:
-                yield from _lines(finding, style, fix=fix, verbose=verbose)
+            for one in those:
+                yield f"  {sign_of(one.severity, style)} {one.code}  {show(one.message, 400)}"
+                if verbose and one.field:
+                    yield style.paint(f"           at {show(one.field, 200)}", "dim")
+                if fix:
+                    yield style.paint(f"           {fix_in_words(one)}", "cyan")
         yield ""
         if len(findings) > SHOWN:
-            left_out = _errors_among(findings) - _errors_among(shown)
+            left_out = self.errors - sum(one.severity is LintSeverity.ERROR for one in shown)
             errors = f", {left_out} of them errors" if left_out else ""
             yield f"… and {len(findings) - SHOWN} more findings{errors}: --json has them all"
         yield from self.closing_lines(style)
@@ -115,7 +114,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
     def heading(self) -> str:
         version = f" {show(self.server_version, 40)}" if self.server_version else ""
         parts = [
-            f"{count} {_KINDS[kind]}{'s' * (count != 1)}"
+            counted(count, _KINDS[kind])
             for kind, count in self.counts.items()
             if count or kind == "tools"
         ]
@@ -126,15 +125,12 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         return f"{self.heading()}: {self.totals()}"
 
     def totals(self) -> str:
-        noted = f"{self.noted} note{'s' * (self.noted != 1)}" if self.noted else ""
+        noted = counted(self.noted, "note") if self.noted else ""
         if not self.serious and not self.problems:
             return f"no errors, no warnings, {noted}" if noted else "no findings"
         codes = codes_in_words(self.serious)
         early = "interrupted; " if self.interrupted else ""
-        errors, warnings = self.errors, self.warnings
-        total = (
-            f"{early}{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-        )
+        total = f"{early}{counted(self.errors, 'error')}, {counted(self.warnings, 'warning')}"
         if self.problems:
             total += f", {len(self.problems)} not read"
         if self.threshold is not None and len(self.serious) > self.threshold:
@@ -161,7 +157,7 @@ class LintReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.lint/1"):
         for one in self.serious:
             gathered.setdefault((one.kind, one.item, one.code), []).append(one)
         results = tuple(_result(findings, strict=self.strict) for findings in gathered.values())
-        clean = TestResult(name="everything else that was looked at", status=Status.PASS)
+        clean = TestResult("everything else that was looked at", Status.PASS)
         return self.run_of((*self.unread_results(), *results, clean))
 
     def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
@@ -199,18 +195,6 @@ def gravest(findings: Sequence[LintFinding]) -> Sequence[LintFinding]:
     return [findings[at] for at in sorted(places[:SHOWN])]
 
 
-def _errors_among(findings: Iterable[LintFinding]) -> int:
-    return sum(one.severity is LintSeverity.ERROR for one in findings)
-
-
-def _lines(finding: LintFinding, style: Style, *, fix: bool, verbose: bool) -> Iterator[str]:
-    yield f"  {sign_of(finding.severity, style)} {finding.code}  {show(finding.message, 400)}"
-    if verbose and finding.field:
-        yield style.paint(f"           at {show(finding.field, 200)}", "dim")
-    if fix:
-        yield style.paint(f"           {fix_in_words(finding)}", "cyan")
-
-
 def sign_of(severity: LintSeverity, style: Style) -> str:
     signs = {LintSeverity.ERROR: style.cross, LintSeverity.WARNING: style.warning}
     return signs.get(severity, style.dash)
@@ -245,16 +229,11 @@ def _result(findings: list[LintFinding], *, strict: bool) -> TestResult:
     first = findings[0]
     bad = strict or first.severity is LintSeverity.ERROR
     text = "; ".join(one.message for one in findings)
-    return TestResult(
-        name=f"{first.kind} {first.item} {first.code}",
-        status=Status.FAIL if bad else Status.PASS,
-        detail=text if bad else "",
-        kind="lint" if bad else "",
-        failures=tuple(FailedCheck(check=one.code, message=one.message) for one in findings)
-        if bad
-        else (),
-        note="" if bad else text,
-    )
+    name = f"{first.kind} {first.item} {first.code}"
+    if not bad:
+        return TestResult(name, Status.PASS, note=text)
+    failures = tuple(FailedCheck(one.code, one.message) for one in findings)
+    return TestResult(name, Status.FAIL, text, kind="lint", failures=failures)
 
 
 _LEVELS: dict[LintSeverity, Level] = {

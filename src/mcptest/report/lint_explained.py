@@ -99,7 +99,13 @@ def lint_rule_page(rule: LintRule, style: Style) -> Iterator[str]:
     yield style.paint("To fix it:", "bold")
     yield from (f"  {line}" for line in textwrap.wrap(rule.fix, _WIDTH - 2))
     yield ""
-    for label, value in _facts(rule):
+    found = "of mcp-assert" if rule.code[0] in "EW" else "of mcptest"
+    facts = {
+        "severity": rule.severity.value,
+        "looks at": _SEEN[rule.scope],
+        "code": f"{found}; mcptest lint --ignore {rule.code} leaves it out",
+    }
+    for label, value in facts.items():
         yield f"{style.paint(f'{label:<14}', 'dim')} {value}"
 
 
@@ -140,8 +146,7 @@ def _shown(given: Any) -> Iterator[str]:
             one if len(one) <= _LONGEST_ANSWER else f"{one[:20]}… ({len(one)} characters)"
             for one in given
         ]
-    lists = {"": given} if not _is_lists(given) else given
-    for things in lists.values():
+    for things in given.values() if _is_lists(given) else [given]:
         for thing in things if isinstance(things, list) else [things]:
             yield from (f"  {line}" for line in _json_lines(thing))
     yield ""
@@ -160,13 +165,8 @@ def _json_lines(thing: Any) -> list[str]:
         for key, value in thing.items()
     ]
     lines = ["{", *(f"{member}," for member in members[:-1]), members[-1], "}"]
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(
-            show(line, 2_000), _WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False
-        )
-    ]
+    fit = textwrap.TextWrapper(_WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False)
+    return [piece for line in lines for piece in fit.wrap(show(line, 2_000))]
 
 
 def _said(finding: LintFinding, style: Style) -> Iterator[str]:
@@ -181,12 +181,3 @@ def _said(finding: LintFinding, style: Style) -> Iterator[str]:
             said, _WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False
         )
     yield ""
-
-
-def _facts(rule: LintRule) -> list[tuple[str, str]]:
-    found = "of mcp-assert" if rule.code[0] in "EW" else "of mcptest"
-    return [
-        ("severity", rule.severity.value),
-        ("looks at", _SEEN[rule.scope]),
-        ("code", f"{found}; mcptest lint --ignore {rule.code} leaves it out"),
-    ]

@@ -13,7 +13,7 @@ from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.core.safe_text import show
 from mcptest.report.evidence import BRIEF, detail_lines, first_line, proof_lines
 from mcptest.report.reliability import Identity, identity_of, reliability, titles_of
-from mcptest.report.terminal import duration
+from mcptest.report.terminal import counted, duration
 
 NAME = 200
 ROOM_FOR_ROWS = 400_000
@@ -87,22 +87,18 @@ def _lines(report: RunReport) -> Iterator[str]:
     if report.interrupted:
         yield from ("**Interrupted:** only what had finished by then is listed.", "")
     if report.results:
-        yield from _table(report, titles)
+        rows = (_row(result, titles, report.trials > 1) for result in report.results)
+        yield from table_head("| Status | Test | Duration |")
+        yield from within(rows, ROOM_FOR_ROWS, len(report.results), "| | and {} more | |")
+        yield ""
     yield from _details(report, titles)
     if report.skipped:
-        yield from (f"_{report.skipped} test{'s' if report.skipped > 1 else ''} skipped_", "")
+        yield from (f"_{counted(report.skipped, 'test')} skipped_", "")
     if report.trials > 1:
         yield from _reliability(report)
     yield from _regressions(report)
     for note in report.notes[:20]:
         yield from (f"**Note:** {code(note, 500)}", "")
-
-
-def _table(report: RunReport, titles: dict[Identity, str]) -> Iterator[str]:
-    rows = (_row(result, titles, report.trials > 1) for result in report.results)
-    yield from table_head("| Status | Test | Duration |")
-    yield from within(rows, ROOM_FOR_ROWS, len(report.results), "| | and {} more | |")
-    yield ""
 
 
 def _row(result: TestResult, titles: dict[Identity, str], with_trial: bool) -> str:

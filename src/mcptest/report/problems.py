@@ -197,7 +197,9 @@ def uri_of(problem: ReportedProblem) -> str:
         return web_address(problem.page) or _named(problem)
     if not problem.file.startswith("/"):
         return _quoted(_path(problem.file)) or _named(problem)
-    return _quoted(_below_here(problem.file)) or "file://" + _quoted(problem.file)
+    here = f"{Path.cwd()}/"
+    below = _path(problem.file.removeprefix(here)) if problem.file.startswith(here) else ""
+    return _quoted(below) or "file://" + _quoted(problem.file)
 
 
 def path_of(problem: ReportedProblem) -> str:
@@ -206,12 +208,6 @@ def path_of(problem: ReportedProblem) -> str:
     if path.startswith("/"):
         path = os.path.relpath(path[:LONGEST].replace("\0", ""))
     return show(_path(path), LONGEST) or _named(problem)
-
-
-def _below_here(path: str) -> str:
-    """Relative to the folder we are in; empty for one that is elsewhere."""
-    here = f"{Path.cwd()}/"
-    return _path(path.removeprefix(here)) if path.startswith(here) else ""
 
 
 def _path(path: str) -> str:

@@ -325,16 +325,15 @@ _BETWEEN_TICKS = 0.25
 def ticking(progress: Progress) -> Iterator[Progress]:
     """The display is told of the time within the block, and is gone at its end."""
     over = threading.Event()
-    thread = threading.Thread(target=_tick, args=(progress, over), daemon=True)
+
+    def tick() -> None:
+        while not over.wait(_BETWEEN_TICKS):
+            progress.tick()
+
     if progress.is_live:
-        thread.start()
+        threading.Thread(target=tick, daemon=True).start()
     try:
         yield progress
     finally:
         over.set()
         progress.close()
-
-
-def _tick(progress: Progress, over: threading.Event) -> None:
-    while not over.wait(_BETWEEN_TICKS):
-        progress.tick()

@@ -24,7 +24,7 @@ from mcptest.core.verdict import Severity
 from mcptest.report import markdown, terminal
 from mcptest.report.head import ReportHead
 from mcptest.report.markdown import code
-from mcptest.report.terminal import Style
+from mcptest.report.terminal import Style, TextRow, counted, remark_lines, row_lines
 
 
 class Way(enum.Enum):
@@ -142,7 +142,12 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         if self.strict is None:
             advice = (one for one in self.counterexamples if one.severity is Severity.SHOULD)
             derive(self, strict=any(one.counts for one in advice))
-        derive(self, properties=tuple(map(self._weighed, self.properties)))
+        weighed = []
+        grave = {Severity.MUST, Severity.SHOULD} if self.strict else {Severity.MUST}
+        for each in self.properties:
+            found = (replace(one, counts=one.severity in grave) for one in each.counterexamples)
+            weighed.append(replace(each, counterexamples=tuple(found)))
+        derive(self, properties=tuple(weighed))
         summary = PropertySummary(
             properties=len(self.properties),
             skipped=sum(bool(one.skipped) for one in self.properties),
@@ -152,11 +157,6 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         )
         failed = bool(self.failures or self.untried or self.problems) or self.interrupted
         derive(self, summary=summary, failed=failed)
-
-    def _weighed(self, result: PropertyResult) -> PropertyResult:
-        grave = {Severity.MUST, Severity.SHOULD} if self.strict else {Severity.MUST}
-        found = (replace(one, counts=one.severity in grave) for one in result.counterexamples)
-        return replace(result, counterexamples=tuple(found))
 
     @property
     def examples(self) -> int:
@@ -185,18 +185,8 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
     def found_lines(self, style: Style, *, verbose: bool, quiet: bool) -> Iterator[str]:
         yield f"seed {self.seed}, about {self.wanted} examples for each property"
         yield ""
-        for one in self.properties:
-            yield _text_row(one, style)
-            if verbose:
-                yield style.paint(f"      {one.about}", "dim")
-            for note in one.notes:
-                yield f"      {style.warning} {show(note, 300)}"
-            if one.ended_early:
-                yield f"      {style.warning} {show(one.ended_early, 300)}"
-            for found in one.counterexamples:
-                yield from counterexample_lines(found, style, verbose=verbose)
-        for problem in self.problems:
-            yield f"  {style.cross} {show(problem, 300)}"
+        yield from row_lines([_row(one, style, verbose=verbose) for one in self.properties], 24)
+        yield from remark_lines(style.cross, self.problems, "  ")
 
     def in_words(self) -> str:
         early = "interrupted; " if self.interrupted else ""
@@ -216,10 +206,13 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
 
     def found_markdown(self) -> Iterator[str]:
         yield from markdown.table_head("| property | examples | |")
-        yield from map(_row, self.properties)
-        for found in self.counterexamples:
-            yield ""
-            yield from _counterexample(found)
+        for one in self.properties:
+            number = len(one.counterexamples)
+            found = f"{number} counterexamples" if number else one.ended_early
+            said = f"skipped: {one.skipped}" if one.skipped else found
+            yield markdown.row(one.name, str(one.examples), said)
+        for each in self.counterexamples:
+            yield from _counterexample(each)
         if self.problems:
             yield ""
             yield from (f"- {code(problem)}" for problem in self.problems)
@@ -241,31 +234,30 @@ class PropertyReport(ReportHead, frozen=True, kw_only=True, tag="mcptest.propert
         return self.run_of(property_results(self), notes=(f"seed {self.seed}", *self.problems))
 
 
-WORDS = {
-    Way.RULE: "BROKEN",
-    Way.CRASH: "CRASH",
-    Way.HANG: "HANG",
-    Way.RELATION: "DIFFERS",
-}
-_NAME = 24
+WORDS = {Way.RULE: "BROKEN", Way.CRASH: "CRASH", Way.HANG: "HANG", Way.RELATION: "DIFFERS"}
 _LINE = 160
 """Of a message; --verbose shows more of it."""
 _ARROWS = {"client": "->", "server": "<-", "": "  "}
 
 
-def _text_row(one: PropertyResult, style: Style) -> str:
-    name = terminal.pad(one.name, _NAME)
+def _row(one: PropertyResult, style: Style, *, verbose: bool) -> TextRow:
     if one.skipped:
-        return f"  {style.dash} {name}  skipped: {show(one.skipped, 200)}"
-    counted = any(found.counts for found in one.counterexamples)
-    sign = style.cross if counted else style.warning if one.counterexamples else style.tick
-    if one.untried:  # it neither holds nor is broken, for all that was seen
-        sign = style.unsure
-    spent = terminal.duration(one.duration_ms)
-    again = f" and {one.replayed} kept" if one.replayed else ""
-    found = len(one.counterexamples)
-    words = f"{found} counterexample{'s' * (found != 1)}" if found else ""
-    return f"  {sign} {name}  {one.examples} examples{again}  {spent:>6}  {words}".rstrip()
+        row = TextRow(style.dash, one.name, f"skipped: {show(one.skipped, 200)}")
+    else:
+        counts = any(found.counts for found in one.counterexamples)
+        sign = style.cross if counts else style.warning if one.counterexamples else style.tick
+        if one.untried:  # it neither holds nor is broken, for all that was seen
+            sign = style.unsure
+        spent = terminal.duration(one.duration_ms)
+        again = f" and {one.replayed} kept" if one.replayed else ""
+        found = len(one.counterexamples)
+        words = counted(found, "counterexample") if found else ""
+        row = TextRow(sign, one.name, f"{one.examples} examples{again}  {spent:>6}  {words}")
+    below = [style.paint(f"      {one.about}", "dim")] if verbose else []
+    below += remark_lines(style.warning, (*one.notes, one.ended_early))
+    for each in one.counterexamples:
+        below += counterexample_lines(each, style, verbose=verbose)
+    return replace(row, below=below)
 
 
 def counterexample_lines(
@@ -295,7 +287,7 @@ def counterexample_lines(
 
 def _remarks(found: Counterexample) -> Iterator[str]:
     if found.after:
-        steps = f"{found.after} step{'s' * (found.after != 1)}"
+        steps = counted(found.after, "step")
         yield f"only after the first {steps}: the server keeps something between requests"
     if not found.again:
         yield "it did not happen again on a fresh server"
@@ -303,27 +295,16 @@ def _remarks(found: Counterexample) -> Iterator[str]:
         yield "it was found before, and is not mended"
 
 
-def _row(one: PropertyResult) -> str:
-    found = len(one.counterexamples)
-    said = f"skipped: {one.skipped}" if one.skipped else f"{found} counterexamples" if found else ""
-    said = said or one.ended_early
-    return markdown.row(one.name, str(one.examples), said)
-
-
 def _counterexample(found: Counterexample) -> Iterator[str]:
     rule = f"{found.rule}: " if found.rule else ""
-    yield f"**{WORDS[found.way]}** {code(f'{rule}{found.title} ({found.severity.value})')}"
-    yield ""
-    yield f"{code(found.message)}"
-    yield ""
-    for number, words in enumerate(found.words, 1):
-        yield f"{number}. {code(words)}"
+    title = code(f"{rule}{found.title} ({found.severity.value})")
+    yield from ("", f"**{WORDS[found.way]}** {title}", "", code(found.message), "")
+    yield from (f"{number}. {code(words)}" for number, words in enumerate(found.words, 1))
     for line in found.lines:
         if line.at_fault:
             yield f"   - {code(f'{line.sender}: {line.text}')}"
     if found.repeat:
-        yield ""
-        yield f"Again: {code(found.repeat)}"
+        yield from ("", f"Again: {code(found.repeat)}")
 
 
 _KINDS = {Way.CRASH: "crash", Way.HANG: "timeout"}
@@ -332,28 +313,19 @@ _KINDS = {Way.CRASH: "crash", Way.HANG: "timeout"}
 def property_results(report: PropertyReport) -> Iterator[TestResult]:
     """One result for each property that holds, and one for each way in which one does not."""
     for one in report.properties:
-        yield from _of_property(one, report)
-
-
-def _of_property(one: PropertyResult, report: PropertyReport) -> Iterator[TestResult]:
-    name = f"property {one.name}"
-    counted = [found for found in one.counterexamples if found.counts]
-    if one.skipped:
-        yield TestResult(name=name, status=Status.SKIP, detail=one.skipped)
-    elif one.untried:
-        reason = one.ended_early or "nothing was tried"
-        yield TestResult(name=name, status=Status.FAIL, detail=reason, kind="timeout")
-    elif not counted:
-        advice = len(one.counterexamples)
-        against = f"; {advice} against advice" if advice else ""
-        yield TestResult(
-            name=name,
-            status=Status.PASS,
-            duration_ms=one.duration_ms,
-            note=f"{one.examples} examples, seed {report.seed}{against}",
-        )
-    for found in counted:
-        yield _of_counterexample(found)
+        name = f"property {one.name}"
+        grave = [found for found in one.counterexamples if found.counts]
+        if one.skipped:
+            yield TestResult(name, Status.SKIP, one.skipped)
+        elif one.untried:
+            reason = one.ended_early or "nothing was tried"
+            yield TestResult(name, Status.FAIL, reason, kind="timeout")
+        elif not grave:
+            advice = len(one.counterexamples)
+            against = f"; {advice} against advice" if advice else ""
+            note = f"{one.examples} examples, seed {report.seed}{against}"
+            yield TestResult(name, Status.PASS, "", one.duration_ms, note=note)
+        yield from map(_of_counterexample, grave)
 
 
 def _of_counterexample(found: Counterexample) -> TestResult:
@@ -367,10 +339,5 @@ def _of_counterexample(found: Counterexample) -> TestResult:
         detail=words,
         kind=_KINDS.get(found.way, "check"),
         failures=(FailedCheck("property", words, found.expected or None, found.actual or None),),
-        proof=Proof(
-            request="\n".join(sent),
-            response=fault,
-            stderr=found.stderr,
-            repeat=found.repeat,
-        ),
+        proof=Proof("\n".join(sent), fault, found.stderr, repeat=found.repeat),
     )

@@ -105,8 +105,12 @@ class ListedRule:
 
     def stages(self) -> list[tuple[Window, Row | None]]:
         """What is sent and expected, for each run of revisions in which it stays the same."""
-        runs = self._runs(lambda revision: _asked(self.by_revision[revision]))
-        return [(window, self.by_revision[last].row) for window, last in runs]
+
+        def asked(revision: Revision) -> tuple[object, ...]:
+            row = self.by_revision[revision].row
+            return () if row is None else (row.check, row.expect, row.says, row.needs, row.when)
+
+        return [(window, self.by_revision[last].row) for window, last in self._runs(asked)]
 
     def severities(self) -> list[tuple[Window, Severity]]:
         return [(window, self.severity_in(last)) for window, last in self._runs(self.severity_in)]
@@ -135,13 +139,6 @@ def window_of(first: Revision, last: Revision) -> Window:
 def window_in_words(window: Window) -> str:
     """As it is said, except that nothing is later than the draft."""
     return str(window.since) if window.since is TIMELINE[-1] else str(window)
-
-
-def _asked(rule: CorpusRule) -> tuple[object, ...]:
-    row = rule.row
-    if row is None:
-        return ()
-    return row.check, row.expect, row.says, row.needs, row.when
 
 
 @functools.cache
@@ -178,18 +175,12 @@ def find_any_rule(name: str) -> Rule | CompositionRule | ListedRule:
     if found is not None:
         return found
     names = [*RULES, *COMPOSITION_RULES, *corpus_rules()]
-    near = _nearest(wanted, names)
-    hint = f"did you mean {near}? " if near else ""
-    raise UsageError(f"unknown rule: {show(name, 60)}", hint=f"{hint}{LISTING}")
-
-
-def _nearest(wanted: str, names: list[str]) -> str:
-    """A digit that was left out is the likeliest mistake."""
+    # A digit that was left out is the likeliest mistake.
     family, _, number = wanted.partition("-")
     full = f"{family}-{number:0>3}"
-    if full in names:
-        return full
-    return next(iter(close_matches(wanted[:40], names, n=1, cutoff=0.4)), "")
+    near = full if full in names else "".join(close_matches(wanted[:40], names, n=1, cutoff=0.4))
+    hint = f"did you mean {near}? " if near else ""
+    raise UsageError(f"unknown rule: {show(name, 60)}", hint=f"{hint}{LISTING}")
 
 
 # -- A row of a corpus in words ------------------------------------------------------------------
@@ -200,7 +191,13 @@ LIMIT = 1_000
 def sent_in_words(check: SentCheck) -> list[str]:
     """What is sent, line by line. Names in braces are explained at the end."""
     if check.probe:
-        lines = list(_probe(check.probe))
+        probe = all_probes()[check.probe]
+        lines = [probe.about]
+        for step in probe.steps:
+            sent = step.send
+            said = sent.raw or (sent.said if sent.method or sent.http is not None else "")
+            action = step.action.replace("_", " ")
+            lines.append(show(f"step {step.name}: {action} {said}".rstrip(), LIMIT))
     elif check.http is not None:
         lines = [", with ".join((f"HTTP {check.http.method}", *_headers(check.http.headers)))]
         lines += [f"with the body {show(check.http.body, LIMIT)}"] if check.http.body else []
@@ -230,15 +227,6 @@ def _members(where: str, members: Any) -> Iterator[str]:
 
 def _headers(headers: Any) -> list[str]:
     return list(_members("in the headers", headers))
-
-
-def _probe(name: str) -> Iterator[str]:
-    probe = all_probes()[name]
-    yield probe.about
-    for step in probe.steps:
-        sent = step.send
-        said = sent.raw or (sent.said if sent.method or sent.http is not None else "")
-        yield show(f"step {step.name}: {step.action.replace('_', ' ')} {said}".rstrip(), LIMIT)
 
 
 def _names_in(check: SentCheck) -> list[str]:
@@ -386,6 +374,7 @@ def rules_as_json(
 
 
 def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) -> DescribedRule:
+    window = rule.window
     described = DescribedRule(
         id=rule.id,
         title=rule.title,
@@ -393,17 +382,15 @@ def described_rule(rule: Rule | ListedRule, revision: Revision | None = None) ->
         kind="session",
         severity=rule.severity_in(revision) if revision else rule.severity,
         side=rule.side,
-        revisions=RuleWindow(rule.window.since, rule.window.until),
+        revisions=RuleWindow(window.since, window.until),
         transports=sorted(rule.transports),
         specification=rule.url(revision),
         explanation=rule.explanation,
         common=known_sdks().commonness(rule.id),
     )
-    return described if isinstance(rule, Rule) else _with_corpus(described, rule)
-
-
-def _with_corpus(described: DescribedRule, rule: ListedRule) -> DescribedRule:
-    """What a rule of the corpora has beside: how it is asked, and what to do when it fails."""
+    if isinstance(rule, Rule):
+        return described
+    # What a rule of the corpora has beside: how it is asked, and what to do when it fails.
     session = rule.session_rule
     return replace(
         described,
@@ -459,7 +446,13 @@ def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterat
     yield f"{style.paint(rule.id, 'bold')}  {rule.title}"
     yield ""
     if isinstance(rule, ListedRule):
-        yield from _corpus_page(rule, style)
+        for paragraph in rule.explanation.split("\n\n"):
+            yield from (*_wrapped(paragraph, _WIDTH), "")
+        if rule.session_rule is not None:
+            yield from (f"It is judged over whole sessions, by {rule.session_rule.id}.", "")
+        yield from _stages(rule, style)
+        if rule.entry.fix:
+            yield from (*_listed("To fix it", [rule.entry.fix], style), "")
     else:
         yield from rule.explanation.splitlines()
         yield ""
@@ -471,19 +464,6 @@ def rule_page(rule: Rule | CompositionRule | ListedRule, style: Style) -> Iterat
         for line in _wrapped(value, _WIDTH - 15):
             yield f"{style.paint(f'{label:<14}', 'dim')} {line}"
             label = ""
-
-
-def _corpus_page(rule: ListedRule, style: Style) -> Iterator[str]:
-    for paragraph in rule.explanation.split("\n\n"):
-        yield from _wrapped(paragraph, _WIDTH)
-        yield ""
-    if rule.session_rule is not None:
-        yield f"It is judged over whole sessions, by {rule.session_rule.id}."
-        yield ""
-    yield from _stages(rule, style)
-    if rule.entry.fix:
-        yield from _listed("To fix it", [rule.entry.fix], style)
-        yield ""
 
 
 def _stages(rule: ListedRule, style: Style) -> Iterator[str]:

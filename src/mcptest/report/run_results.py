@@ -20,7 +20,7 @@ from mcptest.report.reliability import (
     titles_of,
     trials_of_each_test,
 )
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, counted, why_revision
 
 
 class ShortResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,27 +79,22 @@ def failed_lines(report: RunReport, style: Style, width: int | None = None) -> I
 
 
 def _failure(name: str, result: TestResult, style: Style, width: int | None) -> Iterator[str]:
+    def fitted(text: str, taken: int) -> list[str]:
+        return [text] if width is None else terminal.wrap(text, max(10, width - taken))
+
     line = f":{result.line}" if result.line else ""
     place = show(f"{result.file}{line}", 500) if result.file else ""
     beside = width is None or terminal.cells(name) + terminal.cells(place) + 4 <= width
-    first = _closing_fitted(name, width, 2)
+    first = fitted(name, 2)
     yield from (f"  {style.paint(piece, 'bold')}" for piece in first[:-1])
     tail = f"  {style.paint(place, 'dim')}" if place and beside else ""
     yield f"  {style.paint(first[-1], 'bold')}{tail}"
     if place and not beside:
-        yield from (
-            f"    {style.paint(piece, 'dim')}" for piece in _closing_fitted(place, width, 4)
-        )
+        yield from (f"    {style.paint(piece, 'dim')}" for piece in fitted(place, 4))
     if result.detail:
-        yield from (
-            f"    {p}" for p in _closing_fitted(first_line(result.detail, _REASON), width, 4)
-        )
+        yield from (f"    {piece}" for piece in fitted(first_line(result.detail, _REASON), 4))
     if result.proof is not None and result.proof.repeat:  # for copying, so it stays in one piece
         yield f"    {show(result.proof.repeat, _COMMAND)}"
-
-
-def _closing_fitted(text: str, width: int | None, taken: int) -> list[str]:
-    return [text] if width is None else terminal.wrap(text, max(10, width - taken))
 
 
 # -- A run for a person --------------------------------------------------------------------------
@@ -167,31 +162,28 @@ def _end(page: _Page, *, is_long: bool) -> Iterator[str]:
     if is_long:
         width = page.width if page.style.colour else None
         yield from failed_lines(page.report, page.style, width)
-    if page.verbose:
-        yield from _revision_lines(page)
+    spoken = {
+        (result.server, result.revision, result.revision_reason): None
+        for result in page.report.results
+        if page.verbose and result.revision_reason
+    }
+    if spoken:  # with each server, and why
+        yield "spoken:"
+        for server, revision, reason in spoken:
+            yield f"  {show(server, NAME)}  {why_revision(revision, reason)}"
+        yield ""
     if page.report.interrupted:
         yield page.style.paint("interrupted: only what had finished by then is told here", "yellow")
     yield summary(page.report, page.style)
 
 
-def _revision_lines(page: _Page) -> Iterator[str]:
-    """What was spoken with each server, and why."""
-    spoken = {
-        (result.server, result.revision, result.revision_reason): None
-        for result in page.report.results
-        if result.revision_reason
-    }
-    if spoken:
-        yield "spoken:"
-        for server, revision, reason in spoken:
-            yield f"  {show(server, NAME)}  {why_revision(revision, reason)}"
-        yield ""
-
-
 def _lines(page: _Page) -> Iterator[str]:
     tests = page.tests()
     names = [_name(trials, page) for trials in tests]
-    column = _name_column(names, page)
+    column = _PLAIN_NAME_COLUMN
+    if page.style.colour:
+        longest = max(map(terminal.cells, names), default=0)
+        column = max(20, min(longest, page.width - 12))
     failures = 0
     for trials, name in zip(tests, names, strict=True):
         yield _test_line(trials, name, column, page)
@@ -217,13 +209,6 @@ def _name(trials: Sequence[TestResult], page: _Page) -> str:
     return f"{title} ({passed}/{len(ran)}){flaky}"
 
 
-def _name_column(names: Sequence[str], page: _Page) -> int:
-    if not page.style.colour:
-        return _PLAIN_NAME_COLUMN
-    longest = max(map(terminal.cells, names), default=0)
-    return max(20, min(longest, page.width - 12))
-
-
 def _test_line(trials: Sequence[TestResult], name: str, column: int, page: _Page) -> str:
     status = overall(trials)
     average = sum(max(0, trial.duration_ms) for trial in trials) // len(trials)
@@ -234,15 +219,9 @@ def _test_line(trials: Sequence[TestResult], name: str, column: int, page: _Page
     took = page.style.paint(f"{terminal.duration(average):>8}", "dim")
     weight = ("bold",) if status is Status.FAIL else ()
     shown = page.style.paint(terminal.pad(name, column), *weight)
-    return f"{_symbol(status, page.style)} {shown}  {took}"
-
-
-def _symbol(status: Status, style: Style) -> str:
-    if status is Status.PASS:
-        return style.tick
-    if status is Status.FAIL:
-        return style.cross
-    return style.paint("○" if style.unicode else "o", "yellow")
+    skipped = page.style.paint("○" if page.style.unicode else "o", "yellow")
+    signs = {Status.PASS: page.style.tick, Status.FAIL: page.style.cross}
+    return f"{signs.get(status, skipped)} {shown}  {took}"
 
 
 def _below(trials: Sequence[TestResult], page: _Page, *, with_proof: bool) -> Iterator[str]:
@@ -310,14 +289,10 @@ def _reliability_lines(page: _Page) -> Iterator[str]:
     yield page.style.paint(header, "bold")
     for name, test in zip(names, measured.tests, strict=True):
         row = f"{terminal.pad(terminal.cut(name, room), room)}  {test.trials:>6}  {test.passed:>6}"
-        row += f"  {_yes(test.capable):>6}  {_yes(test.reliable):>6}"
+        row += "".join(f"  {'YES' if one else 'NO':>6}" for one in (test.capable, test.reliable))
         yield row + (page.style.paint("  flaky", "yellow") if test.flaky else "")
     yield f"  {measured}"
     yield ""
-
-
-def _yes(value: bool) -> str:
-    return "YES" if value else "NO"
 
 
 def regression_lines(report: RunReport, style: Style) -> Iterator[str]:
@@ -352,35 +327,25 @@ def summary(report: RunReport, style: Style) -> str:
     told = [
         style.paint(f"{count} {word}", _COLOURS[status]) for count, word, status in counts if count
     ]
-    told.insert(0, _counted(report))
-    return f"{', '.join(told)} in {terminal.duration(report.duration_ms)}"
-
-
-def _counted(report: RunReport) -> str:
     number = len(report.results)
-    if report.trials == 1:
-        return "no tests ran" if number == 0 else f"{number} test{'s' if number > 1 else ''}"
-    tests = len(trials_of_each_test(report.results))
-    return f"{number} trial{'s' if number != 1 else ''} of {tests} test{'s' if tests != 1 else ''}"
+    ran = counted(number, "test") if number else "no tests ran"
+    if report.trials > 1:
+        tests = len(trials_of_each_test(report.results))
+        ran = f"{counted(number, 'trial')} of {counted(tests, 'test')}"
+    return f"{', '.join((ran, *told))} in {terminal.duration(report.duration_ms)}"
 
 
 # -- What `--fix` found --------------------------------------------------------------------------
 
 
 def render_suggestions(found: Sequence[Suggestion]) -> str:
-    return "".join(f"{line}\n" for line in _suggestions_lines(found))
-
-
-def _suggestions_lines(found: Sequence[Suggestion]) -> Iterator[str]:
-    if not found:
-        yield "--fix: no position nearby makes a failing test pass"
-        return
-    yield "--fix suggestions (no file was changed):"
+    lines = ["--fix suggestions (no file was changed):"]
     for each in found:
-        yield ""
-        yield f"  {show(f'{each.file}:{each.line}', 500)}: {show(each.name, 300)}"
-        yield f"    passes at {_position(each.now)} (it has {_position(each.was)})"
-        yield from (f"    {show(line, 500)}" for line in each.patch)
+        lines += ["", f"  {show(f'{each.file}:{each.line}', 500)}: {show(each.name, 300)}"]
+        lines.append(f"    passes at {_position(each.now)} (it has {_position(each.was)})")
+        lines += (f"    {show(line, 500)}" for line in each.patch)
+    none = ["--fix: no position nearby makes a failing test pass"]
+    return "".join(f"{line}\n" for line in (lines if found else none))
 
 
 def _position(position: tuple[tuple[str, int], ...]) -> str:

@@ -94,12 +94,20 @@ def _results(kept: tuple[ReportedProblem, ...], used: list[str]) -> Iterator[dic
     places = {name: index for index, name in enumerate(used)}
     taken: Counter[str] = Counter()
     for problem in kept:
+        location: dict[str, Any] = {
+            "physicalLocation": {
+                "artifactLocation": {"uri": uri_of(problem)},
+                "region": {"startLine": max(1, problem.line)},  # services want one, also of a page
+            }
+        }
+        if problem.subject:
+            location["logicalLocations"] = [{"fullyQualifiedName": problem.subject}]
         result: dict[str, Any] = {
             "ruleId": problem.rule.id,
             "ruleIndex": places[problem.rule.id],
             "level": problem.level,
             "message": {"text": _plain(problem.message)},
-            "locations": [_location(problem)],
+            "locations": [location],
             "partialFingerprints": {"mcptest/v1": fingerprint(problem, taken)},
         }
         if problem.excused:
@@ -108,18 +116,6 @@ def _results(kept: tuple[ReportedProblem, ...], used: list[str]) -> Iterator[dic
         if problem.facts:
             result["properties"] = dict(problem.facts)
         yield result
-
-
-def _location(problem: ReportedProblem) -> dict[str, Any]:
-    location: dict[str, Any] = {
-        "physicalLocation": {
-            "artifactLocation": {"uri": uri_of(problem)},
-            "region": {"startLine": max(1, problem.line)},  # services want one, also of a page
-        }
-    }
-    if problem.subject:
-        location["logicalLocations"] = [{"fullyQualifiedName": problem.subject}]
-    return location
 
 
 def fingerprint(problem: ReportedProblem, taken: Counter[str]) -> str:

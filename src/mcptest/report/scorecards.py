@@ -133,15 +133,11 @@ def save_history(
     outcomes = {one.id: one.outcome for one in judgement.results if one.id in flaky}
     if not outcomes:
         return tuple(history)
-    runs = _latest((*history, PastRun(judgement.revision, outcomes)))
+    latest: list[PastRun] = []
+    for run in (PastRun(judgement.revision, outcomes), *reversed(history)):
+        if sum(one.revision is run.revision for one in latest) < RUNS_KEPT:
+            latest.append(run)
+    runs = tuple(reversed(latest))
     refuse_other_file(path, HISTORY_FORMAT, "a history of flaky rules")
     replace_file(path, as_json(History(runs)))
     return runs
-
-
-def _latest(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
-    kept: list[PastRun] = []
-    for run in reversed(runs):
-        if sum(one.revision is run.revision for one in kept) < RUNS_KEPT:
-            kept.append(run)
-    return tuple(reversed(kept))

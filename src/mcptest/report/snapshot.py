@@ -12,7 +12,7 @@ from mcptest.report import terminal
 from mcptest.report.codec import as_json
 from mcptest.report.evidence import BRIEF, FULL, first_line, proof_lines, safe_lines
 from mcptest.report.run_results import note_lines
-from mcptest.report.terminal import Style
+from mcptest.report.terminal import Style, counted
 from mcptest.suite.golden import KeptSnapshot, SnapshotOutcome, SnapshotReport
 
 
@@ -67,22 +67,21 @@ _COLOURS = {
 
 
 def snapshot_text(report: SnapshotReport, style: Style, *, verbose: bool = False) -> str:
-    return "".join(f"{line}\n" for line in _lines(report, style, verbose))
-
-
-def _lines(report: SnapshotReport, style: Style, verbose: bool) -> Iterator[str]:
+    lines = []
     for result, kept in zip(report.run.results, report.kept, strict=True):
-        yield _line(result, kept, style)
-        yield from _below(result, kept, style, verbose)
-    if report.kept:
-        yield ""
-    yield from note_lines(report.run, style)
+        lines += [_line(result, kept, style), *_below(result, kept, style, verbose)]
+    lines += [""] if report.kept else []
+    lines += note_lines(report.run, style)
     if report.run.interrupted:
-        yield style.paint("interrupted: only what had finished by then is told here", "yellow")
-    yield snapshot_summary(report, style)
-    advice = next_step(report)
-    if advice:
-        yield advice
+        told = "interrupted: only what had finished by then is told here"
+        lines.append(style.paint(told, "yellow"))
+    lines.append(snapshot_summary(report, style))
+    # How to accept what is new or changed, where there is something to accept.
+    outcomes = (SnapshotOutcome.CHANGED, SnapshotOutcome.NEW)
+    words = [one.value for one in outcomes if report.count(one)]
+    if words:
+        lines.append(f"to accept what is {' and '.join(words)}, run this again with --update")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _line(result: TestResult, kept: KeptSnapshot, style: Style) -> str:
@@ -125,31 +124,20 @@ def _painted(line: str, kind: str, style: Style) -> str:
 
 def snapshot_summary(report: SnapshotReport, style: Style) -> str:
     """`3 snapshots: 1 matched, 1 changed, 1 new in 1.2s`"""
-    number = len(report.kept)
     counts = [
         style.paint(f"{count} {outcome.value}", _COLOURS[outcome])
         for outcome in SnapshotOutcome
         if (count := report.count(outcome))
     ]
     took = terminal.duration(report.run.duration_ms)
-    return f"{number} snapshot{'s' if number != 1 else ''}: {', '.join(counts)} in {took}"
-
-
-def next_step(report: SnapshotReport) -> str:
-    """How to accept what is new or changed, where there is something to accept."""
-    changed = report.count(SnapshotOutcome.CHANGED)
-    new = report.count(SnapshotOutcome.NEW)
-    words = [word for word, count in (("changed", changed), ("new", new)) if count]
-    if not words:
-        return ""
-    return f"to accept what is {' and '.join(words)}, run this again with --update"
+    return f"{counted(len(report.kept), 'snapshot')}: {', '.join(counts)} in {took}"
 
 
 def first_answers_in_words(first: SnapshotReport, settled: SnapshotReport) -> Iterator[str]:
     """What `init` says of the golden files that it wrote, and of what it saw change."""
     created = first.count(SnapshotOutcome.CREATED)
     if created:
-        yield f"kept {created} answer{'s' if created > 1 else ''} as golden files"
+        yield f"kept {counted(created, 'answer')} as golden files"
     for result, kept in zip(first.run.results, first.kept, strict=True):
         if kept.outcome is SnapshotOutcome.FAILED:
             yield f"  no golden file for {show(result.name, 200)}: {first_line(result.detail)}"

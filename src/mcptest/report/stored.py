@@ -6,6 +6,7 @@ A file is data. A verdict that it states is believed only as far as the results 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 import msgspec
@@ -118,6 +119,11 @@ def merged(runs: Sequence[RunReport]) -> RunReport:
     """Several runs as one. What two of them ran counts twice, so a failure can't hide."""
     if len(runs) == 1:
         return runs[0]
+    strictest = None  # what all of it has to come up to
+    demands = [run.demand for run in runs if run.demand is not None]
+    if demands and len(demands) == len(runs):
+        threshold = max(one.threshold for one in demands)
+        strictest = Demand(threshold, any(one.no_regressions for one in demands))
     return RunReport(
         results=tuple(result for run in runs for result in run.results),
         tool=", ".join(dict.fromkeys(run.tool for run in runs if run.tool)),
@@ -127,17 +133,8 @@ def merged(runs: Sequence[RunReport]) -> RunReport:
         interrupted=any(run.interrupted for run in runs),
         regressions=tuple(one for run in runs for one in run.regressions),
         notes=(*dict.fromkeys(note for run in runs for note in run.notes), *_twice(runs)),
-        demand=_strictest([run.demand for run in runs]),
+        demand=strictest,
     )
-
-
-def _strictest(demands: Sequence[Demand | None]) -> Demand | None:
-    """What all of it has to come up to."""
-    said = [one for one in demands if one is not None]
-    if len(said) < len(demands):
-        return None
-    threshold = max(one.threshold for one in said)
-    return Demand(threshold, any(one.no_regressions for one in said))
 
 
 def _twice(runs: Sequence[RunReport]) -> list[str]:
@@ -165,10 +162,15 @@ def missing_shards(runs: Iterable[tuple[str, RunReport]]) -> RunReport | None:
     divided: dict[int, dict[int, list[str]]] = {}
     for file, run in runs:
         if run.shard is not None:
-            files = divided.setdefault(run.shard.count, {})
-            files.setdefault(run.shard.index, []).append(file)
+            of_count = divided.setdefault(run.shard.count, {})
+            of_count.setdefault(run.shard.index, []).append(file)
     results = tuple(one for count, found in divided.items() for one in _missing(count, found))
-    notes = [line for count, found in divided.items() for line in _shards_twice(count, found)]
+    notes = []
+    for count, found in divided.items():
+        for index, files in sorted(found.items()):
+            if len(files) > 1:
+                names = ", ".join(show(file, 200) for file in files[:5])
+                notes.append(f"shard {index} of {count} is given {len(files)} times: {names}")
     if len(divided) > 1:
         counts = ", ".join(map(str, sorted(divided)))
         notes.append(f"these are shards of runs that were divided differently: into {counts}")
@@ -176,25 +178,10 @@ def missing_shards(runs: Iterable[tuple[str, RunReport]]) -> RunReport | None:
 
 
 def _missing(count: int, found: Mapping[int, Sequence[str]]) -> Iterator[TestResult]:
-    named = 0
-    for index in range(1, count + 1):
-        if index in found:
-            continue
-        if named == NUMBERED:
-            left = count - len(found) - named
-            yield _lost(f"{left} more shards of {count}")
-            return
-        named += 1
-        yield _lost(f"shard {index} of {count}")
-
-
-def _lost(name: str) -> TestResult:
-    detail = f"{name} is missing: none of the files holds its results"
-    return TestResult(name=name, status=Status.FAIL, detail=detail, kind="start")
-
-
-def _shards_twice(count: int, found: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    for index, files in sorted(found.items()):
-        if len(files) > 1:
-            names = ", ".join(show(file, 200) for file in files[:5])
-            yield f"shard {index} of {count} is given {len(files)} times: {names}"
+    missing = (index for index in range(1, count + 1) if index not in found)
+    names = [f"shard {index} of {count}" for index in islice(missing, NUMBERED)]
+    left = count - len(found) - len(names)
+    names += [f"{left} more shards of {count}"] if left > 0 else []
+    for name in names:
+        detail = f"{name} is missing: none of the files holds its results"
+        yield TestResult(name, Status.FAIL, detail, kind="start")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
@@ -48,8 +50,13 @@ def _test(
         line += f" # SKIP {_described(first_line(result.detail))}".rstrip()
     yield line
     if failed:
-        yield "  ---"
-        yield from (f"  {name}: {value}" for name, value in _diagnostic(result))
+        message = "\n".join(detail_lines(result, BRIEF, all_failures=True))
+        yield from ("  ---", f"  message: {_scalar(message)}", "  severity: fail")
+        yield f"  kind: {_scalar(show(result.kind, 50) or 'check')}"
+        yield f"  duration_ms: {max(0, result.duration_ms)}"
+        for label, pairs in groupby(proof_lines(result, BRIEF), key=itemgetter(0)):
+            text = "\n".join(line for _, line in pairs)
+            yield f"  {label}: {_scalar(text)}"
         yield "  ..."
 
 
@@ -57,19 +64,6 @@ def _described(text: str) -> str:
     """A `#` would begin a directive. Not every harness knows the escape, and to one of these a test
     that fails would be skipped: so no directive's word follows a `#` either."""
     return _SPECIAL.sub(lambda found: f"\\{found[0]}:" if found[1] else f"\\{found[0]}", text)
-
-
-def _diagnostic(result: TestResult) -> Iterator[tuple[str, str]]:
-    lines = detail_lines(result, BRIEF, all_failures=True)
-    yield "message", _scalar("\n".join(lines))
-    yield "severity", "fail"
-    yield "kind", _scalar(show(result.kind, 50) or "check")
-    yield "duration_ms", str(max(0, result.duration_ms))
-    told: dict[str, list[str]] = {}
-    for label, text in proof_lines(result, BRIEF):
-        told.setdefault(label, []).append(text)
-    for label, texts in told.items():
-        yield label, _scalar("\n".join(texts))
 
 
 def _scalar(text: str) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 import msgspec
@@ -36,11 +36,7 @@ class Style(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls,
-        stream: TextIO,
-        *,
-        no_color: bool = False,
-        environment: Mapping[str, str] = os.environ,
+        cls, stream: TextIO, *, no_color: bool = False, environment: Mapping[str, str] = os.environ
     ) -> Style:
         """Colour on a terminal unless NO_COLOR or TERM=dumb says otherwise; FORCE_COLOR insists."""
         dumb = environment.get("TERM") == "dumb"
@@ -160,14 +156,39 @@ def duration(milliseconds: int) -> str:
 
 # -- What texts about a server say alike ---------------------------------------------------------
 
-_REASON = 240
-_REVISION = 40
+
+def counted(number: int, word: str) -> str:
+    """`1 rule`, `2 rules`."""
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def why_revision(revision: object, reason: str) -> str:
     """The revision with its reason; the revision alone where none is known."""
-    spoken = show(str(revision), _REVISION)
-    return f"{spoken}: {show(reason, _REASON)}" if reason else spoken
+    spoken = show(str(revision), 40)
+    return f"{spoken}: {show(reason, 240)}" if reason else spoken
+
+
+class TextRow(msgspec.Struct, frozen=True):
+    """One thing that was looked at: a sign, its name in a column, what to say of it."""
+
+    sign: str
+    name: str
+    said: str
+    below: Iterable[str] = ()
+
+
+def row_lines(rows: Sequence[TextRow], width: int = 0) -> Iterator[str]:
+    """Rows whose names stand in one column, as wide as the longest of them unless `width` says."""
+    longest = (cells(show(row.name, 200)) for row in rows)
+    width = width or min(60, max(longest, default=0))
+    for row in rows:
+        yield f"  {row.sign} {pad(cut(show(row.name, 200), width), width)}  {row.said}".rstrip()
+        yield from row.below
+
+
+def remark_lines(sign: str, remarks: Iterable[str], margin: str = " " * 6) -> Iterator[str]:
+    """What there is to say below a row, or below all: a line for each that is not empty."""
+    yield from (f"{margin}{sign} {show(remark, 300)}" for remark in remarks if remark)
 
 
 def fact_lines(

@@ -88,17 +88,10 @@ class RecordingReport:
                 self._line(f"  {self._style.paint(why, 'dim')}")
             return
         style = self._style
-        symbol = {
-            "done": style.tick,
-            "refused": style.warning,
-            "doubtful": style.warning,
-            "skipped": style.dash,
-            "malformed": style.cross,
-            "failed": style.cross,
-        }[event.outcome]
         is_bad = event.outcome in {"malformed", "failed"}
-        if is_bad:
-            self.failed += 1
+        symbol = style.cross if is_bad else style.warning
+        symbol = {"done": style.tick, "skipped": style.dash}.get(event.outcome, symbol)
+        self.failed += is_bad
         what = self._mask(event.what)
         detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
         is_odd = is_bad or event.outcome == "doubtful"

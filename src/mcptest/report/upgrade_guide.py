@@ -86,7 +86,11 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
             yield style.paint(heading, _COLOURS[bucket])
             for entry in entries:
                 yield from _entry_lines(entry, style)
-    yield from _severity_lines(diff, style)
+    moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
+    if moved:
+        yield from ("", style.paint("Same expectation, another severity", "cyan"))
+    for entry in moved:
+        yield f"  {entry.rule_id:<12} {show(entry.title, 120)}  {severity_in_words(entry)}"
     if touched is not None:
         yield from _touched_lines(touched, style)
 
@@ -116,16 +120,6 @@ def _entry_lines(entry: DiffEntry, style: Style) -> Iterator[str]:
 def _wrapped(text: str, margin: str) -> Iterator[str]:
     for line in textwrap.wrap(show(text, 1_000), 92, break_long_words=False):
         yield margin + line
-
-
-def _severity_lines(diff: VersionDiff, style: Style) -> Iterator[str]:
-    moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
-    if not moved:
-        return
-    yield ""
-    yield style.paint("Same expectation, another severity", "cyan")
-    for entry in moved:
-        yield f"  {entry.rule_id:<12} {show(entry.title, 120)}  {severity_in_words(entry)}"
 
 
 def _touched_lines(touched: Sequence[Touched], style: Style) -> Iterator[str]:
@@ -194,6 +188,17 @@ class VersionDiffReport(
 
 
 def diff_as_json(diff: VersionDiff, touched: Sequence[Touched] | None) -> bytes:
+    tests = (
+        TouchedTest(
+            test=one.test.name,
+            file=one.test.place.file,
+            line=one.test.place.line,
+            rule_id=one.entry.rule_id,
+            bucket=one.entry.bucket,
+            why=one.why,
+        )
+        for one in touched or ()
+    )
     report = VersionDiffReport(
         older=diff.from_version,
         newer=diff.to_version,
@@ -201,7 +206,7 @@ def diff_as_json(diff: VersionDiff, touched: Sequence[Touched] | None) -> bytes:
         about=diff.about,
         summary=diff.summary,
         entries=tuple(map(_diffed_rule, diff.entries)),
-        touched_tests=UNSET if touched is None else tuple(map(_touched_test, touched)),
+        touched_tests=UNSET if touched is None else tuple(tests),
     )
     return as_json(report)
 
@@ -213,7 +218,10 @@ def _diffed_rule(entry: DiffEntry) -> DiffedRule:
         title=entry.title,
         section=entry.rule.section,
         kind="exchange" if entry.rule.row is not None else "session",
-        severity=SeverityMove(_keyword(entry.was), _keyword(entry.now)),
+        severity=SeverityMove(
+            entry.was.severity if entry.was is not None else None,
+            entry.now.severity if entry.now is not None else None,
+        ),
         was=_expected(entry.was),
         now=_expected(entry.now),
         requirement=entry.rule.requirement,
@@ -222,25 +230,10 @@ def _diffed_rule(entry: DiffEntry) -> DiffedRule:
     )
 
 
-def _keyword(rule: CorpusRule | None) -> Severity | None:
-    return rule.severity if rule is not None else None
-
-
 def _expected(rule: CorpusRule | None) -> tuple[DiffedExpectation, ...] | None:
     if rule is None or rule.row is None:
         return None
     return tuple(DiffedExpectation(one.target, dict(one.matcher)) for one in rule.row.expect)
-
-
-def _touched_test(one: Touched) -> TouchedTest:
-    return TouchedTest(
-        test=one.test.name,
-        file=one.test.place.file,
-        line=one.test.place.line,
-        rule_id=one.entry.rule_id,
-        bucket=one.entry.bucket,
-        why=one.why,
-    )
 
 
 # -- markdown ------------------------------------------------------------------------------
@@ -256,8 +249,10 @@ def diff_as_markdown(diff: VersionDiff, touched: Sequence[Touched] | None = None
         entries = list(diff.in_bucket(bucket))
         if entries:
             yield from ("", f"## {heading}", "")
-            for entry in entries:
-                yield from _entry_markdown(entry)
+        for entry in entries:
+            yield f"- **{entry.rule_id}** {plain(entry.title)} ({severity_in_words(entry)})"
+            for name, text in facts_of_entry(entry):
+                yield f"  - {name}: {f'<{text}>' if name == 'spec' else plain(text)}"
     moved = [entry for entry in diff.severity_changes() if entry.bucket == "unchanged"]
     if moved:
         yield from ("", "## Same expectation, another severity", "")
@@ -266,12 +261,6 @@ def diff_as_markdown(diff: VersionDiff, touched: Sequence[Touched] | None = None
         yield from ("", "## Your tests", "")
         yield from (f"- {code(one.test.name)}: {plain(one.why)}" for one in touched)
         yield from () if touched else ("None is touched.",)
-
-
-def _entry_markdown(entry: DiffEntry) -> Iterator[str]:
-    yield f"- **{entry.rule_id}** {plain(entry.title)} ({severity_in_words(entry)})"
-    for name, text in facts_of_entry(entry):
-        yield f"  - {name}: {f'<{text}>' if name == 'spec' else plain(text)}"
 
 
 def plain(text: str) -> str:

@@ -14,7 +14,7 @@ from mcptest.core.results import FailedCheck, Proof, RunReport, Status, TestResu
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Finding, Outcome, Severity, Verdict
 from mcptest.report.head import Report, stated_code
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, counted, why_revision
 from mcptest.rules.composition import Hazard, labels_of
 from mcptest.rules.declaration import RULES
 from mcptest.rules.judge import JudgedSession
@@ -122,16 +122,11 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
         if strict is None:
             strict = self.code is ExitCode.FAILED
         strict = strict and not self.summary.fail and not self.composition
-        hazards = [
-            TestResult(
-                name=f"{hazard.id}: {hazard.title}",
-                status=Status.FAIL,
-                detail=hazard.message,
-                kind="protocol",
-                failures=(FailedCheck(hazard.id, hazard.message),),
-            )
-            for hazard in self.composition
-        ]
+        hazards = []
+        for one in self.composition:
+            name, failures = f"{one.id}: {one.title}", (FailedCheck(one.id, one.message),)
+            result = TestResult(name, Status.FAIL, one.message, kind="protocol", failures=failures)
+            hazards.append(result)
         verdicts = [
             _result(verdict, session, strict)
             for session in self.sessions
@@ -148,8 +143,16 @@ class SessionsReport(Report, frozen=True, kw_only=True, tag="mcptest.report/1"):
     ) -> Iterator[str]:
         for session in self.sessions:
             yield from _session_lines(session, style, verbose)
+        hazards = self.composition
         if len(self.sessions) > 1:
-            yield from _composition_lines(self.composition, len(self.sessions), style)
+            yield style.paint(f"composition of {len(self.sessions)} sessions", "cyan")
+            if not hazards:
+                yield f"  {style.tick} no hazard found"
+            for hazard in hazards[:HAZARDS_SHOWN]:
+                yield f"  {style.cross} {style.paint(hazard.id, 'bold')}  {hazard.message}"
+            if len(hazards) > HAZARDS_SHOWN:
+                yield f"    and {len(hazards) - HAZARDS_SHOWN} more"
+            yield ""
         yield self.summary.in_words(style)
         silent = any(v.outcome in _QUIET for session in self.sessions for v in session.verdicts)
         if silent and not verbose:
@@ -221,7 +224,7 @@ def _session_lines(session: SessionReport, style: Style, verbose: bool) -> Itera
     revision = session.revision or "revision not named"
     facts = [show(session.file, 120), f"{revision}, {session.era}"]
     facts += [session.transport] if session.transport else []
-    facts.append(f"{session.messages} message" + ("s" if session.messages != 1 else ""))
+    facts.append(counted(session.messages, "message"))
     facts += [] if session.complete else ["cut short"]
     yield style.paint(show(session.label, 120), "bold")
     yield style.paint("  " + f" {style.dot} ".join(facts), "dim")
@@ -254,7 +257,16 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
     colour = "red" if broken and not verdict.is_warning else "yellow"
     for finding in verdict.findings[:FINDINGS_SHOWN]:
         yield "      " + style.paint(finding.message, colour)
-        yield from _finding_lines(finding, unit, style)
+        if finding.expected is not None:
+            yield f"        expected  {finding.expected}"
+        if finding.actual is not None:
+            yield f"        actual    {finding.actual}"
+        if finding.record is not None:
+            sender = f", from the {finding.sender}" if finding.sender else ""
+            pointer = f" at {finding.pointer}" if finding.pointer else ""
+            yield f"        where     {unit} {finding.record}{sender}{pointer}"
+        if finding.excerpt is not None:
+            yield style.paint(f"        message   {finding.excerpt}", "dim")
     more = verdict.findings_total - min(len(verdict.findings), FINDINGS_SHOWN)
     if more > 0:
         yield f"      and {more} more like this"
@@ -263,40 +275,13 @@ def _verdict_lines(verdict: RuleVerdict, unit: str, style: Style) -> Iterator[st
         yield style.paint(f"      {why}", "dim")
 
 
-def _finding_lines(finding: Finding, unit: str, style: Style) -> Iterator[str]:
-    if finding.expected is not None:
-        yield f"        expected  {finding.expected}"
-    if finding.actual is not None:
-        yield f"        actual    {finding.actual}"
-    if finding.record is not None:
-        sender = f", from the {finding.sender}" if finding.sender else ""
-        pointer = f" at {finding.pointer}" if finding.pointer else ""
-        yield f"        where     {unit} {finding.record}{sender}{pointer}"
-    if finding.excerpt is not None:
-        yield style.paint(f"        message   {finding.excerpt}", "dim")
-
-
-def _composition_lines(hazards: Sequence[Hazard], count: int, style: Style) -> Iterator[str]:
-    yield style.paint(f"composition of {count} sessions", "cyan")
-    if not hazards:
-        yield f"  {style.tick} no hazard found"
-    for hazard in hazards[:HAZARDS_SHOWN]:
-        yield f"  {style.cross} {style.paint(hazard.id, 'bold')}  {hazard.message}"
-    if len(hazards) > HAZARDS_SHOWN:
-        yield f"    and {len(hazards) - HAZARDS_SHOWN} more"
-    yield ""
-
-
 def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestResult:
     said = verdict.findings[0].message if verdict.findings else verdict.reason
     counts = strict or verdict.severity is Severity.MUST
     broken = verdict.outcome is Outcome.FAIL
-    status = Status.SKIP
-    if verdict.outcome is Outcome.PASS or (broken and not counts):
-        status = Status.PASS
-    elif broken:
-        status = Status.FAIL
-    failed = status is Status.FAIL
+    failed = broken and counts
+    held = verdict.outcome is Outcome.PASS or broken
+    status = Status.FAIL if failed else Status.PASS if held else Status.SKIP
     excerpt = next((one.excerpt for one in verdict.findings if one.excerpt), "")
     return TestResult(
         name=f"{session.label} {verdict.rule}: {verdict.title}",
@@ -306,10 +291,8 @@ def _result(verdict: RuleVerdict, session: SessionReport, strict: bool) -> TestR
         kind="protocol" if failed else "",
         failures=tuple(
             FailedCheck(verdict.rule, one.message, one.expected, one.actual, one.pointer)
-            for one in verdict.findings
-        )
-        if failed
-        else (),
+            for one in (verdict.findings if failed else ())
+        ),
         proof=Proof(request=excerpt or "", capture=session.file) if failed else None,
         revision=session.revision or "",
         note=f"{verdict.severity.value}: {said}" if broken and not failed else "",

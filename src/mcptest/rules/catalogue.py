@@ -11,14 +11,8 @@ from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.declaration import RULES, Rule
 
 MODULES: Final = (
-    "invariants",
-    "messages",
-    "lifecycle",
-    "utilities",
-    "primitives",
-    "stateless",
-    "shapes",
-    "transports",
+    *("invariants", "messages", "lifecycle", "utilities"),
+    *("primitives", "stateless", "shapes", "transports"),
 )
 for _module in MODULES:
     importlib.import_module(f"mcptest.rules.{_module}")

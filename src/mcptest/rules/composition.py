@@ -6,7 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -181,30 +181,19 @@ def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
     """
     groups: dict[Any, list[tuple[JudgedSession, str]]] = {}
     for session, label in servers.labelled:
-        key = session.channel
-        if session.form == "full" and key is None:
-            continue  # a connection of its own
-        if session.form != "full" and servers.separate:
-            continue
-        groups.setdefault(key, []).append((session, label))
-    for group in groups.values():
-        for place, (first, first_label) in enumerate(group):
-            for second, second_label in group[place + 1 :]:
-                shared, total = first.offered.ids.shared_with(second.offered.ids, IDS_SHOWN)
-                if total:
-                    yield _shared_ids(shared, total, (first_label, second_label))
-
-
-def _shared_ids(shared: list[Any], total: int, servers: tuple[str, str]) -> Shared:
-    names = tuple(show(msgspec.json.encode(one).decode(), 80) for one in shared)
-    more = f" and {total - len(shared)} more" if total > len(shared) else ""
-    noun = "ids" if total > 1 else "id"
-    return Shared(
-        f"request {noun} {', '.join(names)}{more} used with {_listed(servers)}",
-        names,
-        servers,
-        total,
-    )
+        # A full capture without a channel is of a connection of its own.
+        alone = session.channel is None if session.form == "full" else servers.separate
+        if not alone:
+            groups.setdefault(session.channel, []).append((session, label))
+    pairs = (pair for group in groups.values() for pair in combinations(group, 2))
+    for (first, first_label), (second, second_label) in pairs:
+        shared, total = first.offered.ids.shared_with(second.offered.ids, IDS_SHOWN)
+        if total:
+            names = tuple(show(msgspec.json.encode(one).decode(), 80) for one in shared)
+            more = f" and {total - len(shared)} more" if total > len(shared) else ""
+            labels, noun = (first_label, second_label), "ids" if total > 1 else "id"
+            told = f"request {noun} {', '.join(names)}{more} used with {_listed(labels)}"
+            yield Shared(told, names, labels, total)
 
 
 @composition_rule(

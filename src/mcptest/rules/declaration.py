@@ -12,7 +12,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -54,6 +54,8 @@ _MOVED = {
     "basic/utilities/cancellation": "basic/patterns/cancellation",
 }
 _ID = re.compile(r"[A-Z]{3,8}-\d{3}")
+ANSWERS = (Kind.RESULT, Kind.ERROR)
+MESSAGES = (Kind.REQUEST, Kind.NOTIFICATION, *ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,13 @@ class Rule:
 
     id: str
     title: str
+    spec: str = ""
+    """Page and anchor under the specification of a revision, like `basic/lifecycle#ping`. Where
+    the family has a `page`, the anchor alone or nothing will do."""
+    _: KW_ONLY
     category: str
     side: Side
-    spec: str
-    """Page and anchor under the specification of a revision, like `basic/lifecycle#ping`."""
+    page: str = ""
     severity: Severity = Severity.MUST
     window: Window = EVERY_REVISION
     should_until: Revision | None = None
@@ -117,9 +122,10 @@ class Rule:
     """Rules that tell of the fault where both saw the same, the first of them that did."""
     absorbs: Same | None = None
     """Every other rule yields to it where both saw the same."""
-    reports: tuple[str, ...] = ()
+    reports: str = ""
     """What it reports where it has a wrong shape, so that the rules about shapes leave it alone:
-    patterns of pointers into the messages that it listens to first of all."""
+    patterns of pointers into the messages that it listens to first of all, with blanks between
+    them. `/a{,/b,/c}` is short for `/a /a/b /a/c`."""
     reports_when: Mapping[str, Narrowing] = field(default_factory=dict)
     """The same under a condition."""
     reports_shapes: tuple[WrongShape, ...] = ()
@@ -134,14 +140,16 @@ class Rule:
         by_step = len(inspect.signature(judging).parameters) > 1
         watch: Any = _step_by_step(judging) if by_step else judging
         shapes = (*self._wrong_shapes(), *self.reports_shapes)
-        RULES[self.id] = replace(self, watch=watch, reports_shapes=shapes)
+        page = self.page.partition("#")[0] if self.spec.startswith("#") else ""
+        spec = page + self.spec if self.spec else self.page
+        RULES[self.id] = replace(self, spec=spec, watch=watch, reports_shapes=shapes)
         return judging
 
     def _wrong_shapes(self) -> Iterator[WrongShape]:
         kind = self.listens[0]
         if isinstance(kind, Kind):  # only messages have a shape
             if self.reports:
-                yield WrongShape(kind, self.reports, self.methods, None, self.window)
+                yield WrongShape(kind, spelled_out(self.reports), self.methods, None, self.window)
             for pattern, when in self.reports_when.items():
                 yield WrongShape(kind, (pattern,), self.methods, when, self.window)
 
@@ -156,21 +164,18 @@ class Rule:
 
     def severity_in(self, revision: Revision | None) -> Severity:
         """A capture that does not name its revision is judged by the milder word."""
-        if self.should_until is None:
-            return self.severity
-        softer = revision is None or revision < self.should_until
+        until = self.should_until
+        softer = until is not None and (revision is None or revision < until)
         return Severity.SHOULD if softer else self.severity
 
     def may_hold(self, revision: Revision | None) -> bool:
         """Could it hold? An unknown revision is some revision with the handshake."""
-        if revision is not None:
-            return revision in self.window
-        return any(known in self.window for known in HANDSHAKE_REVISIONS)
+        possible = HANDSHAKE_REVISIONS if revision is None else (revision,)
+        return any(known in self.window for known in possible)
 
     def surely_holds(self, revision: Revision | None) -> bool:
-        if revision is not None:
-            return revision in self.window
-        return all(known in self.window for known in HANDSHAKE_REVISIONS)
+        possible = HANDSHAKE_REVISIONS if revision is None else (revision,)
+        return all(known in self.window for known in possible)
 
     def url(self, revision: Revision | None = None) -> str:
         """The page in that revision, or in the newest one that has the rule."""
@@ -180,9 +185,17 @@ class Rule:
         return specification_url(self.spec, chosen)
 
 
-def _step_by_step(judge: Callable[..., object]) -> Callable[[Check], Watching]:
-    """The generator of a rule that judges each step by itself."""
+def spelled_out(patterns: str) -> tuple[str, ...]:
+    """Patterns of pointers one by one, without braces."""
+    found: list[str] = []
+    for pattern in patterns.split():
+        before, _, rest = pattern.partition("{")
+        choices, _, after = rest.partition("}")
+        found += (before + one + after for one in choices.split(","))
+    return tuple(found)
 
+
+def _step_by_step(judge: Callable[..., object]) -> Callable[[Check], Watching]:
     @functools.wraps(judge)
     def watch(check: Check) -> Watching:
         while step := (yield):
@@ -203,7 +216,9 @@ def specification_url(spec: str, revision: Revision) -> str:
 
 RULES: dict[str, Rule] = {}
 session_rule = Rule
-"""What a rule is declared with."""
+"""What a rule is declared with; a `partial` of it says what the rules of a family share."""
+server_rule = functools.partial(session_rule, side=Side.SERVER, sender="server")
+client_rule = functools.partial(session_rule, side=Side.CLIENT, sender="client")
 
 
 def shown_by(rule: str) -> ShownBy:
@@ -226,6 +241,7 @@ class Check:
     _findings: list[Finding] = field(default_factory=list)
     _reason: str = ""
     _unchecked: str = ""
+    _doubt: str = ""
 
     def saw(self, step: Step | None = None) -> None:
         """The capture exercised the rule here."""
@@ -237,8 +253,8 @@ class Check:
         self,
         step: Step | None,
         message: str,
-        *,
         expected: str | None = None,
+        *,
         actual: str | None = None,
         pointer: str | None = None,
     ) -> None:
@@ -262,6 +278,11 @@ class Check:
         """It can't be judged; counts only if nothing else was seen that can be."""
         self._reason = self._reason or reason
 
+    def doubtful(self, reason: str) -> None:
+        """What was seen may break it, or be something else: it does not pass, whatever else was
+        seen."""
+        self._doubt = self._doubt or reason
+
     def unchecked(self, reason: str) -> None:
         """Something that it is about costs too much to look at: it does not pass, whatever else
         was seen."""
@@ -273,6 +294,8 @@ class Check:
             return self._verdict(Outcome.FAIL)
         if self._unchecked:
             return self._verdict(Outcome.INCONCLUSIVE, self._unchecked, unchecked=True)
+        if self._doubt:
+            return self._verdict(Outcome.INCONCLUSIVE, self._doubt, doubtful=True)
         if self.observed:
             return self._verdict(Outcome.PASS)
         if self._reason:
@@ -296,7 +319,9 @@ class Check:
         reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
         return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
 
-    def _verdict(self, outcome: Outcome, reason: str = "", *, unchecked: bool = False) -> Verdict:
+    def _verdict(
+        self, outcome: Outcome, reason: str = "", *, unchecked: bool = False, doubtful: bool = False
+    ) -> Verdict:
         return Verdict(
             rule=self.rule.id,
             outcome=outcome,
@@ -305,6 +330,7 @@ class Check:
             findings=tuple(self._findings),
             findings_total=self.violations,
             unchecked=unchecked,
+            doubtful=doubtful,
         )
 
 

@@ -90,8 +90,12 @@ class _BaselineReader:
     def _read_item(self, node: Node, side: Side) -> None:
         if isinstance(node, ScalarNode) and not is_nothing(node) and node.text.strip():
             self._keep(node.text, side, node)
-        elif isinstance(node, MappingNode) and _was_meant_as_text(node):
-            key = next(iter(node.entries))
+        elif (
+            isinstance(node, MappingNode)
+            and len(node.entries) == 1
+            and "scenario" not in node.entries
+        ):
+            (key,) = node.entries  # `scenario: check-id`, which YAML takes for a mapping
             hint = f"write {key}:<check-id> without a space after the colon"
             self._complain("this is a mapping", node, hint)
         elif isinstance(node, MappingNode):
@@ -137,11 +141,6 @@ class _BaselineReader:
         self._source.report(message, node.line, node.column, width=width, hint=hint)
 
 
-def _was_meant_as_text(node: MappingNode) -> bool:
-    """`scenario: check-id`, which YAML takes for a mapping."""
-    return len(node.entries) == 1 and "scenario" not in node.entries
-
-
 def _is_rule(name: str) -> bool:
     """Rules of the registry may be broken in any scenario."""
     letters, _, digits = name.rpartition("-")
@@ -165,10 +164,8 @@ def compared_with(
     found: dict[str, list[str]] = {"expected": [], "new": [], "stale": [], "tolerated": []}
     for result in results:
         key = result.side, result.scenario
-        rows = (
-            _whole(result, whole[key]) if key in whole else _by_check(result, single.get(key, {}))
-        )
-        for kind, name in rows:
+        listed = single.get(key, {})
+        for kind, name in _whole(result, whole[key]) if key in whole else _by_check(result, listed):
             found[kind].append(name)
     return Compared(**{kind: tuple(dict.fromkeys(names)) for kind, names in found.items()})
 
@@ -213,9 +210,7 @@ def _worst(checks: Iterable[CheckResult]) -> dict[str, CheckStatus]:
     """By check id, over all rows that share it."""
     found: dict[str, CheckStatus] = {}
     for check in checks:
-        before = found.get(check.id)
-        if before is None or _rank(check.status) < _rank(before):
-            found[check.id] = check.status
+        found[check.id] = min(check.status, found.get(check.id, check.status), key=_rank)
     return found
 
 
@@ -256,8 +251,7 @@ class RequirementSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def requirement_set(revision: Revision) -> RequirementSet:
     if revision not in REVISIONS:
         known = " and ".join(one.value for one in REVISIONS)
-        raise UsageError(
-            f"there is no requirement set for {revision}", hint=f"there are sets for {known}"
-        )
+        message = f"there is no requirement set for {revision}"
+        raise UsageError(message, hint=f"there are sets for {known}")
     file = files("mcptest").joinpath(f"conformance/requirements/{revision.value}.yml")
     return msgspec.yaml.decode(file.read_bytes(), type=RequirementSet)

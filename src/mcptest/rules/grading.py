@@ -85,7 +85,6 @@ def shown_harmless_by() -> Mapping[str, str]:
 
 
 def grade(results: Sequence[RuleResult]) -> Grade:
-    """The grade of a server that was judged by a whole corpus."""
     caps = list(_caps(results))
     too_little = "" if any(one.letter == "F" for one in caps) else _too_little(results)
     score = score_of(results)
@@ -182,21 +181,18 @@ def _too_little(results: Sequence[RuleResult]) -> str:
     musts = sum(one.outcome in _OBSERVED and one.severity is Severity.MUST for one in results)
     enough = seen >= RULES_FOR_A_LETTER and musts >= MUSTS_FOR_A_LETTER
     if enough and 100 * seen >= SHARE_FOR_A_LETTER * applicable:
-        return _too_much_unjudged(_unjudged_musts(results), musts)
+        # Who falls silent after the handshake has passed what a handshake shows, nothing else.
+        unjudged = _unjudged_musts(results)
+        if 100 * unjudged <= UNJUDGED_FOR_A_LETTER * musts:
+            return ""
+        return (
+            f"no letter: {unjudged} MUST rules could not be judged, {musts} were observed; "
+            f"a letter takes at most {UNJUDGED_FOR_A_LETTER} % of these"
+        )
     return (
         f"no letter: {seen} of {applicable} applicable rules were observed, {musts} of them MUST; "
         f"a letter needs {RULES_FOR_A_LETTER}, {MUSTS_FOR_A_LETTER} of them MUST, "
         f"and {SHARE_FOR_A_LETTER} %"
-    )
-
-
-def _too_much_unjudged(unjudged: int, musts: int) -> str:
-    """Who falls silent after the handshake has passed what a handshake shows, and nothing else."""
-    if 100 * unjudged <= UNJUDGED_FOR_A_LETTER * musts:
-        return ""
-    return (
-        f"no letter: {unjudged} MUST rules could not be judged, {musts} were observed; "
-        f"a letter takes at most {UNJUDGED_FOR_A_LETTER} % of these"
     )
 
 
@@ -235,11 +231,19 @@ def judge_grade_delta(block: GradeDelta, now: Judgement, before: Scorecard | Non
         hint = "judge the server by the whole corpus: leave out --rule and tests:"
         return GateResult(GATE, False, "no grade: only some rules were asked for", (hint,))
     if before is None:
-        return _first_run(block, now.grade)
+        note = f"{_graded(now.grade.letter, now.grade.score)}; no scorecard to compare with yet"
+        alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
+        if not alone:
+            return GateResult(GATE, True, note)
+        judged = judge_gate(alone, _facts_alone(now.grade))
+        failures = tuple(show(one.message, 600) for one in judged.failures)
+        return GateResult(GATE, judged.passed, note, failures)
     judged = judge_gate(block.expect, delta_facts(now.grade, before))
     failures = tuple(show(one.message, 600) for one in judged.failures)
     lines = (*failures, *_moves(now, now.grade, before), *_other_profile(now, before))
-    return GateResult(GATE, judged.passed, _in_words(now.grade, before), lines)
+    was, is_now = _graded(before.grade, before.score), _graded(now.grade.letter, now.grade.score)
+    note = f"{is_now} as before" if was == is_now else f"{was} -> {is_now}"
+    return GateResult(GATE, judged.passed, note, lines)
 
 
 def delta_facts(now: Grade, before: Scorecard) -> dict[str, Any]:
@@ -270,24 +274,8 @@ def _facts_alone(now: Grade) -> dict[str, Any]:
     return {**({"grade": now.letter} if now.letter else {}), "score": now.score}
 
 
-def _first_run(block: GradeDelta, now: Grade) -> GateResult:
-    note = f"{_graded(now.letter, now.score)}; no scorecard to compare with yet"
-    alone = tuple(one for one in block.expect if one.target in _NEED_NO_SCORECARD)
-    if not alone:
-        return GateResult(GATE, True, note)
-    judged = judge_gate(alone, _facts_alone(now))
-    return GateResult(
-        GATE, judged.passed, note, tuple(show(one.message, 600) for one in judged.failures)
-    )
-
-
 def _graded(letter: str, score: float) -> str:
     return f"{show(letter, 4)} with {score:.1f}" if letter else "no letter"
-
-
-def _in_words(now: Grade, before: Scorecard) -> str:
-    was, is_now = _graded(before.grade, before.score), _graded(now.letter, now.score)
-    return f"{is_now} as before" if was == is_now else f"{was} -> {is_now}"
 
 
 def _moves(judgement: Judgement, now: Grade, before: Scorecard) -> Iterator[str]:
@@ -358,11 +346,10 @@ def corpus_hash(corpus: VersionCorpus) -> str:
 
 
 def _of_rule(rule: CorpusRule) -> dict[str, Any]:
-    entry = rule.entry
     return {
         "section": rule.section,
         "severity": rule.severity.value if rule.severity is not None else None,
-        "transports": sorted(entry.transports) if entry is not None else [],
+        "transports": sorted(rule.said.transports),
         "row": _of_row(rule.row) if rule.row is not None else None,
         "session": _of_session(rule.session) if rule.session is not None else None,
     }

@@ -9,7 +9,7 @@ from typing import Any
 from mcptest.core.message import ABSENT, Kind, json_type
 from mcptest.core.revision import HANDSHAKE_ERA
 from mcptest.core.verdict import Side
-from mcptest.rules.declaration import Check, Watching, session_rule
+from mcptest.rules.declaration import ANSWERS, Check, Watching, server_rule, session_rule
 from mcptest.rules.protocol import SERVER_CAPABILITY, declares, exists, member_at
 from mcptest.rules.session import Step
 
@@ -25,17 +25,13 @@ _client_rule = partial(
     category="lifecycle",
     side=Side.CLIENT,
     window=HANDSHAKE_ERA,
-    spec="basic/lifecycle#initialization",
+    page="basic/lifecycle#initialization",
 )
 _server_rule = partial(
-    session_rule,
-    category="capability",
-    side=Side.SERVER,
-    spec="basic/lifecycle#capability-negotiation",
-    sender="server",
+    server_rule, category="capability", page="basic/lifecycle#capability-negotiation"
 )
 _error_rule = partial(
-    session_rule, category="error-envelope", side=Side.BOTH, spec="basic#responses"
+    session_rule, category="error-envelope", side=Side.BOTH, page="basic#responses"
 )
 
 
@@ -62,12 +58,8 @@ def initialize_comes_first(check: Check) -> Watching:
             continue
         check.saw(step)
         if step.method != "initialize":
-            check.violated(
-                step,
-                f"the first request is {step.method!r}",
-                expected="initialize",
-                actual=step.method,
-            )
+            told = f"the first request is {step.method!r}"
+            check.violated(step, told, "initialize", actual=step.method)
         return
 
 
@@ -96,21 +88,15 @@ def initialized_follows_the_response(check: Check) -> Watching:
             done = True
             check.saw(step)
             if not answered:
-                check.violated(
-                    step,
-                    "notifications/initialized came before the initialize response",
-                    expected="the initialize response first",
-                )
+                told = "notifications/initialized came before the initialize response"
+                check.violated(step, told, "the initialize response first")
         elif step.kind is Kind.REQUEST and answered and not done and not reported:
             if step.method in {"ping", "initialize", "server/discover"}:
                 continue
             reported = True
-            check.violated(
-                step,
-                f"the client goes on with {step.method!r} without notifications/initialized",
-                expected="notifications/initialized after the initialize response",
-                actual=step.method,
-            )
+            told = f"the client goes on with {step.method!r} without notifications/initialized"
+            expected = "notifications/initialized after the initialize response"
+            check.violated(step, told, expected, actual=step.method)
 
 
 @_server_rule(
@@ -139,13 +125,10 @@ def listed_features_were_advertised(check: Check, step: Step) -> None:
     name = SERVER_CAPABILITY[step.method]
     check.saw(step)
     if not declares(capabilities, name):
-        declared = sorted(capabilities) if isinstance(capabilities, dict) else []
-        check.violated(
-            step,
-            f"the server answers {step.method} but did not advertise {name!r}",
-            expected=f"{name!r} among the server's capabilities",
-            actual=", ".join(declared) or "no capabilities",
-        )
+        declared = ", ".join(sorted(capabilities)) if isinstance(capabilities, dict) else ""
+        told = f"the server answers {step.method} but did not advertise {name!r}"
+        expected = f"{name!r} among the server's capabilities"
+        check.violated(step, told, expected, actual=declared or "no capabilities")
 
 
 # The caller provoked these: they do not show that the feature is broken.
@@ -155,7 +138,7 @@ _CALLERS_FAULT = frozenset({-32602, -32002, -32042, -32020, -32021, -32022, -328
 @_server_rule(
     "INV-004",
     "an advertised capability does not error on every call",
-    listens=(Kind.RESULT, Kind.ERROR),
+    listens=ANSWERS,
     methods=tuple(SERVER_CAPABILITY),
     conversations="tour",
     yields_to={"TOOLS-001": "answer", "RES-101": "answer", "PROMPT-101": "answer"},
@@ -194,12 +177,8 @@ def advertised_capabilities_work(check: Check) -> Watching:
         elif name in failed:
             step, count = failed[name]
             check.saw(step)
-            check.violated(
-                step,
-                f"every call to the advertised capability {name!r} failed ({count} of {count})",
-                expected="at least one call that works",
-                actual=_error_text(step),
-            )
+            told = f"every call to the advertised capability {name!r} failed ({count} of {count})"
+            check.violated(step, told, "at least one call that works", actual=_error_text(step))
         else:
             check.inconclusive(f"every call to {name!r} failed for reasons the caller gave")
 
@@ -214,11 +193,11 @@ def _error_text(step: Step) -> str:
 @_server_rule(
     "INV-005",
     "a tool result has content or structuredContent",
+    "server/tools#tool-result",
     category="result-shape",
-    spec="server/tools#tool-result",
     listens=(Kind.RESULT,),
     methods=("tools/call",),
-    reports=("/result/structuredContent", "/result/isError"),
+    reports="/result/{structuredContent,isError}",
     reports_when={"/result/content": _has_no_content_at_all},
 )
 def tool_results_have_content(check: Check, step: Step) -> None:
@@ -238,12 +217,8 @@ def tool_results_have_content(check: Check, step: Step) -> None:
             return
     check.saw(step)
     if fault := _tool_result_fault(result, step):
-        check.violated(
-            step,
-            fault,
-            expected="a content array or a structuredContent object, and a boolean isError",
-            pointer="/result",
-        )
+        expected = "a content array or a structuredContent object, and a boolean isError"
+        check.violated(step, fault, expected, pointer="/result")
 
 
 def _tool_result_fault(result: Any, step: Step) -> str:
@@ -268,7 +243,7 @@ def _tool_result_fault(result: Any, step: Step) -> str:
     "an error has an integer code and a string message",
     listens=(Kind.ERROR, Kind.INVALID),
     conversations="any",
-    reports=("/error", "/error/code", "/error/message"),
+    reports="/error{,/code,/message}",
 )
 def errors_have_code_and_message(check: Check, step: Step) -> None:
     """Every JSON-RPC error carries an integer `code` and a string `message`.
@@ -290,9 +265,7 @@ def errors_have_code_and_message(check: Check, step: Step) -> None:
     elif not isinstance(error.get("message", ABSENT), str):
         fault = f"message is {_described(error, 'message')}, not a string"
     if fault:
-        check.violated(
-            step, fault, expected="an integer code and a string message", pointer="/error"
-        )
+        check.violated(step, fault, "an integer code and a string message", pointer="/error")
 
 
 def _described(error: dict[str, Any], member: str) -> str:
@@ -342,7 +315,7 @@ def method_not_found_has_its_code(check: Check, step: Step) -> None:
         return
     if reason := _means_no_such_method(step, code):
         check.saw(step)
-        check.violated(step, reason, expected="code -32601", actual=_error_text(step))
+        check.violated(step, reason, "code -32601", actual=_error_text(step))
 
 
 def _is_about_what_was_named(step: Step, text: str) -> bool:

@@ -179,7 +179,9 @@ class OngoingJudge:
         key = (id(kind), method, step.sender, id(step.revision))
         listeners = self._listeners.get(key)
         if listeners is None:
-            listeners = self._listeners[key] = self._listeners_of(key, kind, method, step)
+            places = self.table.wanted(key, kind, method, step)
+            wanted = [self.watchers[place] for place in places if self.watchers[place].is_listening]
+            listeners = self._listeners[key] = _Listeners(wanted, self._thorough, step.sender)
         chosen = listeners.every
         if step.routine:
             listeners.seen += 1
@@ -193,11 +195,6 @@ class OngoingJudge:
             except Exception as error:  # noqa: BLE001 - a defect of one rule costs one verdict
                 watcher.broken = error
                 self._forget()
-
-    def _listeners_of(self, key: Any, kind: Topic, method: str, step: Step) -> _Listeners:
-        places = self.table.wanted(key, kind, method, step)
-        wanted = [self.watchers[place] for place in places if self.watchers[place].is_listening]
-        return _Listeners(wanted, self._thorough, step.sender)
 
     def _forget(self) -> None:
         """The table is made anew without the rules that have ended."""
@@ -264,10 +261,10 @@ _ORDER = (
 def decisiveness(verdict: Verdict) -> int:
     """Which verdict on one rule counts where there are several sessions: the lowest.
 
-    A failure in any session counts; a pass in any counts where nothing failed, and where all could
-    be looked at.
+    A failure in any session counts; a pass in any counts where nothing failed, where all could be
+    looked at, and where nothing is in doubt.
     """
-    return 0 if verdict.unchecked else 2 * _ORDER.index(verdict.outcome) - 1
+    return 0 if verdict.unchecked or verdict.doubtful else 2 * _ORDER.index(verdict.outcome) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,13 +78,11 @@ class KnownSdks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seen: dict[str, list[str]] = {}
         for method, raw in answers:
             seen.setdefault(method, []).append(raw.decode("utf-8", "replace"))
-        for sdk in self.sdks:
-            if all(
-                (any(re.search(sign.answer, text) for text in (seen.get(sign.method, ()))))
-                for sign in sdk.shows
-            ):
-                return sdk
-        return None
+
+        def is_shown(sign: Sign) -> bool:
+            return any(re.search(sign.answer, text) for text in seen.get(sign.method, ()))
+
+        return next((sdk for sdk in self.sdks if all(map(is_shown, sdk.shows))), None)
 
     def commonness(self, rule: str) -> Commonness | None:
         counted = self.common.get(rule)

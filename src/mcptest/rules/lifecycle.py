@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from mcptest.core.message import ABSENT, Kind, json_type
 from mcptest.core.revision import HANDSHAKE_ERA, HANDSHAKE_REVISIONS, Revision, Window
 from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import (
-    Check,
-    Watching,
-    once_declared,
-    session_rule,
-)
+from mcptest.rules.declaration import ANSWERS, Check, Watching, once_declared, session_rule
 from mcptest.rules.protocol import (
     CHANGE_NOTIFICATIONS,
     CLIENT_CAPABILITY,
     SERVER_CAPABILITY,
     declares,
+    member_at,
 )
 from mcptest.rules.session import Step
 
@@ -27,20 +22,22 @@ _KNOWN = tuple(revision.value for revision in HANDSHAKE_REVISIONS)
 
 
 _lifecycle_rule = partial(
-    session_rule,
-    category="lifecycle",
-    spec="basic/lifecycle#initialization",
-    window=HANDSHAKE_ERA,
+    session_rule, category="lifecycle", page="basic/lifecycle#initialization", window=HANDSHAKE_ERA
 )
 _client_rule = partial(_lifecycle_rule, side=Side.CLIENT, listens=(Kind.REQUEST,), sender="client")
 _server_rule = partial(_lifecycle_rule, side=Side.SERVER, sender="server")
+_result_rule = partial(_server_rule, listens=(Kind.RESULT,), methods=("initialize",))
 _capability_rule = partial(
     session_rule,
     category="capability",
-    spec="basic/lifecycle#capability-negotiation",
+    page="basic/lifecycle#capability-negotiation",
     window=HANDSHAKE_ERA,
     should_until=Revision.V2025_06_18,
 )
+_client_capability_rule = partial(
+    _capability_rule, side=Side.CLIENT, listens=(Kind.REQUEST,), sender="client"
+)
+_server_capability_rule = partial(_capability_rule, side=Side.SERVER, sender="server")
 
 
 @_client_rule("LIFE-001", "the client waits for the initialize response", severity=Severity.SHOULD)
@@ -55,11 +52,8 @@ def client_waits_for_initialize(check: Check, step: Step) -> None:
     if session.initialize_answered:
         check.saw(step)
     elif step.method != "ping":
-        check.violated(
-            step,
-            f"{step.method!r} is sent before the initialize response",
-            expected="the initialize response first",
-        )
+        told = f"{step.method!r} is sent before the initialize response"
+        check.violated(step, told, "the initialize response first")
 
 
 @_server_rule(
@@ -76,19 +70,18 @@ def server_waits_for_initialized(check: Check, step: Step) -> None:
     if check.session.initialized:
         check.saw(step)
     elif step.method != "ping":
-        check.violated(
-            step,
-            f"the server asks {step.method!r} before notifications/initialized",
-            expected="notifications/initialized first",
-        )
+        told = f"the server asks {step.method!r} before notifications/initialized"
+        check.violated(step, told, "notifications/initialized first")
 
 
-def _missing(value: Any, members: Mapping[str, type]) -> str:
-    for name, kind in members.items():
-        found = value.get(name, ABSENT) if isinstance(value, dict) else ABSENT
+def _missing(value: Any, info: str) -> str:
+    """What both sides of the handshake have to say, and in `info` of themselves."""
+    needed = (("protocolVersion",), str), (("capabilities",), dict), ((info,), dict)
+    for path, kind in (*needed, ((info, "name"), str), ((info, "version"), str)):
+        found = member_at(value, *path)
         if not isinstance(found, kind):
             wanted = "a string" if kind is str else "an object"
-            return f"{name} is {json_type(found)}, not {wanted}"
+            return f"{path[-1]} is {json_type(found)}, not {wanted}"
     return ""
 
 
@@ -96,14 +89,7 @@ def _missing(value: Any, members: Mapping[str, type]) -> str:
     "LIFE-003",
     "initialize names version, capabilities and client",
     methods=("initialize",),
-    reports=(
-        "/params",
-        "/params/protocolVersion",
-        "/params/capabilities",
-        "/params/clientInfo",
-        "/params/clientInfo/name",
-        "/params/clientInfo/version",
-    ),
+    reports="/params{,/protocolVersion,/capabilities,/clientInfo,/clientInfo/name,/clientInfo/version}",
 )
 def initialize_is_complete(check: Check, step: Step) -> None:
     """The params of `initialize` hold `protocolVersion`, `capabilities` and `clientInfo`.
@@ -115,26 +101,14 @@ def initialize_is_complete(check: Check, step: Step) -> None:
     if params is ABSENT and check.session.form == "exchanges":
         return
     check.saw(step)
-    needed = {"protocolVersion": str, "capabilities": dict, "clientInfo": dict}
-    fault = _missing(params, needed) or _missing(
-        params.get("clientInfo"), {"name": str, "version": str}
-    )
-    if fault:
+    if fault := _missing(params, "clientInfo"):
         check.violated(step, f"in the params of initialize, {fault}", pointer="/params")
 
 
-@_server_rule(
+@_result_rule(
     "LIFE-004",
     "the initialize result names version, capabilities and server",
-    listens=(Kind.RESULT,),
-    methods=("initialize",),
-    reports=(
-        "/result/protocolVersion",
-        "/result/capabilities",
-        "/result/serverInfo",
-        "/result/serverInfo/name",
-        "/result/serverInfo/version",
-    ),
+    reports="/result/{protocolVersion,capabilities,serverInfo,serverInfo/name,serverInfo/version}",
 )
 def initialize_result_is_complete(check: Check, step: Step) -> None:
     """The result of `initialize` holds `protocolVersion`, `capabilities` and `serverInfo`.
@@ -145,21 +119,11 @@ def initialize_result_is_complete(check: Check, step: Step) -> None:
     if step.result == {} and check.session.form == "exchanges":
         return
     check.saw(step)
-    needed = {"protocolVersion": str, "capabilities": dict, "serverInfo": dict}
-    fault = _missing(step.result, needed) or _missing(
-        step.result.get("serverInfo"), {"name": str, "version": str}
-    )
-    if fault:
+    if fault := _missing(step.result, "serverInfo"):
         check.violated(step, f"in the initialize result, {fault}", pointer="/result")
 
 
-@_server_rule(
-    "LIFE-005",
-    "the server agrees to a revision that exists",
-    spec="basic/lifecycle#version-negotiation",
-    listens=(Kind.RESULT,),
-    methods=("initialize",),
-)
+@_result_rule("LIFE-005", "the server agrees to a revision that exists", "#version-negotiation")
 def agreed_revision_exists(check: Check, step: Step) -> None:
     """The server echoes the offered `protocolVersion`, or offers another one that it supports.
 
@@ -171,19 +135,16 @@ def agreed_revision_exists(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if version not in _KNOWN and version != step.in_request("protocolVersion"):
-        check.violated(
-            step,
-            f"the server offers the protocol version {version!r}",
-            expected="the offered version, or one of " + ", ".join(_KNOWN),
-            actual=version,
-            pointer="/result/protocolVersion",
-        )
+        told = f"the server offers the protocol version {version!r}"
+        expected = "the offered version, or one of " + ", ".join(_KNOWN)
+        pointer = "/result/protocolVersion"
+        check.violated(step, told, expected, actual=version, pointer=pointer)
 
 
 @_client_rule(
     "LIFE-006",
     "initialize is never cancelled",
-    spec="basic/utilities/cancellation#behavior-requirements",
+    "basic/utilities/cancellation#behavior-requirements",
     listens=(Kind.NOTIFICATION,),
     methods=("notifications/cancelled",),
 )
@@ -194,7 +155,7 @@ def initialize_is_not_cancelled(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if step.request is not None and step.request.method == "initialize":
-        check.violated(step, "the initialize request is cancelled", expected="no cancellation")
+        check.violated(step, "the initialize request is cancelled", "no cancellation")
 
 
 @_lifecycle_rule(
@@ -202,7 +163,7 @@ def initialize_is_not_cancelled(check: Check, step: Step) -> None:
     "initialize is not part of a batch",
     side=Side.CLIENT,
     window=Window(Revision.V2025_03_26, Revision.V2025_06_18),
-    listens=(Kind.RESULT, Kind.ERROR),
+    listens=ANSWERS,
     methods=("initialize",),
 )
 def initialize_is_not_batched(check: Check, step: Step) -> None:
@@ -212,15 +173,15 @@ def initialize_is_not_batched(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if step.request is not None and step.request.in_batch:
-        check.violated(step.request, "initialize is in a batch", expected="a message alone")
+        check.violated(step.request, "initialize is in a batch", "a message alone")
 
 
 @_lifecycle_rule(
     "LIFE-008",
     "a ping is answered with an empty result",
+    "basic/utilities/ping#behavior-requirements",
     side=Side.BOTH,
-    spec="basic/utilities/ping#behavior-requirements",
-    listens=(Kind.RESULT, Kind.ERROR),
+    listens=ANSWERS,
     methods=("ping",),
 )
 def pings_are_answered(check: Check, step: Step) -> None:
@@ -231,18 +192,13 @@ def pings_are_answered(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if step.kind is Kind.ERROR:
-        check.violated(step, "ping is answered with an error", expected="an empty result")
+        check.violated(step, "ping is answered with an error", "an empty result")
     elif not isinstance(step.result, dict) or set(step.result) - {"_meta"}:
-        check.violated(step, "ping is answered with content", expected="{}", pointer="/result")
+        check.violated(step, "ping is answered with content", "{}", pointer="/result")
 
 
-@_client_rule(
-    "CAP-001",
-    "the client uses only what the server declared",
-    category="capability",
-    should_until=Revision.V2025_06_18,
-    spec="basic/lifecycle#capability-negotiation",
-    methods=tuple(SERVER_CAPABILITY),
+@_client_capability_rule(
+    "CAP-001", "the client uses only what the server declared", methods=tuple(SERVER_CAPABILITY)
 )
 def client_uses_declared_capabilities(check: Check, step: Step) -> None:
     """A client calls a method only if the server declared the capability it belongs to.
@@ -262,21 +218,16 @@ def client_uses_declared_capabilities(check: Check, step: Step) -> None:
     member = "subscribe" if step.method.endswith("subscribe") else ""
     check.saw(step)
     if not declares(session.server_capabilities, name, member):
-        check.violated(
-            step,
-            f"{step.method!r} is called, but the server did not declare "
-            f"{name + '.' + member if member else name!r}",
-            expected="calls to declared capabilities only",
-        )
+        needed = f"{name}.{member}" if member else name
+        told = f"{step.method!r} is called, but the server did not declare {needed!r}"
+        check.violated(step, told, "calls to declared capabilities only")
 
 
-@_capability_rule(
+@_server_capability_rule(
     "CAP-002",
     "the server asks only for what the client declared",
-    side=Side.SERVER,
     listens=(Kind.REQUEST,),
     methods=tuple(CLIENT_CAPABILITY),
-    sender="server",
 )
 def server_uses_declared_capabilities(check: Check, step: Step) -> None:
     """A server asks for sampling, roots or elicitation only if the client declared it.
@@ -287,20 +238,16 @@ def server_uses_declared_capabilities(check: Check, step: Step) -> None:
     check.saw(step)
     name = CLIENT_CAPABILITY[step.method]
     if not declares(check.session.client_capabilities, name):
-        check.violated(
-            step,
-            f"the server asks {step.method!r}, but the client did not declare {name!r}",
-            expected="requests for declared capabilities only",
-        )
+        told = f"the server asks {step.method!r}, but the client did not declare {name!r}"
+        check.violated(step, told, "requests for declared capabilities only")
 
 
-@_capability_rule(
+@_server_capability_rule(
     "CAP-003",
     "the server announces changes only if it declared so",
-    side=Side.SERVER,
     listens=(Kind.NOTIFICATION,),
     methods=tuple(CHANGE_NOTIFICATIONS),
-    sender="server",
+    conversations="any",
 )
 def announced_changes_were_declared(check: Check) -> Watching:
     """`list_changed` needs the capability's `listChanged`, `resources/updated` its `subscribe`.
@@ -313,21 +260,16 @@ def announced_changes_were_declared(check: Check) -> Watching:
         check.saw(step)
         name, member = CHANGE_NOTIFICATIONS[step.method]
         if not declares(check.session.server_capabilities, name, member):
-            check.violated(
-                step,
-                f"{step.method!r} without the capability {name}.{member}",
-                expected=f"{name}.{member} declared as true",
-            )
+            told = f"{step.method!r} without the capability {name}.{member}"
+            check.violated(step, told, f"{name}.{member} declared as true")
 
     yield from once_declared(check, judge)
 
 
-@_client_rule(
+@_client_capability_rule(
     "CAP-004",
     "the client announces root changes only if it declared so",
-    category="capability",
-    should_until=Revision.V2025_06_18,
-    spec="client/roots#capabilities",
+    "client/roots#capabilities",
     listens=(Kind.NOTIFICATION,),
     methods=("notifications/roots/list_changed",),
 )
@@ -338,8 +280,5 @@ def root_changes_were_declared(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if not declares(check.session.client_capabilities, "roots", "listChanged"):
-        check.violated(
-            step,
-            "root changes are announced without the capability roots.listChanged",
-            expected="roots.listChanged declared as true",
-        )
+        told = "root changes are announced without the capability roots.listChanged"
+        check.violated(step, told, "roots.listChanged declared as true")

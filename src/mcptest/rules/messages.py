@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from mcptest.core.capture import FORCED
 from mcptest.core.message import ABSENT, Flaw, Kind, json_type
-from mcptest.core.revision import HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
+from mcptest.core.revision import HANDSHAKE_ERA, SINCE_JUNE_2025, SINCE_NOVEMBER_2025, STATELESS_ERA
 from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
+from mcptest.rules.declaration import (
+    ANSWERS,
+    MESSAGES,
+    Check,
+    Watching,
+    WrongShape,
+    session_rule,
+    spelled_out,
+)
 from mcptest.rules.protocol import STATELESS_CODES, member_at
 from mcptest.rules.session import Session, Step
 from mcptest.wire.diagnosis import diagnose
@@ -28,27 +36,21 @@ def _has_scalar_params(step: Step, parts: list[str]) -> bool:
     return params is not ABSENT and not isinstance(params, list)
 
 
-def _has_code(code: int) -> Callable[[Step, list[str]], bool]:
-    return lambda step, parts: member_at(step.error, "code") == code
-
-
-_message_rule = partial(session_rule, category="json-rpc", side=Side.BOTH)
+_message_rule = partial(
+    session_rule, category="json-rpc", side=Side.BOTH, page="basic", on_routine="count"
+)
+_whatever_was_sent = partial(_message_rule, conversations="any")
 _error_rule = partial(
     session_rule,
     category="error-envelope",
-    spec="basic#error-codes",
+    side=Side.BOTH,
+    page="basic#error-codes",
     window=STATELESS_ERA,
     listens=(Kind.ERROR,),
 )
 
 
-@_message_rule(
-    "MSG-005",
-    "request ids are not reused",
-    spec="basic#requests",
-    listens=(Kind.REQUEST,),
-    on_routine="count",
-)
+@_message_rule("MSG-005", "request ids are not reused", "#requests", listens=(Kind.REQUEST,))
 def request_ids_are_not_reused(check: Check, step: Step) -> None:
     """A sender gives each request an id of its own.
 
@@ -63,21 +65,15 @@ def request_ids_are_not_reused(check: Check, step: Step) -> None:
     check.saw(step)
     if step.id_was_waiting or (step.id_was_used and not step.stateless):
         when = "is still waiting for its answer" if step.id_was_waiting else "was used before"
-        check.violated(
-            step,
-            f"id {step.id!r} of {step.method!r} {when}",
-            expected="an id that was not used",
-            pointer="/id",
-        )
+        told = f"id {step.id!r} of {step.method!r} {when}"
+        check.violated(step, told, "an id that was not used", pointer="/id")
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-006",
     "every response answers a request",
-    spec="basic#responses",
-    listens=(Kind.RESULT, Kind.ERROR),
-    on_routine="count",
-    conversations="any",
+    "#responses",
+    listens=ANSWERS,
     yields_to={"JSONRPC-004": "id", "MSG-008": "message"},
 )
 def responses_answer_requests(check: Check, step: Step) -> None:
@@ -96,22 +92,12 @@ def responses_answer_requests(check: Check, step: Step) -> None:
     check.saw(step)
     if step.mismatch is None or step.mismatch.name == "AGAIN":
         return
-    check.violated(
-        step,
-        f"a response with id {shown_id(step.id)}: {step.mismatch.value}",
-        expected="the id of a request that waits for its answer, in the same type",
-        actual=shown_id(step.id),
-        pointer="/id",
-    )
+    told = f"a response with id {shown_id(step.id)}: {step.mismatch.value}"
+    expected = "the id of a request that waits for its answer, in the same type"
+    check.violated(step, told, expected, actual=shown_id(step.id), pointer="/id")
 
 
-@_message_rule(
-    "MSG-007",
-    "a request is answered once",
-    spec="basic#responses",
-    listens=(Kind.RESULT, Kind.ERROR),
-    on_routine="count",
-)
+@_message_rule("MSG-007", "a request is answered once", "#responses", listens=ANSWERS)
 def requests_are_answered_once(check: Check, step: Step) -> None:
     """There is one response to each request.
 
@@ -120,19 +106,15 @@ def requests_are_answered_once(check: Check, step: Step) -> None:
     if step.request is not None:
         check.saw(step)
     elif step.mismatch is not None and step.mismatch.name == "AGAIN":
-        check.violated(
-            step,
-            f"a second response with id {shown_id(step.id)}",
-            expected="one response to each request",
-            pointer="/id",
-        )
+        told = f"a second response with id {shown_id(step.id)}"
+        check.violated(step, told, "one response to each request", pointer="/id")
 
 
 @_message_rule(
     "MSG-008",
     "a notification is not answered",
-    spec="basic#notifications",
-    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+    "#notifications",
+    listens=(Kind.NOTIFICATION, *ANSWERS),
     on_routine="skip",
     shown_by="silence",
 )
@@ -142,9 +124,9 @@ def notifications_are_not_answered(check: Check) -> Watching:
     A notification has no id, so its sender has no place to put an answer. Seen here are results
     without an id, and answers that arrive on the HTTP exchange (or in the entry of a public
     capture) that carried a notification. An HTTP error status with an error body is allowed: that
-    is how HTTP refuses one. A result without an id that comes while a request stays unanswered, or
-    on the exchange of a request, is the answer to that request: it lacks its id, which MSG-001 and
-    MSG-006 tell.
+    is how HTTP refuses one. A result without an id on the exchange of a request answers that one;
+    elsewhere, while a request stays unanswered, it may answer either, and the rule is inconclusive.
+    That its id is missing is what MSG-001 and MSG-006 tell.
     """
     without_id: list[Step] = []
     while step := (yield):
@@ -157,31 +139,28 @@ def notifications_are_not_answered(check: Check) -> Watching:
             without_id += [step] if is_bare and len(without_id) < _MOST_WITHOUT_ID else []
         elif carried.kind is Kind.NOTIFICATION and (is_bare or not stream.was_refused):
             message = f"an answer to the notification {carried.method!r}"
-            check.violated(step, message, expected="no answer to a notification")
-    if len(without_id) > _forgotten(check.session):
+            check.violated(step, message, "no answer to a notification")
+    forgotten = sum(  # requests without an answer that nobody cancelled
+        request.cancelled is None and request.method != "subscriptions/listen"
+        for in_flight in check.session.in_flight.values()
+        for request in in_flight.waiting.values()
+    )
+    if len(without_id) > forgotten:
         for step in without_id:
-            check.violated(step, "a result without an id", expected="no answer to a notification")
+            check.violated(step, "a result without an id", "no answer to a notification")
+    elif without_id:
+        check.doubtful("a result without an id answers a notification, or a request that waits")
 
 
 _MOST_WITHOUT_ID = 100
 """A server may send as many of them as it likes; they are kept until the session is over."""
 
 
-def _forgotten(session: Session) -> int:
-    """How many requests were left without an answer, though nobody cancelled them."""
-    return sum(
-        request.cancelled is None and request.method != "subscriptions/listen"
-        for in_flight in session.in_flight.values()
-        for request in in_flight.waiting.values()
-    )
-
-
 @_message_rule(
     "MSG-009",
     "every request is answered",
-    spec="basic#responses",
-    listens=(Kind.RESULT, Kind.ERROR),
-    on_routine="count",
+    "#responses",
+    listens=ANSWERS,
     shown_by="missing answer",
     yields_to={"MSG-006": "id", "JSONRPC-004": "id"},
     absorbs="silence",
@@ -207,11 +186,8 @@ def every_request_is_answered(check: Check) -> Watching:
                 continue
             why = _why_forgotten(request, sender, session)
             if why:
-                check.violated(
-                    request,
-                    f"{request.method!r} with id {shown_id(request.id)} got no response{why}",
-                    expected="a response to each request",
-                )
+                told = f"{request.method!r} with id {shown_id(request.id)} got no response{why}"
+                check.violated(request, told, "a response to each request")
             else:
                 check.inconclusive("the capture ends while requests are waiting")
 
@@ -251,13 +227,11 @@ def _is_plain(value: Any) -> bool:
 _NOTHING: dict[str, Any] = {}
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-001",
     "every message is JSON-RPC 2.0",
-    spec="basic#messages",
-    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR, Kind.INVALID, Kind.BATCH),
-    on_routine="count",
-    conversations="any",
+    "#messages",
+    listens=(*MESSAGES, Kind.INVALID, Kind.BATCH),
     yields_to={"STDIO-001": "message", "MSG-008": "message"},
     reports_shapes=(
         WrongShape(Kind.REQUEST, ("/params",), when=_has_scalar_params, window=HANDSHAKE_ERA),
@@ -279,7 +253,7 @@ def every_message_is_jsonrpc(check: Check, step: Step) -> None:
     check.saw(step)
     if step.kind is Kind.BATCH:
         if not value:
-            check.violated(step, "an empty batch", expected="at least one message")
+            check.violated(step, "an empty batch", "at least one message")
         return
     if _is_plain(value):
         return
@@ -288,12 +262,10 @@ def every_message_is_jsonrpc(check: Check, step: Step) -> None:
             check.violated(step, problem.reason, pointer=problem.pointer)
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-002",
     "every message is JSON text in UTF-8",
-    spec="basic/transports",
-    on_routine="count",
-    conversations="any",
+    "basic/transports",
     yields_to={"STDIO-001": "message"},
 )
 def every_message_is_json_text(check: Check, step: Step) -> None:
@@ -314,15 +286,15 @@ def every_message_is_json_text(check: Check, step: Step) -> None:
         if problem.flaw is Flaw.NOT_JSON:
             known = diagnose((step.message.raw,), lines=step.stream is None)
             reason = f"{known}: {reason}" if known else reason
-        check.violated(step, reason, expected="JSON text", pointer=problem.pointer)
+        check.violated(step, reason, "JSON text", pointer=problem.pointer)
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-003",
     "no object has the same key twice",
+    "#messages",
     severity=Severity.SHOULD,
-    spec="basic#messages",
-    conversations="any",
+    on_routine="send",
 )
 def keys_are_unique(check: Check, step: Step) -> None:
     """The members of each JSON object have different names.
@@ -336,20 +308,12 @@ def keys_are_unique(check: Check, step: Step) -> None:
     check.saw(step)
     repeated = duplicate_keys(message.raw, message.value)
     if repeated:
-        check.violated(
-            step,
-            f"the key {repeated[0]!r} occurs twice in one object",
-            expected="each key once",
-            actual=", ".join(repeated[:5]),
-        )
+        told = f"the key {repeated[0]!r} occurs twice in one object"
+        check.violated(step, told, "each key once", actual=", ".join(repeated[:5]))
 
 
 @_message_rule(
-    "MSG-004",
-    "a request id is a string or an integer",
-    spec="basic#requests",
-    listens=(Kind.REQUEST,),
-    on_routine="count",
+    "MSG-004", "a request id is a string or an integer", "#requests", listens=(Kind.REQUEST,)
 )
 def request_ids_are_strings_or_integers(check: Check, step: Step) -> None:
     """The id of a request is a string or an integer, and never null.
@@ -361,23 +325,17 @@ def request_ids_are_strings_or_integers(check: Check, step: Step) -> None:
     identifier = step.id
     check.saw(step)
     if not is_request_id(identifier):
-        check.violated(
-            step,
-            f"the id of {step.method!r} is {json_type(identifier)}",
-            expected="a string or an integer",
-            actual=repr(identifier),
-            pointer="/id",
-        )
+        told = f"the id of {step.method!r} is {json_type(identifier)}"
+        check.violated(step, told, "a string or an integer", actual=repr(identifier), pointer="/id")
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-010",
     "an error for an unreadable request leaves out the id",
+    "#responses",
     severity=Severity.SHOULD,
-    spec="basic#responses",
-    window=Window(since=Revision.V2025_11_25),
+    window=SINCE_NOVEMBER_2025,
     listens=(Kind.ERROR,),
-    conversations="any",
 )
 def errors_without_id_leave_it_out(check: Check, step: Step) -> None:
     """When the id of a request could not be read, the error has no `id` member; null is not one.
@@ -386,7 +344,7 @@ def errors_without_id_leave_it_out(check: Check, step: Step) -> None:
     send it. So this is a warning: clients do well to accept both.
     """
     if step.id is None:
-        check.violated(step, "the error has id null", expected="no id member", pointer="/id")
+        check.violated(step, "the error has id null", "no id member", pointer="/id")
     elif step.id is ABSENT:
         check.saw(step)
 
@@ -394,10 +352,9 @@ def errors_without_id_leave_it_out(check: Check, step: Step) -> None:
 @_message_rule(
     "MSG-011",
     "messages are not batched",
-    spec="basic/transports",
-    window=Window(since=Revision.V2025_06_18),
+    "basic/transports",
+    window=SINCE_JUNE_2025,
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.BATCH),
-    on_routine="count",
 )
 def messages_are_not_batched(check: Check, step: Step) -> None:
     """From 2025-06-18 on a line or body holds one message, not an array of them.
@@ -408,20 +365,16 @@ def messages_are_not_batched(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if step.kind is Kind.BATCH:
-        check.violated(
-            step, f"a batch of {len(step.message.items)} messages", expected="one message"
-        )
+        check.violated(step, f"a batch of {len(step.message.items)} messages", "one message")
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-012",
     "a result is an object",
-    spec="basic#responses",
+    "#responses",
     listens=(Kind.RESULT,),
-    on_routine="count",
-    conversations="any",
     yields_to={"MSG-008": "message"},
-    reports=("/result",),
+    reports="/result",
 )
 def results_are_objects(check: Check, step: Step) -> None:
     """`result` is a JSON object, also when there is nothing to say: `{}`.
@@ -430,12 +383,8 @@ def results_are_objects(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if not isinstance(step.result, dict):
-        check.violated(
-            step,
-            f"the result of {step.method!r} is {json_type(step.result)}",
-            expected="an object",
-            pointer="/result",
-        )
+        told = f"the result of {step.method!r} is {json_type(step.result)}"
+        check.violated(step, told, "an object", pointer="/result")
 
 
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -449,13 +398,13 @@ def is_meta_key(key: str) -> bool:
     return _META_KEY.fullmatch(key) is not None
 
 
-@_message_rule(
+@_whatever_was_sent(
     "MSG-016",
     "the keys of _meta follow their grammar",
-    spec="basic#_meta",
-    window=Window(since=Revision.V2025_06_18),
+    "#_meta",
+    window=SINCE_JUNE_2025,
     listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT),
-    conversations="any",
+    on_routine="send",
 )
 def meta_keys_follow_the_grammar(check: Check, step: Step) -> None:
     """A key of `_meta` is a name, with a prefix of dotted labels and a slash before it if any.
@@ -471,13 +420,8 @@ def meta_keys_follow_the_grammar(check: Check, step: Step) -> None:
         check.saw(step)
         for key in meta if isinstance(meta, dict) else ():
             if not is_meta_key(key):
-                check.violated(
-                    step,
-                    f"the key {key!r} of _meta",
-                    expected="[prefix.labels/]name",
-                    actual=key,
-                    pointer=pointer,
-                )
+                told = f"the key {key!r} of _meta"
+                check.violated(step, told, "[prefix.labels/]name", actual=key, pointer=pointer)
 
 
 def _metas(holder: Any) -> Iterator[tuple[str, Any]]:
@@ -495,7 +439,7 @@ def _metas(holder: Any) -> Iterator[tuple[str, Any]]:
 @_message_rule(
     "MSG-017",
     "a notification has no id",
-    spec="basic#notifications",
+    "#notifications",
     listens=(Kind.REQUEST, Kind.NOTIFICATION),
     on_routine="skip",
 )
@@ -507,16 +451,11 @@ def notifications_have_no_id(check: Check, step: Step) -> None:
     if step.kind is Kind.NOTIFICATION:
         check.saw(step)
     elif step.method.startswith("notifications/"):
-        check.violated(
-            step,
-            f"{step.method!r} with an id",
-            expected="no id member",
-            actual=shown_id(step.id),
-            pointer="/id",
-        )
+        told = f"{step.method!r} with an id"
+        check.violated(step, told, "no id member", actual=shown_id(step.id), pointer="/id")
 
 
-@_error_rule("MSG-013", "error codes are those the revision allows", side=Side.BOTH)
+@_error_rule("MSG-013", "error codes are those the revision allows")
 def error_codes_are_allowed(check: Check, step: Step) -> None:
     """From 2026-07-28 on -32020 to -32099 is reserved: only three of these codes have a meaning.
 
@@ -531,20 +470,13 @@ def error_codes_are_allowed(check: Check, step: Step) -> None:
     check.saw(step)
     if code == -32002 or (-32099 <= code <= -32020 and code not in STATELESS_CODES):
         retired = " any more" if code in {-32002, -32042} else ""
-        check.violated(
-            step,
-            f"code {code} is not used{retired} in {step.revision}",
-            expected="a code outside the reserved range, or a defined one",
-            actual=str(code),
-            pointer="/error/code",
-        )
+        told = f"code {code} is not used{retired} in {step.revision}"
+        expected = "a code outside the reserved range, or a defined one"
+        check.violated(step, told, expected, actual=str(code), pointer="/error/code")
 
 
 @_error_rule(
-    "MSG-014",
-    "the old implementation-defined codes are not used",
-    severity=Severity.SHOULD,
-    side=Side.BOTH,
+    "MSG-014", "the old implementation-defined codes are not used", severity=Severity.SHOULD
 )
 def old_codes_are_avoided(check: Check, step: Step) -> None:
     """New code stays away from -32000 to -32019.
@@ -558,13 +490,9 @@ def old_codes_are_avoided(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if -32019 <= code <= -32000:
-        check.violated(
-            step,
-            f"code {code} is in the range that has no agreed meaning",
-            expected="a standard code, or one outside -32000 to -32019",
-            actual=str(code),
-            pointer="/error/code",
-        )
+        told = f"code {code} is in the range that has no agreed meaning"
+        expected = "a standard code, or one outside -32000 to -32019"
+        check.violated(step, told, expected, actual=str(code), pointer="/error/code")
 
 
 _DATA_OF: dict[int | None, dict[str, type]] = {
@@ -573,24 +501,23 @@ _DATA_OF: dict[int | None, dict[str, type]] = {
 }
 
 
+def _lacks_data(code: int, members: str) -> WrongShape:
+    return WrongShape(
+        Kind.ERROR,
+        spelled_out(f"/error/data /error/data/{{{members}}}"),
+        when=lambda step, parts: member_at(step.error, "code") == code,
+        window=STATELESS_ERA,
+    )
+
+
 @_error_rule(
     "MSG-015",
     "the defined error codes carry their data",
     side=Side.SERVER,
     sender="server",
     reports_shapes=(
-        WrongShape(
-            Kind.ERROR,
-            ("/error/data", "/error/data/requiredCapabilities"),
-            when=_has_code(-32021),
-            window=STATELESS_ERA,
-        ),
-        WrongShape(
-            Kind.ERROR,
-            ("/error/data", "/error/data/supported", "/error/data/requested"),
-            when=_has_code(-32022),
-            window=STATELESS_ERA,
-        ),
+        _lacks_data(-32021, "requiredCapabilities"),
+        _lacks_data(-32022, "supported,requested"),
     ),
 )
 def defined_codes_carry_their_data(check: Check, step: Step) -> None:

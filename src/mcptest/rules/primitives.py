@@ -11,25 +11,25 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Kind, content_types, json_type
-from mcptest.core.revision import HANDSHAKE_ERA, STATELESS_ERA, Revision, Window
-from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import (
-    Check,
-    Watching,
-    once_declared,
-    session_rule,
+from mcptest.core.revision import (
+    HANDSHAKE_ERA,
+    SINCE_JUNE_2025,
+    SINCE_NOVEMBER_2025,
+    STATELESS_ERA,
+    Revision,
 )
+from mcptest.core.verdict import Severity
+from mcptest.rules.declaration import MESSAGES, Check, Watching, once_declared, server_rule
 from mcptest.rules.protocol import LOG_LEVEL, LOG_LEVELS, declares, member_at
 from mcptest.rules.session import Step
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 
-_SINCE_NOVEMBER_2025 = Window(since=Revision.V2025_11_25)
 _CACHED_SCHEMAS = 2_000
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
@@ -47,44 +47,34 @@ def _tools(step: Step) -> Iterator[tuple[int, dict[str, Any]]]:
     return ((place, tool) for place, tool in _items(step, "tools") if isinstance(tool, dict))
 
 
-class _SchemaCache:
+_Compiled: TypeAlias = dict[bytes, CompiledSchema | SchemaError]
+
+
+def _compiled(schema: Any, known: _Compiled) -> CompiledSchema | SchemaError:
     """Lists repeat themselves; a schema is compiled once."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, CompiledSchema | SchemaError] = {}
-
-    def compiled(self, schema: Any) -> CompiledSchema | SchemaError:
-        key = msgspec.json.encode(schema)
-        found = self._known.get(key)
-        if found is None:
-            try:
-                found = CompiledSchema(schema)
-            except SchemaError as error:
-                found = error
-            if len(self._known) >= _CACHED_SCHEMAS:
-                self._known.clear()
-            self._known[key] = found
-        return found
+    key = msgspec.json.encode(schema)
+    if key not in known:
+        if len(known) >= _CACHED_SCHEMAS:
+            known.clear()
+        try:
+            known[key] = CompiledSchema(schema)
+        except SchemaError as error:
+            known[key] = error
+    return known[key]
 
 
-_tool_rule = partial(
-    session_rule,
-    category="tools",
-    side=Side.SERVER,
-    listens=(Kind.RESULT,),
-    sender="server",
-    methods=("tools/list",),
-)
-_result_rule = partial(
-    session_rule, category="result-shape", side=Side.SERVER, listens=(Kind.RESULT,), sender="server"
+_result_rule = partial(server_rule, category="result-shape", listens=(Kind.RESULT,))
+_tool_rule = partial(_result_rule, category="tools", page="server/tools", methods=("tools/list",))
+_tool_name_rule = partial(
+    _tool_rule, page="server/tools#tool-names", severity=Severity.SHOULD, window=SINCE_NOVEMBER_2025
 )
 
 
 @_tool_rule(
     "TOOL-001",
     "structuredContent matches the tool's outputSchema",
-    spec="server/tools#output-schema",
-    window=Window(since=Revision.V2025_06_18),
+    "#output-schema",
+    window=SINCE_JUNE_2025,
     methods=("tools/list", "tools/call"),
 )
 def structured_content_matches(check: Check) -> Watching:
@@ -95,7 +85,7 @@ def structured_content_matches(check: Check) -> Watching:
     held to it. References to other documents are never followed. A schema that is not valid is
     reported by TOOL-002.
     """
-    cache = _SchemaCache()
+    known: _Compiled = {}
     promised: dict[str, CompiledSchema | SchemaError] = {}
     while step := (yield):
         if step.method == "tools/list":
@@ -104,7 +94,7 @@ def structured_content_matches(check: Check) -> Watching:
                 if isinstance(name, str) and schema is None:
                     promised.pop(name, None)
                 elif isinstance(name, str) and len(promised) < DEFAULT_LIMITS.items:
-                    promised[name] = cache.compiled(schema)
+                    promised[name] = _compiled(schema, known)
             continue
         name = step.in_request("name")
         compiled = promised.get(name) if isinstance(name, str) else None
@@ -119,12 +109,9 @@ def structured_content_matches(check: Check) -> Watching:
             continue
         check.saw(step)
         if "structuredContent" not in result:
-            check.violated(
-                step,
-                f"the result of {name!r} has no structuredContent",
-                expected="structuredContent, as outputSchema promises",
-                pointer="/result",
-            )
+            told = f"the result of {name!r} has no structuredContent"
+            expected = "structuredContent, as outputSchema promises"
+            check.violated(step, told, expected, pointer="/result")
             continue
         try:
             misfit = compiled.misfit(result["structuredContent"])
@@ -132,29 +119,19 @@ def structured_content_matches(check: Check) -> Watching:
             check.unchecked(f"the structuredContent of {name!r} can't be checked: {error}")
             continue
         if misfit is not None:
-            check.violated(
-                step,
-                f"the structuredContent of {name!r} does not fit its outputSchema",
-                expected="a value that fits the outputSchema",
-                actual=misfit.reason,
-                pointer=f"/result/structuredContent{misfit.pointer}",
-            )
+            told = f"the structuredContent of {name!r} does not fit its outputSchema"
+            pointer = f"/result/structuredContent{misfit.pointer}"
+            expected = "a value that fits the outputSchema"
+            check.violated(step, told, expected, actual=misfit.reason, pointer=pointer)
 
 
 def _is_exempt(result: dict[str, Any]) -> bool:
-    return (
-        result.get("isError") is True
-        or result.get("resultType", "complete") != "complete"
-        or ("task" in result and "content" not in result)
-    )
+    is_final = result.get("resultType", "complete") == "complete"
+    is_task = "task" in result and "content" not in result
+    return result.get("isError") is True or not is_final or is_task
 
 
-@_tool_rule(
-    "TOOL-002",
-    "the schemas of tools are valid",
-    spec="server/tools#tool",
-    window=_SINCE_NOVEMBER_2025,
-)
+@_tool_rule("TOOL-002", "the schemas of tools are valid", "#tool", window=SINCE_NOVEMBER_2025)
 def tool_schemas_are_valid(check: Check) -> Watching:
     """`inputSchema` and `outputSchema` are valid JSON Schema: 2020-12 unless `$schema` says else.
 
@@ -162,41 +139,33 @@ def tool_schemas_are_valid(check: Check) -> Watching:
     schema: nothing is fetched, so one that leads out is a fault here. Types that don't exist,
     patterns that don't compile and unknown dialects are found.
     """
-    cache = _SchemaCache()
+    known: _Compiled = {}
     while step := (yield):
         for place, tool in _tools(step):
             for member in ("inputSchema", "outputSchema"):
                 schema = tool.get(member, ABSENT)
                 if schema is ABSENT:
                     continue
-                compiled = cache.compiled(schema)
+                compiled = _compiled(schema, known)
+                named = f"the {member} of {tool.get('name')!r}"
                 if isinstance(compiled, SchemaLimitError):
-                    check.unchecked(
-                        f"the {member} of {tool.get('name')!r} can't be checked: {compiled}"
-                    )
+                    check.unchecked(f"{named} can't be checked: {compiled}")
                     continue
                 check.saw(step)
                 if isinstance(compiled, SchemaError):
-                    check.violated(
-                        step,
-                        f"the {member} of {tool.get('name')!r} is not a valid schema",
-                        expected="a valid JSON Schema",
-                        actual=str(compiled),
-                        pointer=f"/result/tools/{place}/{member}",
+                    told, pointer = (
+                        f"{named} is not a valid schema",
+                        f"/result/tools/{place}/{member}",
                     )
+                    expected = "a valid JSON Schema"
+                    check.violated(step, told, expected, actual=str(compiled), pointer=pointer)
 
 
 @_tool_rule(
     "TOOL-003",
     "a tool has a name and an object as inputSchema",
-    spec="server/tools#tool",
-    reports=(
-        "/result/tools",
-        "/result/tools/*",
-        "/result/tools/*/name",
-        "/result/tools/*/inputSchema",
-        "/result/tools/*/inputSchema/type",
-    ),
+    "#tool",
+    reports="/result/tools{,/*,/*/name,/*/inputSchema,/*/inputSchema/type}",
 )
 def tools_have_name_and_schema(check: Check, step: Step) -> None:
     """Each entry of `tools/list` has a string `name` and an `inputSchema` of type object.
@@ -206,7 +175,7 @@ def tools_have_name_and_schema(check: Check, step: Step) -> None:
     """
     listed = step.in_result("tools")
     if not isinstance(listed, list):
-        check.violated(step, f"tools is {json_type(listed)}", expected="an array")
+        check.violated(step, f"tools is {json_type(listed)}", "an array")
         return
     for place, tool in enumerate(listed):
         check.saw(step)
@@ -228,13 +197,7 @@ def _tool_fault(tool: Any) -> str:
     return ""
 
 
-@_tool_rule(
-    "TOOL-004",
-    "tool names are short and plain",
-    severity=Severity.SHOULD,
-    spec="server/tools#tool-names",
-    window=_SINCE_NOVEMBER_2025,
-)
+@_tool_name_rule("TOOL-004", "tool names are short and plain")
 def tool_names_are_plain(check: Check, step: Step) -> None:
     """A tool's name has 1 to 128 characters out of A-Z, a-z, 0-9, `_`, `-` and `.`.
 
@@ -246,11 +209,9 @@ def tool_names_are_plain(check: Check, step: Step) -> None:
             continue
         check.saw(step)
         if not is_plain_tool_name(name):
+            expected = "1 to 128 of A-Z a-z 0-9 _ - ."
             check.violated(
-                step,
-                f"the tool name {name!r}",
-                expected="1 to 128 of A-Z a-z 0-9 _ - .",
-                pointer=f"/result/tools/{place}/name",
+                step, f"the tool name {name!r}", expected, pointer=f"/result/tools/{place}/name"
             )
 
 
@@ -265,14 +226,7 @@ def _remember_walk(walks: dict[str, dict[str, Any]], cursor: Any, walk: dict[str
             del walks[next(iter(walks))]
 
 
-@_tool_rule(
-    "TOOL-005",
-    "tool names are unique within the server",
-    severity=Severity.SHOULD,
-    spec="server/tools#tool-names",
-    window=_SINCE_NOVEMBER_2025,
-    conversations="tour",
-)
+@_tool_name_rule("TOOL-005", "tool names are unique within the server", conversations="tour")
 def tool_names_are_unique(check: Check) -> Watching:
     """On one walk through `tools/list` no name comes twice, on whichever page.
 
@@ -290,12 +244,8 @@ def tool_names_are_unique(check: Check) -> Watching:
                 continue
             check.saw(step)
             if name in here or walk.setdefault(name, cursor) != cursor:
-                check.violated(
-                    step,
-                    f"the tool {name!r} is listed twice",
-                    expected="each name once",
-                    pointer=f"/result/tools/{place}/name",
-                )
+                told = f"the tool {name!r} is listed twice"
+                check.violated(step, told, "each name once", pointer=f"/result/tools/{place}/name")
             here.add(name)
         _remember_walk(walks, cursor, walk)
         _remember_walk(walks, step.in_result("nextCursor"), walk)
@@ -362,7 +312,7 @@ def _has_bad_contents(step: Step, parts: list[str]) -> bool:
 @_result_rule(
     "CONTENT-001",
     "the content blocks of a tool result are of a known type",
-    spec="server/tools#tool-result",
+    "server/tools#tool-result",
     methods=("tools/call",),
     reports_when={"/result/content/*/**": _has_bad_block},
 )
@@ -381,9 +331,9 @@ def content_blocks_are_known(check: Check, step: Step) -> None:
 @_result_rule(
     "RES-001",
     "resource contents have a URI and text or a blob",
-    spec="server/resources#resource-contents",
+    "server/resources#resource-contents",
     methods=("resources/read",),
-    reports=("/result/contents",),
+    reports="/result/contents",
     reports_when={"/result/contents/*/**": _has_bad_contents},
 )
 def resource_contents_are_whole(check: Check, step: Step) -> None:
@@ -395,7 +345,7 @@ def resource_contents_are_whole(check: Check, step: Step) -> None:
         return
     contents = step.in_result("contents")
     if not isinstance(contents, list):
-        check.violated(step, f"contents is {json_type(contents)}", expected="an array")
+        check.violated(step, f"contents is {json_type(contents)}", "an array")
         return
     check.saw(step)
     for place, content in enumerate(contents):
@@ -406,16 +356,9 @@ def resource_contents_are_whole(check: Check, step: Step) -> None:
 @_result_rule(
     "RES-002",
     "a listed resource has a URI and a name",
-    spec="server/resources#resource",
+    "server/resources#resource",
     methods=("resources/list", "resources/templates/list"),
-    reports=(
-        "/result/resources/*",
-        "/result/resources/*/uri",
-        "/result/resources/*/name",
-        "/result/resourceTemplates/*",
-        "/result/resourceTemplates/*/uriTemplate",
-        "/result/resourceTemplates/*/name",
-    ),
+    reports="/result/resources/*{,/uri,/name} /result/resourceTemplates/*{,/uriTemplate,/name}",
 )
 def listed_resources_are_named(check: Check, step: Step) -> None:
     """Each resource has a `uri` (each template a `uriTemplate`) and a `name`, all strings."""
@@ -425,20 +368,17 @@ def listed_resources_are_named(check: Check, step: Step) -> None:
     for place, item in _items(step, member):
         check.saw(step)
         if not isinstance(item, dict) or not _has_strings(item, needed, "name"):
-            check.violated(
-                step,
-                f"an entry of {member} without {needed} or name",
-                expected=f"a string {needed} and a string name",
-                pointer=f"/result/{member}/{place}",
-            )
+            told = f"an entry of {member} without {needed} or name"
+            expected = f"a string {needed} and a string name"
+            check.violated(step, told, expected, pointer=f"/result/{member}/{place}")
 
 
 @_result_rule(
     "PROMPT-001",
     "prompt messages have a role and one content block",
-    spec="server/prompts#promptmessage",
+    "server/prompts#promptmessage",
     methods=("prompts/get",),
-    reports=("/result/messages/*", "/result/messages/*/role"),
+    reports="/result/messages/*{,/role}",
     reports_when={"/result/messages/*/content/**": _has_bad_prompt_block},
 )
 def prompt_messages_are_whole(check: Check, step: Step) -> None:
@@ -450,11 +390,9 @@ def prompt_messages_are_whole(check: Check, step: Step) -> None:
         check.saw(step)
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant"):
+            told = f"a prompt message with the role {role!r}"
             check.violated(
-                step,
-                f"a prompt message with the role {role!r}",
-                expected="user or assistant",
-                pointer=f"/result/messages/{place}/role",
+                step, told, "user or assistant", pointer=f"/result/messages/{place}/role"
             )
             continue
         if fault := block_fault(message.get("content"), step.revision):
@@ -464,15 +402,9 @@ def prompt_messages_are_whole(check: Check, step: Step) -> None:
 @_result_rule(
     "PROMPT-002",
     "a listed prompt has a name, and so have its arguments",
-    spec="server/prompts#prompt",
+    "server/prompts#prompt",
     methods=("prompts/list",),
-    reports=(
-        "/result/prompts/*",
-        "/result/prompts/*/name",
-        "/result/prompts/*/arguments",
-        "/result/prompts/*/arguments/*",
-        "/result/prompts/*/arguments/*/name",
-    ),
+    reports="/result/prompts/*{,/name,/arguments,/arguments/*,/arguments/*/name}",
 )
 def listed_prompts_are_named(check: Check, step: Step) -> None:
     """Each entry of `prompts/list` has a string `name`; so has each of its `arguments`."""
@@ -484,26 +416,16 @@ def listed_prompts_are_named(check: Check, step: Step) -> None:
             isinstance(one, dict) and _has_strings(one, "name") for one in arguments
         )
         if not named or not whole:
-            check.violated(
-                step,
-                "a prompt or one of its arguments has no name",
-                expected="a string name",
-                pointer=f"/result/prompts/{place}",
-            )
+            told = "a prompt or one of its arguments has no name"
+            check.violated(step, told, "a string name", pointer=f"/result/prompts/{place}")
 
 
 @_result_rule(
     "COMPLETE-001",
     "a completion has at most 100 values",
-    spec="server/utilities/completion#completion-results",
+    "server/utilities/completion#completion-results",
     methods=("completion/complete",),
-    reports=(
-        "/result/completion",
-        "/result/completion/values",
-        "/result/completion/values/*",
-        "/result/completion/total",
-        "/result/completion/hasMore",
-    ),
+    reports="/result/completion{,/values,/values/*,/total,/hasMore}",
 )
 def completions_are_bounded(check: Check, step: Step) -> None:
     """`completion.values` is an array of at most 100 strings; `total` is no smaller than it.
@@ -530,24 +452,20 @@ def _completion_fault(completion: Any) -> str:
 
 
 _MESSAGE = "notifications/message"
-_SPEC = "server/utilities/logging"
-
-
-def _has_known_level(step: Step, parts: list[str]) -> bool:
-    return step.params.get("level") in LOG_LEVELS
 
 
 _logging_rule = partial(
-    session_rule,
+    server_rule,
     category="logging",
-    side=Side.SERVER,
+    page="server/utilities/logging",
     listens=(Kind.NOTIFICATION,),
     methods=(_MESSAGE,),
-    sender="server",
 )
 
 
-@_logging_rule("LOG-001", "a server that logs declared logging", spec=f"{_SPEC}#capabilities")
+@_logging_rule(
+    "LOG-001", "a server that logs declared logging", "#capabilities", conversations="any"
+)
 def logging_was_declared(check: Check) -> Watching:
     """A server that sends `notifications/message` has `logging` among its capabilities.
 
@@ -558,9 +476,7 @@ def logging_was_declared(check: Check) -> Watching:
     def judge(step: Step) -> None:
         check.saw(step)
         if not declares(check.session.server_capabilities, "logging"):
-            check.violated(
-                step, "a log message without the capability logging", expected="logging declared"
-            )
+            check.violated(step, "a log message without the capability logging", "logging declared")
 
     yield from once_declared(check, judge)
 
@@ -568,9 +484,10 @@ def logging_was_declared(check: Check) -> Watching:
 @_logging_rule(
     "LOG-002",
     "a log message has a known level and data",
-    spec=f"{_SPEC}#log-message-notifications",
-    reports=("/params", "/params/level"),
-    reports_when={"/params/data": _has_known_level},
+    "#log-message-notifications",
+    reports="/params{,/level}",
+    conversations="any",
+    reports_when={"/params/data": lambda step, parts: step.params.get("level") in LOG_LEVELS},
 )
 def log_messages_are_whole(check: Check, step: Step) -> None:
     """`level` is one of the eight names of syslog, in lower case, and `data` is there."""
@@ -578,17 +495,17 @@ def log_messages_are_whole(check: Check, step: Step) -> None:
     level = step.params.get("level", ABSENT)
     if level not in LOG_LEVELS:
         check.violated(
-            step, f"the level is {level!r}", expected=", ".join(LOG_LEVELS), pointer="/params/level"
+            step, f"the level is {level!r}", ", ".join(LOG_LEVELS), pointer="/params/level"
         )
     elif "data" not in step.params:
-        check.violated(step, "a log message without data", expected="data")
+        check.violated(step, "a log message without data", "data")
 
 
 @_logging_rule(
     "LOG-003",
     "nothing below the level that was set is logged",
+    "#setting-log-level",
     severity=Severity.SHOULD,
-    spec=f"{_SPEC}#setting-log-level",
     window=HANDSHAKE_ERA,
     listens=(Kind.NOTIFICATION, Kind.RESULT),
     methods=(_MESSAGE, "logging/setLevel"),
@@ -609,20 +526,15 @@ def log_level_is_respected(check: Check) -> Watching:
             continue
         check.saw(step)
         if LOG_LEVELS.index(level) < lowest:
-            check.violated(
-                step,
-                f"a message of level {level!r}",
-                expected=f"{LOG_LEVELS[lowest]} or above",
-                actual=str(level),
-            )
+            expected = f"{LOG_LEVELS[lowest]} or above"
+            check.violated(step, f"a message of level {level!r}", expected, actual=str(level))
 
 
 @_logging_rule(
     "LOG-004",
     "nothing is logged for a request that did not ask",
-    spec=_SPEC,
     window=STATELESS_ERA,
-    listens=(Kind.NOTIFICATION, Kind.REQUEST, Kind.RESULT, Kind.ERROR),
+    listens=MESSAGES,
     methods=(),
     sender="",
 )
@@ -642,9 +554,7 @@ def log_messages_were_asked_for(check: Check) -> Watching:
         elif step.method == _MESSAGE and step.sender == "server":
             check.saw(step)
             if fault := _unasked(step, open_levels):
-                check.violated(
-                    step, fault, expected=f"{LOG_LEVEL} in the _meta of the request, and no less"
-                )
+                check.violated(step, fault, f"{LOG_LEVEL} in the _meta of the request, and no less")
 
 
 _NOT_ASKED = -1

@@ -58,15 +58,10 @@ MAY_ASK_FOR_INPUT: Final = frozenset({"tools/call", "prompts/get", "resources/re
 STATELESS_CODES: Final = frozenset({-32020, -32021, -32022})
 """The errors that only a server of the stateless era sends: see `error_codes`."""
 LOG_LEVELS: Final = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
+    *("debug", "info", "notice", "warning"),
+    *("error", "critical", "alert", "emergency"),
 )
+"""From the least to the most urgent."""
 
 
 def exists(method: str, sender: str, revision: Revision | None) -> bool:

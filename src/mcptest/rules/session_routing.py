@@ -32,10 +32,11 @@ from mcptest.core.capture import (
 )
 from mcptest.core.message import Kind, Message, id_key
 from mcptest.core.revision import STATELESS_REVISIONS, revision_of_wire
-from mcptest.rules.protocol import PROTOCOL_VERSION
+from mcptest.rules.protocol import PROTOCOL_VERSION, meta_of
 from mcptest.wire.capture_forms import SessionSource
 
-Routed: TypeAlias = tuple[int, tuple[int, AnyRecord]]
+Numbered: TypeAlias = tuple[int, AnyRecord]
+Routed: TypeAlias = tuple[int, Numbered]
 """The number of the session, and the record with its place in the capture."""
 Read: TypeAlias = Callable[[bytes], Message]
 _SESSION_ID = "mcp-session-id"
@@ -89,7 +90,7 @@ class _Router:
         self.count += 1
         return self.latest
 
-    def route(self, records: Iterator[tuple[int, AnyRecord]], read: Read) -> Iterator[Routed]:
+    def route(self, records: Iterator[Numbered], read: Read) -> Iterator[Routed]:
         for numbered in records:
             record = numbered[1]
             stream: int | None = getattr(record, "stream", None)
@@ -107,9 +108,7 @@ class _Router:
                 yield self.latest, numbered
         yield from ((self.latest, held) for held in self._held.values())
 
-    def _on_stream(
-        self, numbered: tuple[int, AnyRecord], stream: int, read: Read
-    ) -> Iterator[Routed]:
+    def _on_stream(self, numbered: Numbered, stream: int, read: Read) -> Iterator[Routed]:
         place, record = numbered
         if type(record) is HttpRequest:
             number = self.session_of_request(record)
@@ -154,9 +153,10 @@ class _Router:
             number = self.new() if self.latest in self._has_begun else self.latest
             self._has_begun.add(number)
             return number
-        if _NAMES_VERSION in record.raw:
-            message = read(record.raw)
-            if _is_stateless_request(message):
+        message = read(record.raw) if _NAMES_VERSION in record.raw else None
+        if message is not None and message.kind is Kind.REQUEST:
+            named = meta_of(message.value.get("params")).get(PROTOCOL_VERSION)
+            if revision_of_wire(named) in STATELESS_REVISIONS:
                 return self._lane(id_key(message.value.get("id")), stream)
         return self.latest
 
@@ -208,12 +208,3 @@ def _header(request: HttpRequest, name: str) -> str | None:
 def _begins(message: Message) -> bool:
     items = message.items if message.kind is Kind.BATCH else (message,)
     return any(one.kind is Kind.REQUEST and one.method == "initialize" for one in items)
-
-
-def _is_stateless_request(message: Message) -> bool:
-    if message.kind is not Kind.REQUEST:
-        return False
-    params = message.value.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    named = meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
-    return revision_of_wire(named) in STATELESS_REVISIONS

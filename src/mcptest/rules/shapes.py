@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 
 from mcptest.core.message import ABSENT, Kind
 from mcptest.core.revision import HANDSHAKE_REVISIONS, NEWEST_HANDSHAKE, Revision, revision_of_wire
 from mcptest.core.verdict import Side
-from mcptest.rules.declaration import RULES, Check, WrongShape, session_rule
+from mcptest.rules.declaration import RULES, Check, Conversations, Rule, WrongShape, session_rule
 from mcptest.rules.session import Step
 from mcptest.schema.shapes.checker import ShapeProblem, problems_if_known
 
@@ -42,58 +42,41 @@ def _matching(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{one})" for one in each), re.DOTALL)
 
 
-_NEWEST_FIRST = HANDSHAKE_REVISIONS[::-1]
-
-
-def _revision_of(step: Step) -> Revision | None:
-    """That of the step; the first message of a handshake speaks the version that it offers."""
-    if step.revision is None and step.method == "initialize" and step.kind is Kind.REQUEST:
-        offered = revision_of_wire(step.params.get("protocolVersion"))
-        return offered if offered in HANDSHAKE_REVISIONS else None
-    return step.revision
-
-
 def _problems(step: Step, revision: Revision) -> list[ShapeProblem] | None:
     """None: nothing is known about such a message."""
     asked = step.method if step.kind is Kind.RESULT else None
     return problems_if_known(step.message.value, step.kind, step.sender, revision, asked)
 
 
-def _problems_in_each(step: Step) -> list[ShapeProblem] | None:
-    """The revision is not known: what is wrong is what is wrong in all it could be."""
-    found = _problems(step, _NEWEST_FIRST[0])
-    for revision in _NEWEST_FIRST[1:]:
-        if not found:
-            break
-        wrong = {problem.pointer for problem in _problems(step, revision) or ()}
-        found = [problem for problem in found if problem.pointer in wrong]
-    return found
-
-
 def _is_abridged(step: Step, check: Check) -> bool:
     """Captures of the public form often leave out what nobody asked them to keep."""
-    if check.session.form != "exchanges":
-        return False
-    if step.kind is Kind.RESULT:
-        return bool(step.result == {})
-    return step.message.member("params") is ABSENT
+    is_bare = step.message.member("params") is ABSENT
+    empty = bool(step.result == {}) if step.kind is Kind.RESULT else is_bare
+    return check.session.form == "exchanges" and empty
 
 
 def _judge_shape(check: Check, step: Step) -> None:
-    revision = _revision_of(step)
-    problems = _problems(step, revision) if revision is not None else _problems_in_each(step)
+    revision = step.revision
+    if revision is None and step.method == "initialize" and step.kind is Kind.REQUEST:
+        # The first message of a handshake speaks the version that it offers.
+        offered = revision_of_wire(step.params.get("protocolVersion"))
+        revision = offered if offered in HANDSHAKE_REVISIONS else None
+    problems = _problems(step, revision or NEWEST_HANDSHAKE)
+    for older in HANDSHAKE_REVISIONS[-2::-1] if revision is None else ():
+        # Where the revision is not known, what is wrong is what is wrong in all it could be.
+        if not problems:
+            break
+        wrong = {problem.pointer for problem in _problems(step, older) or ()}
+        problems = [problem for problem in problems if problem.pointer in wrong]
     if problems is None or (problems and _is_abridged(step, check)):
         return
     check.saw(step)
     for problem in problems:
         if not is_left_to_another(step, problem):
             how = "missing" if problem.actual == "absent" else "wrong"
+            told = f"{_title(step)}: {problem.pointer} is {how}"
             check.violated(
-                step,
-                f"{_title(step)}: {problem.pointer} is {how}",
-                expected=problem.expected,
-                actual=problem.actual,
-                pointer=problem.pointer,
+                step, told, problem.expected, actual=problem.actual, pointer=problem.pointer
             )
 
 
@@ -103,16 +86,24 @@ def _title(step: Step) -> str:
     return f"{'the result of ' if step.kind is Kind.RESULT else ''}{step.method!r}"
 
 
-_of_server = partial(session_rule, category="message-shape", side=Side.SERVER, sender="server")
-_of_client = partial(session_rule, category="message-shape", side=Side.CLIENT, sender="client")
+_SECTIONS = {Kind.REQUEST: "#requests", Kind.NOTIFICATION: "#notifications"}
 
 
-@_of_server(
-    "SHAPE-001",
-    "the server's results have the shape of the revision",
-    spec="basic#responses",
-    listens=(Kind.RESULT,),
-)
+def _shape_rule(name: str, by: str, kind: Kind, conversations: Conversations = "polite") -> Rule:
+    return session_rule(
+        name,
+        f"the {by}'s {kind.value}s have the shape of the revision",
+        _SECTIONS.get(kind, "#responses"),
+        category="message-shape",
+        side=Side(by),
+        page="basic",
+        listens=(kind,),
+        sender=by,
+        conversations=conversations,
+    )
+
+
+@_shape_rule("SHAPE-001", "server", Kind.RESULT)
 def server_results_have_their_shape(check: Check, step: Step) -> None:
     """A result has the members that its method demands, and known members are of their type.
 
@@ -124,12 +115,7 @@ def server_results_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_server(
-    "SHAPE-002",
-    "the server's notifications have the shape of the revision",
-    spec="basic#notifications",
-    listens=(Kind.NOTIFICATION,),
-)
+@_shape_rule("SHAPE-002", "server", Kind.NOTIFICATION)
 def server_notifications_have_their_shape(check: Check, step: Step) -> None:
     """The params of a notification have the members that it demands, of their types.
 
@@ -139,12 +125,7 @@ def server_notifications_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_server(
-    "SHAPE-003",
-    "the server's requests have the shape of the revision",
-    spec="basic#requests",
-    listens=(Kind.REQUEST,),
-)
+@_shape_rule("SHAPE-003", "server", Kind.REQUEST)
 def server_requests_have_their_shape(check: Check, step: Step) -> None:
     """What a server asks of a client, sampling, elicitation or roots, has the params it demands.
 
@@ -155,13 +136,7 @@ def server_requests_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_server(
-    "SHAPE-004",
-    "the server's errors have the shape of the revision",
-    spec="basic#responses",
-    listens=(Kind.ERROR,),
-    conversations="any",
-)
+@_shape_rule("SHAPE-004", "server", Kind.ERROR, conversations="any")
 def server_errors_have_their_shape(check: Check, step: Step) -> None:
     """The codes that come with data have it in the shape that a client can act on.
 
@@ -172,12 +147,7 @@ def server_errors_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_client(
-    "SHAPE-005",
-    "the client's requests have the shape of the revision",
-    spec="basic#requests",
-    listens=(Kind.REQUEST,),
-)
+@_shape_rule("SHAPE-005", "client", Kind.REQUEST)
 def client_requests_have_their_shape(check: Check, step: Step) -> None:
     """The params of a request have the members that its method demands, of their types.
 
@@ -187,12 +157,7 @@ def client_requests_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_client(
-    "SHAPE-006",
-    "the client's notifications have the shape of the revision",
-    spec="basic#notifications",
-    listens=(Kind.NOTIFICATION,),
-)
+@_shape_rule("SHAPE-006", "client", Kind.NOTIFICATION)
 def client_notifications_have_their_shape(check: Check, step: Step) -> None:
     """The params of a notification have the members that it demands, of their types.
 
@@ -202,12 +167,7 @@ def client_notifications_have_their_shape(check: Check, step: Step) -> None:
     _judge_shape(check, step)
 
 
-@_of_client(
-    "SHAPE-007",
-    "the client's results have the shape of the revision",
-    spec="basic#responses",
-    listens=(Kind.RESULT,),
-)
+@_shape_rule("SHAPE-007", "client", Kind.RESULT)
 def client_results_have_their_shape(check: Check, step: Step) -> None:
     """What a client answers to sampling, elicitation or roots has the members that it must have.
 

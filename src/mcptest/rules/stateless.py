@@ -15,7 +15,15 @@ import msgspec
 from mcptest.core.message import ABSENT, Kind, id_key, json_type
 from mcptest.core.revision import STATELESS_ERA
 from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
+from mcptest.rules.declaration import (
+    ANSWERS,
+    MESSAGES,
+    Check,
+    Watching,
+    WrongShape,
+    session_rule,
+    spelled_out,
+)
 from mcptest.rules.protocol import (
     CACHEABLE,
     CHANGE_NOTIFICATIONS,
@@ -32,22 +40,19 @@ from mcptest.rules.protocol import (
 )
 from mcptest.rules.session import Step
 
-_stateless_rule = partial(session_rule, category="stateless", window=STATELESS_ERA)
+_stateless_rule = partial(session_rule, category="stateless", page="basic", window=STATELESS_ERA)
 _client_rule = partial(_stateless_rule, side=Side.CLIENT, sender="client")
 _server_rule = partial(_stateless_rule, side=Side.SERVER, sender="server")
+_result_rule = partial(_server_rule, listens=(Kind.RESULT,))
 
 
 @_client_rule(
     "META-001",
     "every request carries its version and capabilities",
-    spec="basic#_meta",
+    "#_meta",
     listens=(Kind.REQUEST,),
-    reports=(
-        "/params",
-        "/params/_meta",
-        meta_pointer(PROTOCOL_VERSION),
-        meta_pointer(CLIENT_CAPABILITIES),
-    ),
+    reports=f"/params{{,/_meta}} {meta_pointer(PROTOCOL_VERSION)} "
+    f"{meta_pointer(CLIENT_CAPABILITIES)}",
 )
 def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
     """The `_meta` of each request has the protocol version and the client's capabilities.
@@ -65,7 +70,7 @@ def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
             check.violated(
                 step,
                 f"{step.method!r} without {key} in _meta",
-                expected=f"{key} on every request",
+                f"{key} on every request",
                 actual=json_type(meta.get(key, ABSENT)),
                 pointer="/params/_meta",
             )
@@ -74,9 +79,9 @@ def requests_carry_version_and_capabilities(check: Check, step: Step) -> None:
 @_stateless_rule(
     "META-002",
     "requests name the client, results name the server",
+    "#_meta",
     severity=Severity.SHOULD,
     side=Side.BOTH,
-    spec="basic#_meta",
     listens=(Kind.REQUEST, Kind.RESULT),
 )
 def both_sides_name_themselves(check: Check, step: Step) -> None:
@@ -93,15 +98,11 @@ def both_sides_name_themselves(check: Check, step: Step) -> None:
     holder = step.message.member("params") if is_request else step.result
     if not isinstance(meta_of(holder).get(key), dict):
         what = "a request" if is_request else f"the result of {step.method!r}"
-        check.violated(step, f"{what} without {key} in _meta", expected=key)
+        check.violated(step, f"{what} without {key} in _meta", key)
 
 
-@_server_rule(
-    "META-003",
-    "every result has a resultType",
-    spec="basic#responses",
-    listens=(Kind.RESULT,),
-    reports=("/result/resultType",),
+@_result_rule(
+    "META-003", "every result has a resultType", "#responses", reports="/result/resultType"
 )
 def results_have_a_type(check: Check, step: Step) -> None:
     """`resultType` is a string on every result: `complete`, `input_required`, or an extension's.
@@ -112,21 +113,16 @@ def results_have_a_type(check: Check, step: Step) -> None:
     check.saw(step)
     kind = step.in_result("resultType")
     if not isinstance(kind, str) or not kind:
-        check.violated(
-            step,
-            f"the resultType of {step.method!r} is {json_type(kind)}",
-            expected="complete or input_required",
-            pointer="/result/resultType",
-        )
+        told = f"the resultType of {step.method!r} is {json_type(kind)}"
+        check.violated(step, told, "complete or input_required", pointer="/result/resultType")
 
 
-@_server_rule(
+@_result_rule(
     "META-004",
     "cacheable results say for how long and for whom",
-    spec="server/utilities/caching",
-    listens=(Kind.RESULT,),
+    "server/utilities/caching",
     methods=tuple(sorted(CACHEABLE)),
-    reports=("/result/ttlMs", "/result/cacheScope"),
+    reports="/result/{ttlMs,cacheScope}",
 )
 def cacheable_results_have_hints(check: Check, step: Step) -> None:
     """Complete results of the four lists, `resources/read` and `server/discover` carry two hints.
@@ -139,12 +135,8 @@ def cacheable_results_have_hints(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if fault := hint_fault(result):
-        check.violated(
-            step,
-            f"{step.method!r}: {fault}",
-            expected="ttlMs of at least 0 and cacheScope public or private",
-            pointer="/result",
-        )
+        expected = "ttlMs of at least 0 and cacheScope public or private"
+        check.violated(step, f"{step.method!r}: {fault}", expected, pointer="/result")
 
 
 def hint_fault(result: Mapping[str, Any]) -> str:
@@ -158,12 +150,7 @@ def hint_fault(result: Mapping[str, Any]) -> str:
     return "" if scope in ("public", "private") else f"cacheScope is {scope!r}"
 
 
-@_server_rule(
-    "META-005",
-    "the server makes no requests",
-    spec="basic#messages",
-    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-)
+@_server_rule("META-005", "the server makes no requests", "#messages", listens=MESSAGES)
 def server_makes_no_requests(check: Check, step: Step) -> None:
     """In the stateless era a server never sends a message with both a method and an id.
 
@@ -172,19 +159,11 @@ def server_makes_no_requests(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if step.kind is Kind.REQUEST:
-        check.violated(
-            step,
-            f"the server sends the request {step.method!r}",
-            expected="an input_required result instead",
-        )
+        told = f"the server sends the request {step.method!r}"
+        check.violated(step, told, "an input_required result instead")
 
 
-@_client_rule(
-    "META-006",
-    "the client sends no responses",
-    spec="basic#messages",
-    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-)
+@_client_rule("META-006", "the client sends no responses", "#messages", listens=MESSAGES)
 def client_sends_no_responses(check: Check, step: Step) -> None:
     """In the stateless era there is nothing that a client could answer.
 
@@ -192,16 +171,16 @@ def client_sends_no_responses(check: Check, step: Step) -> None:
     """
     check.saw(step)
     if step.kind is Kind.RESULT or step.kind is Kind.ERROR:
-        check.violated(step, "the client sends a response", expected="requests only")
+        check.violated(step, "the client sends a response", "requests only")
 
 
-@_server_rule(
+@_result_rule(
     "META-007",
     "server/discover tells versions and capabilities",
-    spec="server/discover",
-    listens=(Kind.RESULT, Kind.ERROR),
+    "server/discover",
+    listens=ANSWERS,
     methods=("server/discover",),
-    reports=("/result/supportedVersions", "/result/supportedVersions/*", "/result/capabilities"),
+    reports="/result/supportedVersions{,/*} /result/capabilities",
 )
 def discover_is_complete(check: Check, step: Step) -> None:
     """`server/discover` exists, and its result has `supportedVersions` and `capabilities`.
@@ -211,24 +190,17 @@ def discover_is_complete(check: Check, step: Step) -> None:
     """
     if step.kind is Kind.ERROR:
         if step.error_code == -32601 and check.session.stateless_answers:
-            check.violated(step, "server/discover is not implemented", expected="a result")
+            check.violated(step, "server/discover is not implemented", "a result")
         return
     check.saw(step)
     versions = step.in_result("supportedVersions")
     is_list = isinstance(versions, list) and bool(versions)
     if not is_list or not all(isinstance(one, str) for one in versions):
-        check.violated(
-            step,
-            "supportedVersions is not a list of versions",
-            expected="a list of strings",
-            pointer="/result/supportedVersions",
-        )
+        told = "supportedVersions is not a list of versions"
+        check.violated(step, told, "a list of strings", pointer="/result/supportedVersions")
     if not isinstance(step.in_result("capabilities"), dict):
         check.violated(
-            step,
-            "capabilities is not an object",
-            expected="an object",
-            pointer="/result/capabilities",
+            step, "capabilities is not an object", "an object", pointer="/result/capabilities"
         )
 
 
@@ -239,9 +211,7 @@ def _asks(step: Step) -> bool:
     return bool(step.in_result("resultType") == "input_required")
 
 
-_input_rule = partial(
-    _server_rule, category="input-required", spec="basic/patterns/mrtr", listens=(Kind.RESULT,)
-)
+_input_rule = partial(_result_rule, category="input-required", page="basic/patterns/mrtr")
 
 
 @_input_rule("MRTR-001", "only three methods ask for input")
@@ -254,18 +224,16 @@ def few_methods_ask_for_input(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if step.method not in MAY_ASK_FOR_INPUT:
+        told = f"{step.method!r} asks for input"
         check.violated(
-            step,
-            f"{step.method!r} asks for input",
-            expected=", ".join(sorted(MAY_ASK_FOR_INPUT)),
-            pointer="/result/resultType",
+            step, told, ", ".join(sorted(MAY_ASK_FOR_INPUT)), pointer="/result/resultType"
         )
 
 
 @_input_rule(
     "MRTR-002",
     "a result that asks for input says which",
-    reports=("/result/inputRequests", "/result/inputRequests/*", "/result/inputRequests/*/method"),
+    reports="/result/inputRequests{,/*,/*/method}",
 )
 def asking_says_for_what(check: Check, step: Step) -> None:
     """An `input_required` result has `inputRequests`, a `requestState`, or both.
@@ -278,22 +246,16 @@ def asking_says_for_what(check: Check, step: Step) -> None:
     check.saw(step)
     asked = step.result.get("inputRequests", ABSENT)
     if asked is ABSENT and not isinstance(step.result.get("requestState"), str):
-        check.violated(
-            step,
-            "neither inputRequests nor requestState",
-            expected="at least one of them",
-            pointer="/result",
-        )
+        told = "neither inputRequests nor requestState"
+        check.violated(step, told, "at least one of them", pointer="/result")
     elif asked is not ABSENT and not isinstance(asked, dict):
-        check.violated(step, f"inputRequests is {json_type(asked)}", expected="an object")
+        check.violated(step, f"inputRequests is {json_type(asked)}", "an object")
     for key, request in asked.items() if isinstance(asked, dict) else ():
         method = request.get("method") if isinstance(request, dict) else None
         if not isinstance(method, str) or method not in CLIENT_CAPABILITY:
+            told = f"the input request {key!r} is {method!r}"
             check.violated(
-                step,
-                f"the input request {key!r} is {method!r}",
-                expected=", ".join(CLIENT_CAPABILITY),
-                pointer=f"/result/inputRequests/{key}",
+                step, told, ", ".join(CLIENT_CAPABILITY), pointer=f"/result/inputRequests/{key}"
             )
 
 
@@ -317,7 +279,7 @@ def input_is_asked_as_declared(check: Check, step: Step) -> None:
             check.violated(
                 step,
                 f"the server asks for {method!r}, but the request did not declare {needed!r}",
-                expected="error -32021, or input that the client can give",
+                "error -32021, or input that the client can give",
                 pointer=f"/result/inputRequests/{key}",
             )
 
@@ -329,7 +291,7 @@ def input_is_asked_as_declared(check: Check, step: Step) -> None:
     sender="",
     listens=(Kind.REQUEST, Kind.RESULT),
     methods=tuple(sorted(MAY_ASK_FOR_INPUT)),
-    reports=("/params/inputResponses",),
+    reports="/params/inputResponses",
 )
 def retries_repeat_the_request(check: Check) -> Watching:
     """The retry has a new id, the same params, an answer to each question and the same state.
@@ -353,17 +315,14 @@ def retries_repeat_the_request(check: Check) -> Watching:
         check.saw(step)
         questions = asked.get(_same(step), [])
         if not questions:
-            check.violated(
-                step,
-                f"{step.method!r} carries answers, but no such request was asked for input",
-                expected="the method and params of the request that was asked",
-            )
+            told = f"{step.method!r} carries answers, but no such request was asked for input"
+            check.violated(step, told, "the method and params of the request that was asked")
             continue
         state = params.get("requestState", ABSENT)
         fitting = (one for one in questions if one.in_result("requestState") == state)
         question = next(fitting, questions[0])
         if fault := _retry_fault(question, step):
-            check.violated(step, fault, expected="as the input_required result demands")
+            check.violated(step, fault, "as the input_required result demands")
         questions.remove(question)
         if not questions:
             asked.pop(_same(step), None)
@@ -406,6 +365,9 @@ _FILTER: Final = {
 }
 
 
+_NAMED_IN = f"/params{{,/_meta}} {meta_pointer(SUBSCRIPTION_ID)}"
+
+
 def _subscription(step: Step) -> Any:
     return step.meta.get(SUBSCRIPTION_ID, ABSENT)
 
@@ -423,7 +385,7 @@ def _wants(listen: Step, step: Step) -> bool:
 _subscription_rule = partial(
     _server_rule,
     category="subscriptions",
-    spec="basic/patterns/subscriptions",
+    page="basic/patterns/subscriptions",
     listens=(Kind.NOTIFICATION,),
 )
 
@@ -432,13 +394,7 @@ _subscription_rule = partial(
     "SUBS-001",
     "a subscription begins with its acknowledgement",
     methods=(_ACKNOWLEDGED, *CHANGE_NOTIFICATIONS),
-    reports_shapes=(
-        WrongShape(
-            Kind.NOTIFICATION,
-            ("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
-            methods=("notifications/subscriptions/acknowledged",),
-        ),
-    ),
+    reports_shapes=(WrongShape(Kind.NOTIFICATION, spelled_out(_NAMED_IN), (_ACKNOWLEDGED,)),),
 )
 def acknowledgement_comes_first(check: Check) -> Watching:
     """The first message of a subscription is `notifications/subscriptions/acknowledged`.
@@ -459,14 +415,12 @@ def acknowledgement_comes_first(check: Check) -> Watching:
                 check.violated(
                     step,
                     f"an acknowledgement for {name!r}, which is no open subscription",
-                    expected=f"the id of the listen request as {SUBSCRIPTION_ID}",
+                    f"the id of the listen request as {SUBSCRIPTION_ID}",
                     pointer="/params/_meta",
                 )
         elif known and id_key(name) not in acknowledged:
             check.violated(
-                step,
-                f"{step.method!r} before the subscription was acknowledged",
-                expected=_ACKNOWLEDGED,
+                step, f"{step.method!r} before the subscription was acknowledged", _ACKNOWLEDGED
             )
 
 
@@ -474,7 +428,7 @@ def acknowledgement_comes_first(check: Check) -> Watching:
     "SUBS-002",
     "changes are announced only to subscriptions that asked",
     methods=tuple(CHANGE_NOTIFICATIONS),
-    reports=("/params", "/params/_meta", meta_pointer(SUBSCRIPTION_ID)),
+    reports=_NAMED_IN,
 )
 def changes_belong_to_a_subscription(check: Check, step: Step) -> None:
     """`list_changed` and `resources/updated` carry the id of a subscription that asked for them.
@@ -486,24 +440,14 @@ def changes_belong_to_a_subscription(check: Check, step: Step) -> None:
     name = _subscription(step)
     listen = check.session.in_flight["client"].find(name)
     if name is ABSENT:
-        check.violated(
-            step,
-            f"{step.method!r} without {SUBSCRIPTION_ID}",
-            expected="the id of the listen request in _meta",
-            pointer="/params/_meta",
-        )
+        told = f"{step.method!r} without {SUBSCRIPTION_ID}"
+        check.violated(step, told, "the id of the listen request in _meta", pointer="/params/_meta")
     elif listen is None or listen.method != _LISTEN:
-        check.violated(
-            step,
-            f"{step.method!r} for {name!r}, which is no open subscription",
-            expected="the id of an open listen request, in its JSON type",
-        )
+        told = f"{step.method!r} for {name!r}, which is no open subscription"
+        check.violated(step, told, "the id of an open listen request, in its JSON type")
     elif not _wants(listen, step):
-        check.violated(
-            step,
-            f"{step.method!r} for a subscription that did not ask for it",
-            expected=f"{_FILTER[step.method]} in the listen request",
-        )
+        told = f"{step.method!r} for a subscription that did not ask for it"
+        check.violated(step, told, f"{_FILTER[step.method]} in the listen request")
 
 
 @_subscription_rule("SUBS-003", "progress and log messages stay off subscriptions")
@@ -519,7 +463,5 @@ def subscriptions_carry_changes_only(check: Check, step: Step) -> None:
     check.saw(step)
     if step.method in {"notifications/progress", "notifications/message"}:
         check.violated(
-            step,
-            f"{step.method!r} on a subscription",
-            expected="the stream of the request it is about",
+            step, f"{step.method!r} on a subscription", "the stream of the request it is about"
         )

@@ -8,10 +8,17 @@ from typing import Any
 from mcptest.core.capture import Frame, HttpRequest, HttpResponse, SseEvent, Trouble
 from mcptest.core.errors import ErrorKind
 from mcptest.core.message import Kind
-from mcptest.core.revision import STATELESS_ERA, Era, Revision, Window
+from mcptest.core.revision import (
+    HANDSHAKE_ERA,
+    SINCE_MARCH_2025,
+    STATELESS_ERA,
+    Era,
+    Revision,
+    Window,
+)
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import Check, Watching, session_rule
+from mcptest.rules.declaration import MESSAGES, Check, Watching, session_rule
 from mcptest.rules.protocol import PROTOCOL_VERSION
 from mcptest.rules.session import NO_MESSAGE, Step
 from mcptest.wire.correlation import IdSet
@@ -25,17 +32,17 @@ from mcptest.wire.mcp_headers import (
 )
 
 _stdio_rule = partial(
-    session_rule, category="stdio", spec="basic/transports#stdio", transports=("stdio",)
+    session_rule, category="stdio", page="basic/transports#stdio", transports=("stdio",)
 )
 
+_line_rule = partial(_stdio_rule, listens=(*Kind, Frame), on_routine="count")
 
-@_stdio_rule(
+
+@_line_rule(
     "STDIO-001",
     "stdout carries nothing but messages",
     side=Side.SERVER,
-    listens=(*Kind, Frame),
     sender="server",
-    on_routine="count",
     conversations="any",
     root_cause="banner",
 )
@@ -55,17 +62,10 @@ def _judge_line(check: Check, step: Step, pipe: str, expected: str) -> None:
         return
     check.saw(step)
     if step.message is NO_MESSAGE:
-        check.violated(step, f"a line on {pipe} that is no message", expected=expected)
+        check.violated(step, f"a line on {pipe} that is no message", expected)
 
 
-@_stdio_rule(
-    "STDIO-002",
-    "stdin carries nothing but messages",
-    side=Side.CLIENT,
-    listens=(*Kind, Frame),
-    sender="client",
-    on_routine="count",
-)
+@_line_rule("STDIO-002", "stdin carries nothing but messages", side=Side.CLIENT, sender="client")
 def stdin_carries_messages_only(check: Check, step: Step) -> None:
     """Each line that a client writes to the server's stdin is one MCP message.
 
@@ -91,23 +91,31 @@ def messages_end_with_a_newline(check: Check, step: Step) -> None:
     if type(step.record) is Trouble:
         cut = step.record.error == ErrorKind.TRUNCATED.value
         if cut and step.record.sender == "server":
-            check.violated(step, step.record.detail, expected="a newline after each message")
+            check.violated(step, step.record.detail, "a newline after each message")
     elif step.sender == "server":
         check.saw(step)
 
 
 _WITH_SESSIONS = Window(Revision.V2025_03_26, Revision.V2026_07_28)
-_WITH_VERSION_HEADER = Window(Revision.V2025_06_18, Revision.V2026_07_28)
-_MESSAGES = (Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR)
 _SESSION = "mcp-session-id"
-
-
 _http_rule = partial(
-    session_rule, category="http", transports=("http",), spec="basic/transports#streamable-http"
+    session_rule,
+    category="http",
+    transports=("http",),
+    page="basic/transports#streamable-http",
+    window=SINCE_MARCH_2025,
+    listens=(HttpResponse,),
 )
 _client_rule = partial(_http_rule, side=Side.CLIENT)
 _server_rule = partial(_http_rule, side=Side.SERVER)
-_stateless_rule = partial(_http_rule, spec="basic/transports/streamable-http", window=STATELESS_ERA)
+_version_rule = partial(
+    _client_rule,
+    page="basic/transports#protocol-version-header",
+    window=Window(Revision.V2025_06_18, Revision.V2026_07_28),
+    listens=(HttpRequest, *MESSAGES),
+    sender="client",
+)
+_stateless_rule = partial(_http_rule, page="basic/transports/streamable-http", window=STATELESS_ERA)
 _stateless_client_rule = partial(
     _stateless_rule, side=Side.CLIENT, listens=(Kind.REQUEST,), sender="client"
 )
@@ -117,7 +125,6 @@ _stateless_server_rule = partial(_stateless_rule, side=Side.SERVER)
 @_server_rule(
     "HTTP-001",
     "an accepted notification or response is answered with 202",
-    window=Window(since=Revision.V2025_03_26),
     listens=(HttpResponse, Frame, Trouble),
 )
 def notifications_get_202(check: Check, step: Step) -> None:
@@ -137,19 +144,11 @@ def notifications_get_202(check: Check, step: Step) -> None:
     if step.record is response:
         check.saw(step)
         if response.status != 202:
-            check.violated(
-                step,
-                f"a {posted.kind.value} is answered with status {response.status}",
-                expected="202",
-                actual=str(response.status),
-            )
+            told = f"a {posted.kind.value} is answered with status {response.status}"
+            check.violated(step, told, "202", actual=str(response.status))
     elif response.status == 202 and (body := _body_of(step)):
-        check.violated(
-            step,
-            f"a {posted.kind.value} is answered with status 202 and a body",
-            expected="no body",
-            actual=body,
-        )
+        told = f"a {posted.kind.value} is answered with status 202 and a body"
+        check.violated(step, told, "no body", actual=body)
 
 
 def _body_of(step: Step) -> str:
@@ -161,12 +160,7 @@ def _body_of(step: Step) -> str:
     return record.excerpt if is_body and isinstance(record, Trouble) else ""
 
 
-@_server_rule(
-    "HTTP-002",
-    "a request is answered with JSON or an event stream",
-    window=Window(since=Revision.V2025_03_26),
-    listens=(HttpResponse,),
-)
+@_server_rule("HTTP-002", "a request is answered with JSON or an event stream")
 def requests_get_json_or_events(check: Check, step: Step) -> None:
     """The answer to a POSTed request is `application/json` or `text/event-stream`.
 
@@ -184,17 +178,12 @@ def requests_get_json_or_events(check: Check, step: Step) -> None:
         check.violated(
             step,
             f"{posted.method!r} is answered with content type {kind or 'none'!r}",
-            expected=f"{JSON_TYPE} or {SSE_TYPE}",
+            f"{JSON_TYPE} or {SSE_TYPE}",
             actual=response.header("content-type") or "no content type",
         )
 
 
-@_client_rule(
-    "HTTP-003",
-    "the client accepts both JSON and event streams",
-    window=Window(since=Revision.V2025_03_26),
-    listens=(HttpRequest,),
-)
+@_client_rule("HTTP-003", "the client accepts both JSON and event streams", listens=(HttpRequest,))
 def client_accepts_both(check: Check, step: Step) -> None:
     """`Accept` lists `application/json` and `text/event-stream` on a POST, the latter on a GET.
 
@@ -206,26 +195,18 @@ def client_accepts_both(check: Check, step: Step) -> None:
     check.saw(step)
     accept = step.stream.sent_header("accept") if step.stream else None
     needed = [SSE_TYPE] if request.method == "GET" else [JSON_TYPE, SSE_TYPE]
-    missing = [
-        kind
-        for kind in needed
-        if kind not in {media_type(part) for part in (accept or "").split(",")}
-    ]
+    given = {media_type(part) for part in (accept or "").split(",")}
+    missing = [kind for kind in needed if kind not in given]
     if missing:
-        check.violated(
-            step,
-            f"{request.method} does not accept {' and '.join(missing)}",
-            expected=", ".join(needed),
-            actual=accept or "no Accept header",
-        )
+        told = f"{request.method} does not accept {' and '.join(missing)}"
+        check.violated(step, told, ", ".join(needed), actual=accept or "no Accept header")
 
 
 @_server_rule(
     "HTTP-004",
     "a session id is visible ASCII",
-    spec="basic/transports#session-management",
+    "#session-management",
     window=_WITH_SESSIONS,
-    listens=(HttpResponse,),
     conversations="any",
 )
 def session_ids_are_visible_ascii(check: Check, step: Step) -> None:
@@ -239,17 +220,15 @@ def session_ids_are_visible_ascii(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if not is_legal_session_id(value):
-        check.violated(
-            step, "the session id is not visible ASCII", expected="0x21 to 0x7E", actual=value
-        )
+        check.violated(step, "the session id is not visible ASCII", "0x21 to 0x7E", actual=value)
 
 
 @_client_rule(
     "HTTP-005",
     "the client repeats the session id",
-    spec="basic/transports#session-management",
+    "#session-management",
     window=_WITH_SESSIONS,
-    listens=(HttpResponse, HttpRequest, *_MESSAGES),
+    listens=(HttpResponse, HttpRequest, *MESSAGES),
 )
 def session_id_is_repeated(check: Check) -> Watching:
     """Once the server gave a session id with the initialize response, each request carries it.
@@ -280,7 +259,7 @@ def session_id_is_repeated(check: Check) -> Watching:
             check.violated(
                 step,
                 "a request without the session's id" if sent is None else "another session id",
-                expected=f"Mcp-Session-Id: {session_id}",
+                f"Mcp-Session-Id: {session_id}",
                 actual=sent or "no Mcp-Session-Id header",
             )
 
@@ -319,13 +298,7 @@ def _follows_the_handshake(step: Step, check: Check) -> bool:
     return _is_later_request(step)
 
 
-@_stateless_client_rule(
-    "HTTP-006",
-    "every request after initialize names the protocol version",
-    spec="basic/transports#protocol-version-header",
-    window=_WITH_VERSION_HEADER,
-    listens=(HttpRequest, *_MESSAGES),
-)
+@_version_rule("HTTP-006", "every request after initialize names the protocol version")
 def version_header_is_sent(check: Check) -> Watching:
     """From 2025-06-18 on each HTTP request after the handshake has `MCP-Protocol-Version`.
 
@@ -342,21 +315,11 @@ def version_header_is_sent(check: Check) -> Watching:
             continue
         check.saw(step)
         if sent is None:
-            check.violated(
-                step,
-                "a request without MCP-Protocol-Version",
-                expected=f"MCP-Protocol-Version: {check.session.agreed_version}",
-            )
+            expected = f"MCP-Protocol-Version: {check.session.agreed_version}"
+            check.violated(step, "a request without MCP-Protocol-Version", expected)
 
 
-@_stateless_client_rule(
-    "HTTP-007",
-    "the version header keeps what was agreed",
-    severity=Severity.SHOULD,
-    spec="basic/transports#protocol-version-header",
-    window=_WITH_VERSION_HEADER,
-    listens=(HttpRequest, *_MESSAGES),
-)
+@_version_rule("HTTP-007", "the version header keeps what was agreed", severity=Severity.SHOULD)
 def version_header_is_kept(check: Check) -> Watching:
     """`MCP-Protocol-Version` has the version that the initialize result named.
 
@@ -373,20 +336,16 @@ def version_header_is_kept(check: Check) -> Watching:
             continue
         check.saw(step)
         if sent != check.session.agreed_version:
-            check.violated(
-                step,
-                "the version header is not what was agreed",
-                expected=str(check.session.agreed_version),
-                actual=sent,
-            )
+            told = "the version header is not what was agreed"
+            check.violated(step, told, str(check.session.agreed_version), actual=sent)
 
 
 @_server_rule(
     "HTTP-008",
     "event ids are unique within the session",
-    spec="basic/transports#resumability-and-redelivery",
+    "#resumability-and-redelivery",
     window=_WITH_SESSIONS,
-    listens=(SseEvent, *tuple(Kind)),
+    listens=(SseEvent, *Kind),
 )
 def event_ids_are_unique(check: Check) -> Watching:
     """No two server-sent events of a session have the same id, whichever stream they came on.
@@ -405,16 +364,16 @@ def event_ids_are_unique(check: Check) -> Watching:
         check.saw(step)
         if not seen.add(sse.id):
             check.violated(
-                step, f"the event id {sse.id!r} was used before", expected="a new id", actual=sse.id
+                step, f"the event id {sse.id!r} was used before", "a new id", actual=sse.id
             )
 
 
 @_server_rule(
     "HTTP-009",
     "responses do not come on the GET stream",
-    spec="basic/transports#listening-for-messages-from-the-server",
+    "#listening-for-messages-from-the-server",
     window=_WITH_SESSIONS,
-    listens=(Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+    listens=MESSAGES,
     sender="server",
 )
 def get_streams_carry_no_responses(check: Check, step: Step) -> None:
@@ -429,16 +388,16 @@ def get_streams_carry_no_responses(check: Check, step: Step) -> None:
     check.saw(step)
     is_answer = step.kind is Kind.RESULT or step.kind is Kind.ERROR
     if is_answer and stream.sent_header("last-event-id") is None:
-        check.violated(step, "a response on the GET stream", expected="the stream of its request")
+        check.violated(step, "a response on the GET stream", "the stream of its request")
 
 
 @_server_rule(
     "SSE-001",
     "the first event names the endpoint",
-    spec="basic/transports#http-with-sse",
-    window=Window(until=Revision.V2026_07_28),
+    "#http-with-sse",
+    window=HANDSHAKE_ERA,
     transports=("sse",),
-    listens=(SseEvent, *tuple(Kind)),
+    listens=(SseEvent, *Kind),
     conversations="any",
 )
 def endpoint_comes_first(check: Check) -> Watching:
@@ -455,7 +414,7 @@ def endpoint_comes_first(check: Check) -> Watching:
         check.saw(step)
         named = isinstance(record, SseEvent) and record.sse.event == "endpoint" and record.data
         if not named:
-            check.violated(step, "the first event is no endpoint", expected="event: endpoint")
+            check.violated(step, "the first event is no endpoint", "event: endpoint")
         return
 
 
@@ -464,7 +423,7 @@ def _compare_header(check: Check, step: Step, header: str, wanted: Any) -> None:
     sent = step.stream.sent_header(header.lower()) if step.stream is not None else None
     check.saw(step)
     if sent is None:
-        check.violated(step, f"{step.method!r} without {header}", expected=f"{header}: {wanted}")
+        check.violated(step, f"{step.method!r} without {header}", f"{header}: {wanted}")
         return
     try:
         plain = decode_header_value(sent)
@@ -472,9 +431,7 @@ def _compare_header(check: Check, step: Step, header: str, wanted: Any) -> None:
         check.violated(step, f"{header} can't be decoded: {error}", actual=sent)
         return
     if plain != wanted:
-        check.violated(
-            step, f"{header} does not match the body", expected=str(wanted), actual=plain
-        )
+        check.violated(step, f"{header} does not match the body", str(wanted), actual=plain)
 
 
 def _is_posted(step: Step) -> bool:
@@ -530,12 +487,8 @@ def errors_have_their_status(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if response.status != expected:
-        check.violated(
-            step,
-            f"error {code} with status {response.status}",
-            expected=str(expected),
-            actual=str(response.status),
-        )
+        told = f"error {code} with status {response.status}"
+        check.violated(step, told, str(expected), actual=str(response.status))
 
 
 @_stateless_client_rule(
@@ -552,19 +505,14 @@ def client_uses_post_only(check: Check, step: Step) -> None:
     if isinstance(step.record, HttpRequest):
         if step.record.method == "POST":
             return  # judged with its body, which tells the era
-        check.violated(step, f"{step.record.method} is used", expected="POST")
+        check.violated(step, f"{step.record.method} is used", "POST")
     elif _is_posted(step) and step.stream is not None:
         check.saw(step)
         if step.stream.sent_header("mcp-session-id") is not None:
-            check.violated(step, "a request with Mcp-Session-Id", expected="no session header")
+            check.violated(step, "a request with Mcp-Session-Id", "no session header")
 
 
-@_stateless_server_rule(
-    "HTTP-015",
-    "the server gives out no session id",
-    severity=Severity.SHOULD,
-    listens=(HttpResponse,),
-)
+@_stateless_server_rule("HTTP-015", "the server gives out no session id", severity=Severity.SHOULD)
 def server_mints_no_session(check: Check, step: Step) -> None:
     """Answers to stateless requests have no `Mcp-Session-Id` header.
 
@@ -578,4 +526,4 @@ def server_mints_no_session(check: Check, step: Step) -> None:
     response = step.record
     check.saw(step)
     if isinstance(response, HttpResponse) and response.header("mcp-session-id") is not None:
-        check.violated(step, "an answer with Mcp-Session-Id", expected="no session header")
+        check.violated(step, "an answer with Mcp-Session-Id", "no session header")

@@ -9,12 +9,21 @@ from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Kind, id_key, json_type
 from mcptest.core.revision import STATELESS_ERA, Revision
 from mcptest.core.verdict import Severity, Side
-from mcptest.rules.declaration import Check, Watching, WrongShape, session_rule
+from mcptest.rules.declaration import (
+    ANSWERS,
+    MESSAGES,
+    Check,
+    Watching,
+    WrongShape,
+    server_rule,
+    session_rule,
+)
 from mcptest.rules.protocol import LISTS
 from mcptest.rules.session import Step
 from mcptest.wire.correlation import IdSet
 
 _PROGRESS = "notifications/progress"
+_CANCELLED = "notifications/cancelled"
 
 
 def _token(step: Step) -> Any:
@@ -26,29 +35,20 @@ def _other(sender: str) -> str:
     return "server" if sender == "client" else "client"
 
 
+_both_rule = partial(session_rule, side=Side.BOTH, listens=(Kind.NOTIFICATION,))
 _progress_rule = partial(
-    session_rule,
-    category="progress",
-    side=Side.BOTH,
-    spec="basic/utilities/progress#behavior-requirements",
+    _both_rule, category="progress", page="basic/utilities/progress#behavior-requirements"
 )
 _cancellation_rule = partial(
-    session_rule,
-    category="cancellation",
-    side=Side.BOTH,
-    spec="basic/utilities/cancellation#behavior-requirements",
+    _both_rule, category="cancellation", page="basic/utilities/cancellation#behavior-requirements"
 )
 
 
 @_progress_rule(
     "PROG-001",
     "progress increases",
-    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
-    reports_shapes=(
-        WrongShape(
-            Kind.NOTIFICATION, ("/params", "/params/progress"), methods=("notifications/progress",)
-        ),
-    ),
+    listens=(Kind.NOTIFICATION, *ANSWERS),
+    reports_shapes=(WrongShape(Kind.NOTIFICATION, ("/params", "/params/progress"), (_PROGRESS,)),),
 )
 def progress_increases(check: Check) -> Watching:
     """Each progress notification of a request has a larger `progress` than the one before.
@@ -67,14 +67,14 @@ def progress_increases(check: Check) -> Watching:
         check.saw(step)
         value = step.params.get("progress")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            check.violated(step, f"progress is {json_type(value)}", expected="a number")
+            check.violated(step, f"progress is {json_type(value)}", "a number")
             continue
         key = (step.sender, id_key(step.params.get("progressToken")))
         if key in latest and value <= latest[key]:
             check.violated(
                 step,
                 "progress does not increase",
-                expected=f"more than {latest[key]}",
+                f"more than {latest[key]}",
                 actual=str(value),
                 pointer="/params/progress",
             )
@@ -85,7 +85,7 @@ def progress_increases(check: Check) -> Watching:
     "PROG-002",
     "progress names a request that asked for it",
     listens=(Kind.NOTIFICATION, Kind.REQUEST),
-    reports=("/params/progressToken",),
+    reports="/params/progressToken",
 )
 def progress_was_asked_for(check: Check) -> Watching:
     """The `progressToken` of a notification was given in a request of the other side.
@@ -103,19 +103,13 @@ def progress_was_asked_for(check: Check) -> Watching:
             check.saw(step)
             token = step.params.get("progressToken", ABSENT)
             if token not in asked[step.sender]:
+                told = f"progress for the token {token!r}, which no request gave"
                 check.violated(
-                    step,
-                    f"progress for the token {token!r}, which no request gave",
-                    expected="the progressToken of a request",
-                    pointer="/params/progressToken",
+                    step, told, "the progressToken of a request", pointer="/params/progressToken"
                 )
 
 
-@_progress_rule(
-    "PROG-003",
-    "progress stops with the response",
-    listens=(Kind.NOTIFICATION, Kind.REQUEST, Kind.RESULT, Kind.ERROR),
-)
+@_progress_rule("PROG-003", "progress stops with the response", listens=MESSAGES)
 def progress_stops_with_the_response(check: Check) -> Watching:
     """No progress is sent for a request that has been answered.
 
@@ -132,11 +126,8 @@ def progress_stops_with_the_response(check: Check) -> Watching:
             if (step.sender, id_key(token)) in open_tokens:
                 check.saw(step)
             elif token in finished[step.sender]:
-                check.violated(
-                    step,
-                    f"progress for the token {token!r} after the response",
-                    expected="no progress after the response",
-                )
+                told = f"progress for the token {token!r} after the response"
+                check.violated(step, told, "no progress after the response")
             continue
         request = step if step.kind is Kind.REQUEST else step.request
         token = _token(request) if request is not None else ABSENT
@@ -155,8 +146,8 @@ def progress_stops_with_the_response(check: Check) -> Watching:
 @_progress_rule(
     "PROG-004",
     "progress tokens are strings or integers, unique among open requests",
-    listens=(Kind.REQUEST, Kind.RESULT, Kind.ERROR),
-    reports=("/params/_meta/progressToken",),
+    listens=(Kind.REQUEST, *ANSWERS),
+    reports="/params/_meta/progressToken",
 )
 def progress_tokens_are_unique(check: Check) -> Watching:
     """A `progressToken` is a string or an integer that no other open request of the sender uses.
@@ -179,7 +170,7 @@ def progress_tokens_are_unique(check: Check) -> Watching:
             check.violated(
                 step,
                 f"progressToken is {json_type(token)}",
-                expected="a string or an integer",
+                "a string or an integer",
                 actual=repr(token),
                 pointer="/params/_meta/progressToken",
             )
@@ -187,7 +178,7 @@ def progress_tokens_are_unique(check: Check) -> Watching:
             check.violated(
                 step,
                 f"progressToken {token!r} is in use by the open request {open_tokens[key]!r}",
-                expected="a token of its own for each open request",
+                "a token of its own for each open request",
                 pointer="/params/_meta/progressToken",
             )
         open_tokens[key] = step.id
@@ -196,10 +187,9 @@ def progress_tokens_are_unique(check: Check) -> Watching:
 @_cancellation_rule(
     "CANCEL-001",
     "a cancellation names a request of its sender",
-    listens=(Kind.NOTIFICATION,),
-    methods=("notifications/cancelled",),
+    methods=(_CANCELLED,),
     probe="cancel_slow_call",
-    reports=("/params/requestId",),
+    reports="/params/requestId",
 )
 def cancellations_name_own_requests(check: Check, step: Step) -> None:
     """`notifications/cancelled` carries the id of a request that the same side made.
@@ -213,11 +203,9 @@ def cancellations_name_own_requests(check: Check, step: Step) -> None:
         return
     check.saw(step)
     if identifier not in check.session.in_flight[step.sender].seen:
+        told = f"requestId {identifier!r} is not the id of a request that the {step.sender} made"
         check.violated(
-            step,
-            f"requestId {identifier!r} is not the id of a request that the {step.sender} made",
-            expected="the id of an own request in flight",
-            pointer="/params/requestId",
+            step, told, "the id of an own request in flight", pointer="/params/requestId"
         )
 
 
@@ -229,7 +217,7 @@ RACE = 0.05
     "CANCEL-002",
     "a cancelled request is not answered",
     severity=Severity.SHOULD,
-    listens=(Kind.NOTIFICATION, Kind.RESULT, Kind.ERROR),
+    listens=(Kind.NOTIFICATION, *ANSWERS),
     shown_by="silence",
     probe="cancel_slow_call",
 )
@@ -257,11 +245,8 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
         unanswered.pop(cancelled.place, None)
         knew = read_until.get(step.sender, 0.0) > cancelled.t
         if check.session.form == "full" and knew and step.t - cancelled.t > RACE:
-            check.violated(
-                step,
-                f"a response {step.t - cancelled.t:.3f} s after the request was cancelled",
-                expected="no response",
-            )
+            told = f"a response {step.t - cancelled.t:.3f} s after the request was cancelled"
+            check.violated(step, told, "no response")
         else:
             check.inconclusive("a response may have been on its way when its request was cancelled")
     for cancelled in unanswered.values():
@@ -273,8 +258,7 @@ def cancelled_requests_are_not_answered(check: Check) -> Watching:
     "the server cancels nothing but a subscription",
     side=Side.SERVER,
     window=STATELESS_ERA,
-    listens=(Kind.NOTIFICATION,),
-    methods=("notifications/cancelled",),
+    methods=(_CANCELLED,),
     sender="server",
 )
 def server_cancels_subscriptions_only(check: Check, step: Step) -> None:
@@ -286,34 +270,28 @@ def server_cancels_subscriptions_only(check: Check, step: Step) -> None:
     identifier = step.params.get("requestId", ABSENT)
     request = check.session.in_flight["client"].find(identifier)
     if request is None or request.method != "subscriptions/listen":
+        told = f"the server cancels {request.method if request else repr(identifier)}"
         check.violated(
-            step,
-            f"the server cancels {request.method if request else repr(identifier)}",
-            expected="the id of an open subscriptions/listen",
-            pointer="/params/requestId",
+            step, told, "the id of an open subscriptions/listen", pointer="/params/requestId"
         )
 
 
 _pagination_rule = partial(
-    session_rule,
+    server_rule,
     category="pagination",
-    side=Side.SERVER,
-    spec="server/utilities/pagination",
+    page="server/utilities/pagination",
     listens=(Kind.RESULT,),
     methods=tuple(LISTS),
-    sender="server",
 )
 
 
-@session_rule(
+@_pagination_rule(
     "PAGE-001",
     "a cursor is sent back unchanged",
-    category="pagination",
     side=Side.CLIENT,
-    spec="server/utilities/pagination",
     listens=(Kind.REQUEST, Kind.RESULT),
-    methods=tuple(LISTS),
-    reports=("/params/cursor",),
+    sender="",
+    reports="/params/cursor",
 )
 def cursors_come_from_the_server(check: Check) -> Watching:
     """A client asks for the next page with a cursor that the server gave for that list.
@@ -334,15 +312,13 @@ def cursors_come_from_the_server(check: Check) -> Watching:
             continue
         check.saw(step)
         if not isinstance(cursor, str) or cursor not in given.get(step.method, ()):
+            told = f"the cursor {cursor!r} was not given by the server for {step.method}"
             check.violated(
-                step,
-                f"the cursor {cursor!r} was not given by the server for {step.method}",
-                expected="a nextCursor of an earlier answer",
-                pointer="/params/cursor",
+                step, told, "a nextCursor of an earlier answer", pointer="/params/cursor"
             )
 
 
-@_pagination_rule("PAGE-002", "nextCursor is a string", reports=("/result/nextCursor",))
+@_pagination_rule("PAGE-002", "nextCursor is a string", reports="/result/nextCursor")
 def next_cursors_are_strings(check: Check, step: Step) -> None:
     """`nextCursor` is a string, or is left out on the last page. It is never null.
 
@@ -352,11 +328,9 @@ def next_cursors_are_strings(check: Check, step: Step) -> None:
     check.saw(step)
     cursor = step.in_result("nextCursor")
     if cursor is not ABSENT and not isinstance(cursor, str):
+        told = f"nextCursor is {json_type(cursor)}"
         check.violated(
-            step,
-            f"nextCursor is {json_type(cursor)}",
-            expected="a string, or no nextCursor at all",
-            pointer="/result/nextCursor",
+            step, told, "a string, or no nextCursor at all", pointer="/result/nextCursor"
         )
 
 
@@ -378,11 +352,9 @@ def paging_ends(check: Check) -> Watching:
         check.saw(step)
         cursor = step.in_result("nextCursor")
         if isinstance(cursor, str) and cursor in walk:
+            told = f"the nextCursor {cursor!r} leads back to a page of this walk"
             check.violated(
-                step,
-                f"the nextCursor {cursor!r} leads back to a page of this walk",
-                expected="a new cursor, or none on the last page",
-                pointer="/result/nextCursor",
+                step, told, "a new cursor, or none on the last page", pointer="/result/nextCursor"
             )
         elif isinstance(cursor, str) and len(walk) + 1 == DEFAULT_LIMITS.pages:
             check.unchecked(f"{step.method} did not end after {DEFAULT_LIMITS.pages} pages")
@@ -391,7 +363,7 @@ def paging_ends(check: Check) -> Watching:
 @_pagination_rule(
     "PAGE-004",
     "all pages of a list have the same cacheScope",
-    spec="server/utilities/caching",
+    "server/utilities/caching",
     window=STATELESS_ERA,
 )
 def pages_share_their_scope(check: Check) -> Watching:
@@ -408,10 +380,7 @@ def pages_share_their_scope(check: Check) -> Watching:
         check.saw(step)
         first = scopes.setdefault(step.method, scope)
         if scope != first:
+            told = f"cacheScope changes to {scope!r} on a later page"
             check.violated(
-                step,
-                f"cacheScope changes to {scope!r} on a later page",
-                expected=repr(first),
-                actual=repr(scope),
-                pointer="/result/cacheScope",
+                step, told, repr(first), actual=repr(scope), pointer="/result/cacheScope"
             )

@@ -124,12 +124,8 @@ def yielding_to(
     What a rule yields to stands in its declaration, or for rules of a corpus in the registry.
     """
     declared: Mapping[str, Rule | CorpusRule] = RULES if corpus is None else {**RULES, **corpus}
-    yields = [
-        (name, to, same)
-        for name in proofs
-        if name in declared
-        for to, same in declared[name].yields_to.items()
-    ]
+    known = [name for name in proofs if name in declared]
+    yields = [(one, to, same) for one in known for to, same in declared[one].yields_to.items()]
     roots = [(to, same) for to in proofs if to in RULES and (same := RULES[to].absorbs)]
     yields += [(name, to, same) for to, same in roots for name in proofs]
     found: dict[str, str] = {}

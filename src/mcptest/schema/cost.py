@@ -194,7 +194,12 @@ class Cost:
         limit = MOST_STEPS + _STEPS_PER_PART * size.parts
         if self._parts.hashing and _HASHING * size.parts * size.depth > limit:
             raise _too_much("telling whether the items of this value are unique", limit)
-        if min(self._steps, self._amplification()) * size.weight <= limit:
+        # The most steps on one part of a value, however large the value is.
+        if self._amplified is None:
+            known: dict[int, int] = {}
+            self._amplified = self._reach(self._root, known, {})
+            self._amplified += sum(known.get(one, 0) for one in self._recursive)
+        if min(self._steps, self._amplified) * size.weight <= limit:
             return
         if self._counted(value, limit, remembering=True) > limit:
             raise _too_much("checking this value", limit)
@@ -248,14 +253,6 @@ class Cost:
             del open_[key]
             known[key] = found
         return found
-
-    def _amplification(self) -> int:
-        """The most steps on one part of a value, however large the value is."""
-        if self._amplified is None:
-            known: dict[int, int] = {}
-            self._amplified = self._reach(self._root, known, {})
-            self._amplified += sum(known.get(one, 0) for one in self._recursive)
-        return self._amplified
 
     def _reach(self, schema: Any, known: dict[int, int], open_: dict[int, None]) -> int:
         if type(schema) is not dict or id(schema) in open_:
@@ -376,8 +373,6 @@ _HOLDING: Final = frozenset(
 
 
 class _Size:
-    """How large a value is."""
-
     __slots__ = ("depth", "parts", "weight")
 
     def __init__(self, value: Any) -> None:
@@ -414,8 +409,6 @@ def _has_few_parts(value: Any, most: int) -> bool:
 
 
 class _Parts(msgspec.Struct):
-    """What a schema is made of."""
-
     steps: int = 1
     """Of all parts together, each taken once."""
     referring: bool = False

@@ -113,8 +113,6 @@ def _spelled(schema: Any) -> bytes:
 
 
 class Generator:
-    """Makes values of one schema."""
-
     def __init__(self, schema: Any, effort: Effort | None = None) -> None:
         """Raises SchemaError when the schema can't be used."""
         self.compiled = CompiledSchema(schema)
@@ -485,8 +483,6 @@ _AGAIN: Final = 24
 
 
 class _Objects:
-    """Makes the objects of one plain schema."""
-
     def __init__(self, generator: Generator, plain: Plain, depth: int) -> None:
         self._generator, self._depth = generator, depth
         self._known = mapping_of(plain, "properties")
@@ -507,7 +503,13 @@ class _Objects:
         is_enough = depth > _FULL and self._least <= len(self._required)
         self._optional = {} if is_enough and not self._needs else self._listed(plain)
         self._names = [] if is_enough else self._new_names(plain)
-        self._room = _NEW_ROOM if depth <= _FULL and self._speaks_of_new_names(plain) else 0
+        speaks_of_new_names = (
+            (isinstance(self._rest, Mapping) and self._rest)
+            or self._patterns
+            or "propertyNames" in plain
+            or (not self._known and self._rest is not False)  # it speaks of no names at all
+        )
+        self._room = _NEW_ROOM if depth <= _FULL and speaks_of_new_names else 0
 
     @property
     def is_empty(self) -> bool:
@@ -559,7 +561,9 @@ class _Objects:
         found = self._parts.get(name)
         if found is None:
             schemas = [self._known[name]] if name in self._known else []
-            schemas += (one for pattern, one in self._patterns.items() if _found(pattern, name))
+            schemas += (
+                one for pattern, one in self._patterns.items() if _matcher(pattern).fits(name)
+            )
             many = {"allOf": schemas} if schemas else self._rest
             whole = schemas[0] if len(schemas) == 1 else many
             found = self._parts[name] = self._generator.part(whole, self._depth)
@@ -591,33 +595,20 @@ class _Objects:
         parts = [self._generator.part(schema, self._depth) for schema in schemas]
         found: list[Make] = [part.make for part in parts if not part.is_empty]
         if self._rest is not False and not isinstance(naming, Mapping) and naming is not False:
-            found.append(_any_name)
+            found.append(
+                lambda choices, name: (
+                    name if isinstance(choices, Plainest) else choices.text(_LETTERS, 1, 6)
+                )
+            )
         return found
-
-    def _speaks_of_new_names(self, plain: Plain) -> bool:
-        """Or of no names at all."""
-        if isinstance(self._rest, Mapping) and self._rest:
-            return True
-        if self._patterns or "propertyNames" in plain:
-            return True
-        return not self._known and self._rest is not False
-
-
-def _any_name(choices: Choices, name: str) -> str:
-    return name if isinstance(choices, Plainest) else choices.text(_LETTERS, 1, 6)
 
 
 @functools.lru_cache(maxsize=256)
-def _matcher(pattern: str) -> CompiledSchema | None:
+def _matcher(pattern: str) -> CompiledSchema:
     try:
         return CompiledSchema({"pattern": pattern})
     except SchemaError:
-        return None
-
-
-def _found(pattern: str, name: str) -> bool:
-    matcher = _matcher(pattern)
-    return matcher is not None and matcher.fits(name)
+        return CompiledSchema(False)
 
 
 # -- arrays --------------------------------------------------------------------------------------

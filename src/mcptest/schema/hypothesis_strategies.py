@@ -154,7 +154,9 @@ def shaped(shape: Shape, revision: Revision, members: Members) -> SearchStrategy
     if isinstance(shape, Words):
         return st.sampled_from(shape.words)
     if isinstance(shape, Between):
-        return _between(shape)
+        most = SAFEST_INTEGER if shape.most is None else shape.most
+        whole = st.integers(int(shape.least), int(most))
+        return whole if shape.integer else whole | st.floats(shape.least, most)
     if isinstance(shape, ArrayOf):
         return st.lists(shaped(shape.item, revision, members), max_size=_FEW)
     if isinstance(shape, MapOf):
@@ -165,7 +167,15 @@ def shaped(shape: Shape, revision: Revision, members: Members) -> SearchStrategy
     if isinstance(shape, AnyShape):
         return st.one_of([shaped(one.shape, revision, members) for one in shape.alternatives])
     if isinstance(shape, Tagged):
-        return st.one_of(_tagged(shape, revision, members))
+        return st.one_of(
+            [
+                st.tuples(
+                    shaped(case.shape, revision, members), st.just({shape.member: case.sign})
+                ).map(lambda parts: {**parts[0], **parts[1]})
+                for case in shape.cases
+                if revision in case.window
+            ]
+        )
     if isinstance(shape, ByMember):
         held = [case.shape for case in shape.cases if revision in case.window]
         return st.one_of([shaped(one, revision, members) for one in (shape.otherwise, *held)])
@@ -190,22 +200,6 @@ def _objects_of(
         if draw(_BOOLEANS):
             made[name] = draw(one)
     return made
-
-
-def _between(shape: Between) -> SearchStrategy[Any]:
-    most = SAFEST_INTEGER if shape.most is None else shape.most
-    whole = st.integers(int(shape.least), int(most))
-    return whole if shape.integer else whole | st.floats(shape.least, most)
-
-
-def _tagged(shape: Tagged, revision: Revision, members: Members) -> list[SearchStrategy[Any]]:
-    return [
-        st.tuples(shaped(case.shape, revision, members), st.just({shape.member: case.sign})).map(
-            lambda parts: {**parts[0], **parts[1]}
-        )
-        for case in shape.cases
-        if revision in case.window
-    ]
 
 
 def _object(shape: Obj, revision: Revision, members: Members) -> SearchStrategy[Any]:

@@ -55,14 +55,8 @@ class InputCase(msgspec.Struct, frozen=True):
     member: str = ""
     """The one member in which it differs from a valid input; empty when it is not just one."""
 
-    @property
-    def is_malformed(self) -> bool:
-        """Whether already the request is none that the protocol knows, whatever the tool wants."""
-        return self.arguments is not ABSENT and not isinstance(self.arguments, Mapping)
-
 
 def params_of(tool: str, arguments: Any) -> dict[str, Any]:
-    """The params of the call."""
     params: dict[str, Any] = {"name": tool}
     if arguments is not ABSENT:
         params["arguments"] = arguments
@@ -370,8 +364,18 @@ def near_valid_cases(form: Form, *, writes: bool = False) -> Iterator[InputCase]
 
     `writes`: the tool may change things, so nothing leads it to a file that exists.
     """
-    yield from _structural(form)
-    yield from _missing(form)
+    kind, base = Category.STRUCTURAL, dict(form.base or {})
+    if form.base is not None:
+        yield judged(form, kind, "valid input", base)
+    yield judged(form, kind, "empty object", {})
+    yield judged(form, kind, "null args", None)
+    yield judged(form, kind, "no args", ABSENT)
+    yield judged(form, kind, "unknown member", {**base, UNKNOWN: "?"}, UNKNOWN)
+    for name in (member.name for member in form.members if member.required):
+        rest = {key: value for key, value in base.items() if key != name}
+        case = judged(form, Category.CROSS_PROPERTY, f"missing required: {name}", rest, name)
+        if case.valid is False:
+            yield case
     rows = [list(_of_member(form, member, writes)) for member in form.members]
     for turn in zip_longest(*rows):
         yield from (case for case in turn if case is not None)
@@ -392,27 +396,7 @@ def judged(
 
 
 def judged_again(form: Form, case: InputCase) -> InputCase:
-    """The same case, with what validation says of it."""
     return judged(form, case.category, case.label, case.arguments, case.member)
-
-
-def _structural(form: Form) -> Iterator[InputCase]:
-    kind, base = Category.STRUCTURAL, dict(form.base or {})
-    if form.base is not None:
-        yield judged(form, kind, "valid input", base)
-    yield judged(form, kind, "empty object", {})
-    yield judged(form, kind, "null args", None)
-    yield judged(form, kind, "no args", ABSENT)
-    yield judged(form, kind, "unknown member", {**base, UNKNOWN: "?"}, UNKNOWN)
-
-
-def _missing(form: Form) -> Iterator[InputCase]:
-    base = form.base or {}
-    for name in (member.name for member in form.members if member.required):
-        rest = {key: value for key, value in base.items() if key != name}
-        case = judged(form, Category.CROSS_PROPERTY, f"missing required: {name}", rest, name)
-        if case.valid is False:
-            yield case
 
 
 def _of_member(form: Form, member: Member, writes: bool) -> Iterator[InputCase]:

@@ -91,16 +91,13 @@ def _on_ground(
         if not _PLACE.search(name):
             continue
         plain = ground.folder if _FOLDER.search(f"{tool} {name}") else ground.file or ground.folder
+        part = known.get(name)
+        items = part.get("items") if isinstance(part, dict) else None
         if given == name:
             made[name] = plain
-        elif given == [] and _items_are_texts(known.get(name)):
+        elif given == [] and isinstance(items, dict) and items.get("type") == "string":
             made[name] = [plain]
     return made
-
-
-def _items_are_texts(schema: Any) -> bool:
-    items = schema.get("items") if isinstance(schema, dict) else None
-    return isinstance(items, dict) and items.get("type") == "string"
 
 
 def prompt_arguments(prompt: Mapping[str, Any]) -> tuple[str, ...]:

@@ -135,18 +135,13 @@ def _parts_within(pattern: str, least: int, most: int) -> _Parts:
 def _parsed(pattern: str) -> Any:
     if len(pattern) > _LONGEST_PATTERN:
         raise PatternError("is too long")
+    # ECMA writes `(?<name>` for groups and `\\p{L}` for letters.
+    ours = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern)
+    ours = re.sub(r"\\[pP]\{\^?L[a-z&]?\}|\\[pP]\{(?:Alphabetic|Letter)\}", "a-zA-Z", ours)
     try:
-        return _parser.parse(_in_our_dialect(pattern))
+        return _parser.parse(ours.replace(r"\/", "/"))
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternError(str(error)) from None
-
-
-def _in_our_dialect(pattern: str) -> str:
-    r"""ECMA writes `\d` for ASCII digits, `(?<name>` for groups and `\p{L}` for letters."""
-    pattern = re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern)
-    pattern = re.sub(r"\\[pP]\{\^?L[a-z&]?\}|\\[pP]\{(?:Alphabetic|Letter)\}", "a-zA-Z", pattern)
-    pattern = re.sub(r"\\u([0-9a-fA-F]{4})", r"\\u\1", pattern)
-    return pattern.replace(r"\/", "/")
 
 
 def _parts_of(nodes: Any) -> _Parts:
@@ -319,20 +314,18 @@ def text_maker(plain: Plain) -> Make | None:
             return lambda choices, name: text_matching(pattern, choices, least, most)
     format_name = str(plain.get("format"))
     if format_name in _FORMATS:
-        return _formatted(_FORMATS[format_name], _BY_FORMAT.get(format_name))
+        examples = _FORMATS[format_name]
+        made = _BY_FORMAT.get(format_name)
+        options = len(examples) * (1 if made is None else 2)
+
+        def make(choices: Choices, name: str) -> str:
+            place = choices.index(options)
+            if made is not None and place >= len(examples):
+                return made(choices)
+            return examples[place]
+
+        return make
     encoded = _ENCODED.get(str(plain.get("contentEncoding")))
     if encoded is not None:
         return lambda choices, name: encoded
     return lambda choices, name: choices.text("", least, most, name)
-
-
-def _formatted(examples: tuple[str, ...], made: Callable[[Choices], str] | None) -> Make:
-    options = len(examples) * (1 if made is None else 2)
-
-    def make(choices: Choices, name: str) -> str:
-        place = choices.index(options)
-        if made is not None and place >= len(examples):
-            return made(choices)
-        return examples[place]
-
-    return make

@@ -61,12 +61,19 @@ class CompiledSchema:
             if self._cost.backtracks:  # it may have given up, which is no answer
                 raise SchemaLimitError("checking this value takes too many steps")
             return Misfit("it does not fit; there are too many alternatives to say why", "")
-        error = self._first_error(value)
-        message = str(error.message)
-        if message.startswith(_GAVE_UP):
-            raise SchemaLimitError("matching one of its patterns takes too many steps")
-        pointer = "".join(f"/{part}" for part in error.instance_path)
-        return Misfit(show(message, 300), show(pointer, 200))
+        import jsonschema_rs as rs
+
+        try:
+            self._validator.validate(value)
+        except rs.ValidationError as error:
+            message = str(error.message)
+            if message.startswith(_GAVE_UP):
+                raise SchemaLimitError(
+                    "matching one of its patterns takes too many steps"
+                ) from None
+            pointer = "".join(f"/{part}" for part in error.instance_path)
+            return Misfit(show(message, 300), show(pointer, 200))
+        raise AssertionError("the validator found the value both valid and not")
 
     def fits(self, value: Any) -> bool:
         """Whether `value` is known to fit; one that costs too much to check is not."""
@@ -75,15 +82,6 @@ class CompiledSchema:
         except SchemaLimitError:
             return False
         return bool(self._validator.is_valid(value))
-
-    def _first_error(self, value: Any) -> Any:
-        import jsonschema_rs as rs
-
-        try:
-            self._validator.validate(value)
-        except rs.ValidationError as error:
-            return error
-        raise AssertionError("the validator found the value both valid and not")
 
 
 def schema_problem(schema: Any) -> str:
@@ -108,39 +106,29 @@ def dialect_of(schema: Any) -> int:
     return found
 
 
-class _LargeSchemas:
-    """The validators of the last large schemas: each takes ten times what its schema does.
-
-    Several parts of a command hold the same schema against values, and what a validator took is
-    not given back when it goes.
-    """
-
-    LARGE = 64 * 1024
-    MOST = 2
-
-    def __init__(self) -> None:
-        self._validators: dict[bytes, Any] = {}
-
-    def validator(self, text: bytes, schema: Any) -> Any:
-        key = hashlib.sha256(text).digest()
-        found = self._validators.get(key)
-        if found is None:
-            found = _compile(schema)
-            while len(self._validators) >= self.MOST:
-                self._validators.pop(next(iter(self._validators)), None)
-            self._validators[key] = found
-        return found
-
-
-_large = _LargeSchemas()
+_LARGE = 64 * 1024
+_MOST_LARGE = 2
+_large: dict[bytes, Any] = {}
+"""The validators of the last large schemas: each takes ten times what its schema does. Several
+parts of a command hold the same schema against values, and what a validator took is not given back
+when it goes."""
 
 
 def _validator_of(schema: Any) -> Any:
     try:
         text = _encode(schema)
     except (TypeError, ValueError, RecursionError):  # what can't be written can't be told apart
+        text = b""
+    if len(text) <= _LARGE:
         return _compile(schema)
-    return _large.validator(text, schema) if len(text) > _large.LARGE else _compile(schema)
+    key = hashlib.sha256(text).digest()
+    found = _large.get(key)
+    if found is None:
+        found = _compile(schema)
+        while len(_large) >= _MOST_LARGE:
+            _large.pop(next(iter(_large)), None)
+        _large[key] = found
+    return found
 
 
 def _compile(schema: Any) -> Any:
@@ -162,14 +150,10 @@ def _compile(schema: Any) -> Any:
     except SchemaError:
         raise
     except (ValueError, rs.ValidationError, rs.ReferencingError, RecursionError) as error:
-        text = _first_line(error)
+        told = getattr(error, "message", None) or str(error)
+        text = show(told.splitlines()[0] if told else type(error).__name__, 300)
         raise (SchemaLimitError if "ecursion limit" in text else SchemaError)(text) from None
 
 
 def _refuse(uri: str) -> Any:
     raise ValueError(f"the reference {show(uri, 100)!r} leads out of the schema; it is not fetched")
-
-
-def _first_line(error: Exception) -> str:
-    text = getattr(error, "message", None) or str(error)
-    return show(text.splitlines()[0] if text else type(error).__name__, 300)

@@ -31,27 +31,26 @@ if TYPE_CHECKING:
     from mcptest.transport.loop import Loop
     from mcptest.wire.fault import WireError
 
-# -- One whole request ---------------------------------------------------------------------------
-
 MAX_HEAD_BYTES = 64 * 1024
 
 
 class Request:
     """One request. Names of headers are in lower case; repeated ones are joined with a comma."""
 
-    def __init__(self, head: RequestHead) -> None:
+    def __init__(self, head: RequestHead, body: bytes = b"") -> None:
         self.head = head
         self.method = head.method
         self.path, _, self.query = head.target.partition("?")
-        self.headers = _by_name(head.headers)
-        self.body = b""
+        self.headers = headers_by_name(head.headers)
+        self.body = body
         self.keep_alive = head.keeps_connection
 
     def header(self, name: str) -> str | None:
         return self.headers.get(name)
 
 
-def _by_name(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
+def headers_by_name(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Names in lower case; repeated ones are joined with a comma."""
     found: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
@@ -116,8 +115,6 @@ class HttpConnection:
         self._timer = loop.after(IDLE_SECONDS, self.close)
         self._update_events()
 
-    # Answering
-
     def respond(
         self,
         status: int,
@@ -172,7 +169,9 @@ class HttpConnection:
         self._timer.cancel()
         self._loop.ignore(self._socket.fileno())
         self._socket.close()
-        self._tell_gone()
+        gone, self.on_gone = self.on_gone, None
+        if gone is not None:
+            gone()
         self._closed(self)
 
     @property
@@ -184,8 +183,6 @@ class HttpConnection:
     def held(self) -> int:
         """Bytes that wait here, to be read by us or by the client."""
         return self._reader.held + len(self._body) + len(self._out)
-
-    # The socket
 
     def _ready(self, events: int) -> None:
         if events & WRITE:
@@ -200,24 +197,16 @@ class HttpConnection:
             return
         except OSError:
             data = b""
-        if not data:
-            self._read_end()
-        elif not self._lingering:
-            self._take(data)
-
-    def _read_end(self) -> None:
-        """The client sends no more. It may still be reading an answer that was given."""
-        if self._out and self._request is None and not self._lingering:
+        if not data and self._out and self._request is None and not self._lingering:
+            # The client sends no more, and may still be reading an answer that was given.
             self._close_after = self._ended = True
-            self._update_events()
-        else:
+        elif not data:
             self.close()
-
-    def _take(self, data: bytes) -> None:
-        self._reader.feed(data)
-        self._serve_requests()
-        if self.on_fed is not None and self.open:
-            self.on_fed(self)
+        elif not self._lingering:
+            self._reader.feed(data)
+            self._serve_requests()
+            if self.on_fed is not None and self.open:
+                self.on_fed(self)
         self._update_events()
 
     def _serve_requests(self) -> None:
@@ -239,32 +228,27 @@ class HttpConnection:
         self._serving = False
 
     def _next_request(self) -> Request | None:
-        was_in_progress = not self._reader.is_between_requests
-        while (event := self._reader.next_event()) is not None:
+        reader = self._reader
+        was_in_progress = not reader.is_between_requests
+        while (event := reader.next_event()) is not None:
             if isinstance(event, bytes):
                 self._body += event
             elif event is EndOfMessage.END:
-                return self._whole_request()
-        if self._reader.fault is not None:
-            self._refuse_request(f"Bad request: {self._reader.fault.detail}")
+                assert reader.head is not None, "a request ends after its head"
+                request = Request(reader.head, bytes(self._body))
+                self._body.clear()
+                self._continue_told = False
+                return request
+        if reader.fault is not None:
+            self._refuse_request(f"Bad request: {reader.fault.detail}")
         elif was_in_progress:
-            self._tell_to_continue()
-            self._expect_rest()
+            if reader.head is not None and reader.head.expects_continue and not self._continue_told:
+                self._continue_told = True
+                self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            # It has a limited time to become whole, however often bytes come.
+            if self._timer.action != self._give_up_reading:
+                self._set_timer(REQUEST_SECONDS, self._give_up_reading)
         return None
-
-    def _whole_request(self) -> Request:
-        assert self._reader.head is not None, "a request ends after its head"
-        request = Request(self._reader.head)
-        request.body = bytes(self._body)
-        self._body.clear()
-        self._continue_told = False
-        return request
-
-    def _tell_to_continue(self) -> None:
-        head = self._reader.head
-        if head is not None and head.expects_continue and not self._continue_told:
-            self._continue_told = True
-            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _refuse_request(self, message: str) -> None:
         """Answer what can't be read on, and hang up."""
@@ -333,8 +317,7 @@ class HttpConnection:
     def _go_on(self) -> None:
         if self.open:
             self._serve_requests()
-            if self.open:
-                self._update_events()
+            self._update_events()
 
     def _update_events(self) -> None:
         if not self.open:
@@ -345,13 +328,6 @@ class HttpConnection:
             self._events = events
             self._loop.watch(self._socket.fileno(), events, self._ready)
 
-    # Time
-
-    def _expect_rest(self) -> None:
-        """A request has begun: it has a limited time to become whole, however often bytes come."""
-        if self._timer.action != self._give_up_reading:
-            self._set_timer(REQUEST_SECONDS, self._give_up_reading)
-
     def _give_up_reading(self) -> None:
         self._reader.give_up()
         self._refuse_request("The request did not come in time")
@@ -360,11 +336,6 @@ class HttpConnection:
         self._timer.cancel()
         if seconds is not None:
             self._timer = self._loop.after(seconds, action or self.close)
-
-    def _tell_gone(self) -> None:
-        gone, self.on_gone = self.on_gone, None
-        if gone is not None:
-            gone()
 
     def _head(self, status: int, fields: dict[str, Any]) -> bytes:
         if self._close_after or (self._request is not None and not self._request.keep_alive):
@@ -392,12 +363,14 @@ class Rejected(Exception):  # noqa: N818  an answer, not a defect
 
 def check_sender(request: Request, bound_to: str) -> None:
     """Refuse what a web page of another site could send, by its own name or by DNS rebinding."""
-    host = request.header("host")
-    if host is not None and not _is_our_name(_host_of(host), bound_to):
+    host, origin = request.header("host"), request.header("origin")
+    if host is not None and not _is_our_name(host, bound_to):
         raise Rejected(403, "Forbidden: unknown Host")
-    origin = request.header("origin")
-    if origin is not None and not _is_our_origin(origin, bound_to):
-        raise Rejected(403, "Forbidden: unknown Origin")
+    if origin is not None:
+        scheme, separator, authority = origin.partition("://")
+        is_origin = separator and scheme in {"http", "https"} and not {*authority} & {*"/@?# ,"}
+        if not is_origin or not _is_our_name(authority, bound_to):
+            raise Rejected(403, "Forbidden: unknown Origin")
 
 
 def check_json(request: Request) -> None:
@@ -408,43 +381,21 @@ def check_json(request: Request) -> None:
 
 def check_accept(request: Request, *kinds: str) -> None:
     """Refuse a client that does not take what it may get."""
-    accepted = _accepted(request)
+    header = request.header("accept") or ""
+    accepted = {part.partition(";")[0].strip().lower() for part in header.split(",")}
     for kind in kinds:
         family = kind.partition("/")[0]
         if not accepted & {kind, f"{family}/*", "*/*"}:
             raise Rejected(406, f"Accept must list {' and '.join(kinds)}")
 
 
-def _accepted(request: Request) -> set[str]:
-    header = request.header("accept") or ""
-    return {part.partition(";")[0].strip().lower() for part in header.split(",")}
-
-
-def _is_our_origin(origin: str, bound_to: str) -> bool:
-    scheme, separator, authority = origin.partition("://")
-    return (
-        bool(separator)
-        and scheme in {"http", "https"}
-        and not set(authority) & set("/@?# ,")
-        and _is_our_name(_host_of(authority), bound_to)
-    )
-
-
-def _host_of(authority: str) -> str:
-    if authority.startswith("["):
-        return authority[1:].partition("]")[0].lower()
-    return authority.partition(":")[0].lower()
-
-
-def _is_our_name(host: str, bound_to: str) -> bool:
+def _is_our_name(authority: str, bound_to: str) -> bool:
+    bracketed = authority.startswith("[")
+    host = (authority[1:].partition("]") if bracketed else authority.partition(":"))[0].lower()
     if host in LOOPBACK_NAMES or host == bound_to.lower():
         return True
     # Rebinding needs a name: on a wildcard address any bare address is fine.
-    return bound_to in WILDCARDS and _is_an_address(host)
-
-
-def _is_an_address(host: str) -> bool:
-    for family in (socket.AF_INET, socket.AF_INET6):
+    for family in (socket.AF_INET, socket.AF_INET6) if bound_to in WILDCARDS else ():
         try:
             socket.inet_pton(family, host)
         except OSError:

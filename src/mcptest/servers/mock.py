@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mcptest.schema.validation import CompiledSchema, SchemaLimitError
@@ -53,8 +52,20 @@ def _tool(mock: MockTool) -> Tool:
             return f"arguments: {error}"
         return None if misfit is None else f"arguments{misfit.pointer}: {misfit.reason}"
 
+    def answer(arguments: dict[str, Any], call: Call) -> Body:
+        for one in mock.answers:
+            known = (
+                name in arguments and json_equal(value, arguments[name])
+                for name, value in one.when.items()
+            )
+            if all(known):
+                if one.delay:
+                    yield one.delay
+                return _result(one, arguments, call)
+        return failure("The mock has no answer for these arguments.")
+
     return Tool(
-        _answering(mock),
+        answer,
         mock.title,
         mock.description or mock.title,
         {},
@@ -63,25 +74,6 @@ def _tool(mock: MockTool) -> Tool:
         name=mock.name,
         input_schema=dict(mock.input),
         problem=problem,
-    )
-
-
-def _answering(mock: MockTool) -> Callable[[dict[str, Any], Call], Body]:
-    def answer(arguments: dict[str, Any], call: Call) -> Body:
-        found = next((one for one in mock.answers if _fits(one, arguments)), None)
-        if found is None:
-            return failure("The mock has no answer for these arguments.")
-        if found.delay:
-            yield found.delay
-        return _result(found, arguments, call)
-
-    return answer
-
-
-def _fits(answer: MockAnswer, arguments: dict[str, Any]) -> bool:
-    return all(
-        name in arguments and json_equal(value, arguments[name])
-        for name, value in answer.when.items()
     )
 
 

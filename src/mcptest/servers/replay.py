@@ -24,7 +24,7 @@ from mcptest.servers.demo.stdio_server import (
     StdioInput,
     StdioOutput,
 )
-from mcptest.transport.base import NO_HEADERS, Clock, Sink
+from mcptest.transport.base import NO_HEADERS, Clock, Sink, discard
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.loop import Loop
 from mcptest.wire.envelope import decode
@@ -199,7 +199,7 @@ def _meta_in(value: Any) -> dict[str, Any]:
 
 def _question(messages: tuple[Message, ...]) -> str:
     """What was asked, without what differs from run to run: equal text means the same question."""
-    return json.dumps([_essence(message) for message in messages], sort_keys=True, default=repr)
+    return json.dumps([*map(_essence, messages)], sort_keys=True, default=repr)
 
 
 def _essence(message: Message) -> Any:
@@ -224,8 +224,10 @@ class _Renaming:
 
     def learn(self, then: tuple[Message, ...], now: tuple[Message, ...]) -> None:
         for old, new in zip(then, now, strict=True):
-            _note_change(self.ids, old.id, new.id)
-            _note_change(self.tokens, _progress_token(old), _progress_token(new))
+            tokens = _progress_token(old), _progress_token(new)
+            for names, was, becomes in ((self.ids, old.id, new.id), (self.tokens, *tokens)):
+                if was is not ABSENT and becomes is not ABSENT and id_key(was) != id_key(becomes):
+                    names[id_key(was)] = becomes
 
     def apply(self, raw: bytes) -> bytes:
         """The frame with the new names in it; one that can't be read stays as it is."""
@@ -258,13 +260,6 @@ class _Renaming:
         return replace_members(text, changes) if changes else text
 
 
-def _note_change(names: dict[Any, Any], old: Any, new: Any) -> None:
-    if old is not ABSENT and new is not ABSENT and id_key(old) != id_key(new):
-        names[id_key(old)] = new
-
-
-# -- A recorded server on standard input and output ----------------------------------------------
-
 _AT_ONCE = 1.0
 """A recording answers from memory; nothing is waited for."""
 
@@ -274,7 +269,7 @@ class ReplayedServer:
 
     def __init__(self, records: Iterator[AnyRecord], loop: Loop) -> None:
         self._loop = loop
-        self._replay = Replay(records, sink=_nobody, keeps_answers=True)
+        self._replay = Replay(records, sink=discard, keeps_answers=True)
         self._in = StdioInput(loop, self._take_line, self._flush)
         self._out = StdioOutput(loop, self._in.accept)
 
@@ -293,7 +288,8 @@ class ReplayedServer:
             return
         message = decode(line)
         self._replay.send(line, Deadline.after(_AT_ONCE))
-        self._say(_id_of(message))
+        asks = message.method is not None and isinstance(message.id, str | int)
+        self._say(message.id if asks else ABSENT)
 
     def _say(self, asked: object) -> None:
         for record in self._replay.receive(Deadline.after(_AT_ONCE)):
@@ -302,15 +298,6 @@ class ReplayedServer:
             elif isinstance(record, Trouble) and asked is not ABSENT:
                 refusal = Refusal(INTERNAL_ERROR, record.detail)
                 self._out.write(encode(error_message(asked, refusal)) + b"\n")
-
-
-def _nobody(record: AnyRecord) -> None:
-    """What is replayed is recorded already."""
-
-
-def _id_of(message: Message) -> object:
-    asks = message.method is not None and isinstance(message.id, str | int)
-    return message.id if asks else ABSENT
 
 
 def on_one_line(raw: bytes) -> bytes:

@@ -10,13 +10,12 @@ from typing import Any
 
 import msgspec
 
-from mcptest.core.message import Kind, Message
+from mcptest.core.message import ABSENT, Kind, Message
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
-_LONGEST_TEXT = 10_000
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -106,54 +105,15 @@ def why_invalid(message: Message, revision: Revision) -> str:
 
 NO_ANSWERS = Answers(roots=None, sampling=None, elicitation=None)
 
-_FORMATS = {
-    "email": "mcptest@example.com",
-    "uri": "https://example.com/",
-    "date": "2026-01-01",
-    "date-time": "2026-01-01T00:00:00Z",
-}
-
 
 def _filled_in(field: Any) -> Any:
-    """A valid value for one field of a flat elicitation form."""
-    if not isinstance(field, dict):
-        return "mcptest"
-    if "default" in field:
-        return field["default"]
-    choices = _choices(field)
-    if choices:
-        return choices[0]
-    kind = field.get("type")
-    if kind == "boolean":
-        return True
-    if kind in ("integer", "number"):  # no set: a hostile type may be unhashable
-        return _number(field.get("minimum"), field.get("maximum"))
-    if kind == "array":
-        items = field.get("items")
-        options = _choices(items) if isinstance(items, dict) else []
-        return options[: _count(field.get("minItems"), 1)]
-    text = _FORMATS.get(str(field.get("format")), "mcptest")
-    text = text.ljust(min(_count(field.get("minLength"), 0), _LONGEST_TEXT), "x")
-    return text[: _count(field.get("maxLength"), len(text))]
+    """A valid value for one field of a flat elicitation form; of several choices the first."""
+    from mcptest.schema.generator import fitting_value  # few servers ask anything
 
-
-def _number(least: Any, most: Any) -> int | float:
-    if type(least) is int or type(least) is float:
-        return least
-    return min(0, most) if type(most) is int or type(most) is float else 0
-
-
-def _count(value: Any, otherwise: int) -> int:
-    """A length as a schema names it, when it is one."""
-    return value if type(value) is int and value >= 0 else otherwise
-
-
-def _choices(field: Mapping[str, Any]) -> list[Any]:
-    if isinstance(field.get("enum"), list):
-        return list(field["enum"])
-    titled = field.get("oneOf") or field.get("anyOf")
-    if isinstance(titled, list):
-        return [
-            option["const"] for option in titled if isinstance(option, dict) and "const" in option
-        ]
-    return []
+    if isinstance(field, dict) and "default" not in field:
+        if field.get("type") == "boolean":
+            return True
+        if field.get("type") == "array":
+            field = {**field, "minItems": field.get("minItems") or 1}
+    value = fitting_value(field)
+    return "mcptest" if value is ABSENT else value

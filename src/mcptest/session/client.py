@@ -302,24 +302,19 @@ class Client:
         deadline = deadline or Deadline.after(self.timeout)
         waiting: deque[Pending] = deque()
         source = iter(calls)
+        prepare, headers = self.lifecycle.prepare, self.lifecycle.headers
         while True:
             # Small bursts keep both sides busy: the server works on one while we write the next.
-            while burst := self._next_burst(source, min(_BURST, in_flight - len(waiting))):
+            while burst := [
+                (method, sent := prepare(params), headers(method, sent))
+                for method, params in islice(source, min(_BURST, in_flight - len(waiting)))
+            ]:
                 waiting.extend(self.connection.burst(burst, deadline))
             if not waiting:
                 return
             self.connection.settle(waiting[0], deadline)
             while waiting and waiting[0].done:
                 yield self.wait(waiting.popleft(), deadline)
-
-    def _next_burst(
-        self, source: Iterator[tuple[str, Params]], room: int
-    ) -> list[tuple[str, Params, Mapping[str, str]]]:
-        burst = []
-        for method, params in islice(source, room):
-            sent = self.lifecycle.prepare(params)
-            burst.append((method, sent, self.lifecycle.headers(method, sent)))
-        return burst
 
     def batch(
         self, calls: Sequence[tuple[str, Params]], deadline: Deadline | None = None

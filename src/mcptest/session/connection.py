@@ -62,7 +62,6 @@ class Pending(msgspec.Struct, eq=False):
 
 
 def request_of(pending: Pending) -> dict[str, Any]:
-    """The message that asks for it."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.id, "method": pending.method}
     if pending.params is not None:
         message["params"] = pending.params
@@ -286,7 +285,11 @@ class Connection:
         """Take in what has arrived, waiting if nothing has. False when the deadline passed."""
         self._waiting_until, self._answer_by = deadline, None
         while True:
-            until = self._how_long_to_wait(deadline)
+            until = self._resume_what_is_due(deadline) if self._to_resume else deadline
+            if self._should_stop is not None:
+                if self._should_stop():
+                    raise Stopped
+                until = until.within(_LOOKING_UP)
             if self._before_waiting is not None:
                 self._before_waiting()
             records = self.transport.receive(until)
@@ -298,15 +301,6 @@ class Connection:
             if records or until is deadline:
                 return bool(records)
 
-    def _how_long_to_wait(self, deadline: Deadline) -> Deadline:
-        if self._to_resume:
-            deadline = self._resume_what_is_due(deadline)
-        if self._should_stop is None:
-            return deadline
-        if self._should_stop():
-            raise Stopped
-        return deadline.within(_LOOKING_UP)
-
     def settle(self, pending: Pending, deadline: Deadline) -> Message:
         """Wait for the answer. PeerError says what came instead when none does."""
         while pending.answer is None:
@@ -316,21 +310,20 @@ class Connection:
             # A server that never stops talking does not stop the clock.
             if not self.pump(deadline) or (deadline.expired and not pending.done):
                 self.forget(pending)
-                raise self._given_up(pending, deadline)
+                self.has_given_up = True
+                if self._sink is not None:
+                    kind, detail = ErrorKind.TIMEOUT.value, _gave_up(pending, deadline.limit)
+                    self._sink(Trouble(error=kind, detail=detail, stream=pending.stream))
+                raise self.why_unanswered(pending, deadline.limit)
         return pending.answer
-
-    def _given_up(self, pending: Pending, deadline: Deadline) -> PeerError:
-        self.has_given_up = True
-        if self._sink is not None:
-            detail = _gave_up(pending, deadline.limit)
-            self._sink(Trouble(error=ErrorKind.TIMEOUT.value, detail=detail, stream=pending.stream))
-        return self.why_unanswered(pending, deadline.limit)
 
     def why_unanswered(self, pending: Pending, seconds: float) -> PeerError:
         """Why a request has no answer yet, with what came in its place."""
         if pending.failure is not None:
             return pending.failure
-        words, known = _gave_up(pending, seconds), self._diagnosis()
+        unfinished = bytes(getattr(self.transport, "unfinished", b""))
+        known = _known_as(*self._unreadable, unfinished=unfinished)
+        words = _gave_up(pending, seconds)
         came = self.what_came_instead(pending.sent_after)
         unusable = bool(known) or self._last_unusable > pending.sent_after
         if unusable:
@@ -343,10 +336,6 @@ class Connection:
         message = f"{words}{came}{condition_of(self.transport)}"
         hint = "" if known else "raise --timeout if it is only slow"
         return PeerError(ErrorKind.TIMEOUT, message, hint=hint, unusable=unusable)
-
-    def _diagnosis(self) -> str:
-        unfinished = bytes(getattr(self.transport, "unfinished", b""))
-        return _known_as(*self._unreadable, unfinished=unfinished)
 
     def what_came_instead(self, since: int = 0) -> str:
         """A clause for error messages: what arrived that nobody had asked for.
@@ -380,7 +369,16 @@ class Connection:
         if kind is Kind.RESULT or kind is Kind.ERROR:
             self._take_answer(message, frame)
         elif kind is Kind.NOTIFICATION:
-            self._take_notification(message)
+            self.notifications_seen += 1
+            self.notifications.append(message)
+            self._notification_bytes += len(message.raw)
+            while (
+                len(self.notifications) > _NOTIFICATIONS_KEPT
+                or self._notification_bytes > _NOTIFICATION_BYTES_KEPT
+            ):
+                self._notification_bytes -= len(self.notifications.popleft().raw)
+            if self.on_notification is not None:
+                self.on_notification(message)
         elif kind is Kind.REQUEST:
             if self.on_request is not None and not self._answers_no_more:
                 self.on_request(message)
@@ -391,18 +389,6 @@ class Connection:
             self._take_invalid(message, frame)
         if frame.sse is not None:
             self._note_event(frame.stream, frame.sse.id, frame.sse.retry)
-
-    def _take_notification(self, message: Message) -> None:
-        self.notifications_seen += 1
-        self.notifications.append(message)
-        self._notification_bytes += len(message.raw)
-        while (
-            len(self.notifications) > _NOTIFICATIONS_KEPT
-            or self._notification_bytes > _NOTIFICATION_BYTES_KEPT
-        ):
-            self._notification_bytes -= len(self.notifications.popleft().raw)
-        if self.on_notification is not None:
-            self.on_notification(message)
 
     def claim(self, accept: Callable[[Message], bool]) -> Message | None:
         """Take the first kept notification that is wanted out of those kept."""
@@ -417,7 +403,12 @@ class Connection:
         identifier = message.id
         pending = self._pending.pop(id_key(identifier), None)
         if pending is None and identifier in (ABSENT, None):
-            pending = self._meant_by_stream(frame.stream)
+            # A server that could not read the id of a request sends none. Over HTTP the stream
+            # still says whose answer it is, unless it carries a batch.
+            waiting = self._on_stream(frame.stream)
+            if len(waiting) == 1:
+                pending = waiting[0]
+                self._pending.pop(id_key(pending.id), None)
         if pending is None or pending.done:
             self._take_unasked(message)
             return
@@ -462,17 +453,6 @@ class Connection:
             if message.is_answer and message.id in self._answered:
                 yield message
 
-    def _meant_by_stream(self, stream: int | None) -> Pending | None:
-        """An answer without an id: over HTTP the stream still says whose it is.
-
-        Unless it carries a batch. A server that could not read the id of a request sends such one.
-        """
-        waiting = self._on_stream(stream)
-        if len(waiting) != 1:
-            return None
-        self._pending.pop(id_key(waiting[0].id), None)
-        return waiting[0]
-
     def _take_invalid(self, message: Message, frame: Frame) -> None:
         """A message that is no valid one may still be meant as the answer to a request."""
         is_answer = message.result is not ABSENT or message.error is not ABSENT
@@ -515,7 +495,8 @@ class Connection:
     def _take_fact(self, record: AnyRecord) -> None:
         if isinstance(record, HttpResponse):
             self.last_status = record.status
-            self._note_body(record)
+            if not is_event_stream(record.headers):
+                self._bodies.add(record.stream)
             for pending in self._on_stream(record.stream):
                 pending.status = record.status
                 pending.headers = record.headers
@@ -523,13 +504,14 @@ class Connection:
             self._take_trouble(record)
         elif isinstance(record, SseEvent):
             self._note_event(record.stream, record.sse.id, record.sse.retry)
-            self._note_other_event(record)
+            # An event that is not of the type `message` may hold the answer all the same.
+            if record.data and self._on_stream(record.stream):
+                raw = record.data.encode("utf-8", "backslashreplace")
+                if is_meant_as_message(decode(raw, self.limits.depth)):
+                    name = show(record.sse.event or "", 40)
+                    self._unusable(f"an event of the type {name!r}, not message: {show(raw, 100)}")
         elif isinstance(record, StreamEnd):
             self._take_stream_end(record)
-
-    def _note_body(self, record: HttpResponse) -> None:
-        if not is_event_stream(record.headers):
-            self._bodies.add(record.stream)
 
     def _take_trouble(self, record: Trouble) -> None:
         waiting = self._on_stream(record.stream)
@@ -548,14 +530,6 @@ class Connection:
                 pending.last_event_id = event_id
                 pending.resumed = 0  # it gets on; the deadline is the only limit then
             pending.retry_ms = retry if retry is not None else pending.retry_ms
-
-    def _note_other_event(self, record: SseEvent) -> None:
-        """An event that is not of the type `message` may hold the answer all the same."""
-        if record.data and self._on_stream(record.stream):
-            raw = record.data.encode("utf-8", "backslashreplace")
-            if is_meant_as_message(decode(raw, self.limits.depth)):
-                name = show(record.sse.event or "", 40)
-                self._unusable(f"an event of the type {name!r}, not message: {show(raw, 100)}")
 
     def _take_stream_end(self, record: StreamEnd) -> None:
         self._bodies.discard(record.stream)

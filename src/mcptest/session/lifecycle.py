@@ -92,7 +92,11 @@ class HandshakeLifecycle:
         answer = self._connection.settle(pending, deadline)
         result = answer.result
         if answer.kind is not Kind.RESULT or not isinstance(result, dict):
-            raise not_begun("initialize", answer, _why(answer))
+            why, error = show(answer.raw or str(answer.value), 200), answer.error
+            if isinstance(error, dict):
+                code = show(str(error.get("code")), 20)
+                why = f"{show(str(error.get('message')), 200)} (code {code})"
+            raise not_begun("initialize", answer, why)
         agreed = revision_of_wire(result.get("protocolVersion"))
         if agreed not in HANDSHAKE_REVISIONS:
             version = show(repr(result.get("protocolVersion")), 60)
@@ -115,12 +119,9 @@ class HandshakeLifecycle:
         # Over HTTP another request could overtake it on a second connection.
         self._connection.await_status(stream, "notifications/initialized", deadline)
         if self._listen:
-            self._open_listening_stream(deadline)
-
-    def _open_listening_stream(self, deadline: Deadline) -> None:
-        streams = http_streams(self._connection.transport)
-        if streams is not None:
-            streams.open_stream(deadline, self.headers("", None))
+            streams = http_streams(self._connection.transport)
+            if streams is not None:
+                streams.open_stream(deadline, self.headers("", None))
 
     # -- during ----------------------------------------------------------------------------
 
@@ -189,13 +190,6 @@ class HandshakeLifecycle:
             limit = deadline.within(_SHARE_OF_LEAVING)
             stream = streams.delete_session(limit, self.headers("", None))
             self._connection.await_status(stream, "DELETE", limit)
-
-
-def _why(answer: Message) -> str:
-    error = answer.error
-    if isinstance(error, dict):
-        return f"{show(str(error.get('message')), 200)} (code {show(str(error.get('code')), 20)})"
-    return show(answer.raw or str(answer.value), 200)
 
 
 def _facts(result: Mapping[str, Any], info: Any, versions: Any) -> ServerFacts:
@@ -339,15 +333,19 @@ class StatelessLifecycle:
     def listen(self, notifications: Mapping[str, Any], deadline: Deadline) -> Pending:
         """Open a subscription and wait for the server's acknowledgement."""
         pending = self._request("subscriptions/listen", {"notifications": notifications}, deadline)
-        while not self._acknowledged(pending) and not pending.done:
+
+        def is_acknowledged(message: Message) -> bool:
+            meta = message.params.get("_meta")
+            named = meta.get(PREFIX + "subscriptionId") if isinstance(meta, dict) else None
+            told = message.method == "notifications/subscriptions/acknowledged"
+            return told and id_key(named) == id_key(pending.id)
+
+        while not pending.done and not any(map(is_acknowledged, self._connection.notifications)):
             if not self._connection.pump(deadline):
                 self._connection.forget(pending)
                 came = self._connection.what_came_instead(pending.sent_after)
-                raise PeerError(
-                    ErrorKind.TIMEOUT,
-                    "no acknowledgement of subscriptions/listen within "
-                    f"{deadline.limit:g} s; {came}",
-                )
+                words = "no acknowledgement of subscriptions/listen within"
+                raise PeerError(ErrorKind.TIMEOUT, f"{words} {deadline.limit:g} s; {came}")
         if pending.failure is not None:
             raise pending.failure
         return pending
@@ -355,14 +353,6 @@ class StatelessLifecycle:
     def _request(self, method: str, params: Params, deadline: Deadline) -> Pending:
         sent = self.prepare(params)
         return self._connection.request(method, sent, deadline, self.headers(method, sent))
-
-    def _acknowledged(self, pending: Pending) -> bool:
-        wanted = id_key(pending.id)
-        return any(
-            message.method == "notifications/subscriptions/acknowledged"
-            and id_key(_subscription_id(message)) == wanted
-            for message in self._connection.notifications
-        )
 
     def unsubscribe(self, subscription: Pending, deadline: Deadline) -> None:
         if not subscription.done:  # only what is under way can be cancelled
@@ -376,11 +366,6 @@ class StatelessLifecycle:
 
     def leave(self, deadline: Deadline) -> None:
         """There is nothing to take leave of."""
-
-
-def _subscription_id(message: Message) -> Any:
-    meta = message.params.get("_meta")
-    return meta.get(PREFIX + "subscriptionId") if isinstance(meta, dict) else None
 
 
 def is_discovery(answer: Message) -> bool:

@@ -11,7 +11,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 from mcptest.core.capture import TransportName
 from mcptest.core.errors import was_interrupted
@@ -33,30 +33,7 @@ _CLOSING_THE_DEAF = 0.3
 _VAIN_STARTS = 2
 """After so many starts in a row that failed, a server is given up."""
 
-
-class EndedSessions:
-    """What sessions that are over may still hold, in bytes.
-
-    A client and its connection know each other, so a session goes only when Python's collector
-    comes by; and that counts objects, not bytes.
-    """
-
-    MOST = MEBIBYTE
-
-    def __init__(self) -> None:
-        self._bytes = 0
-
-    def add(self, tape: Tape) -> None:
-        self._bytes += tape.bytes_seen
-
-    def collect(self) -> None:
-        """Let them go, if they are large."""
-        if self._bytes > self.MOST:
-            self._bytes = 0
-            gc.collect()
-
-
-_ended = EndedSessions()
+_MOST_ENDED = MEBIBYTE
 
 
 def answered_twice(answer: Message, masker: Masker) -> str:
@@ -80,6 +57,10 @@ class LiveSession:
     There is one session at a time: `begin` begins it, `drop` ends it, and then `begin` begins
     another one, with a client and a tape of its own.
     """
+
+    _ended_bytes: ClassVar[int] = 0
+    """What sessions that are over may still hold. A client and its connection know each other, so a
+    session goes only when Python's collector comes by; and that counts objects, not bytes."""
 
     def __init__(
         self,
@@ -126,7 +107,9 @@ class LiveSession:
         """The client of the next session, to whom nothing was said yet."""
         if self._client is None or not self._is_prepared:
             self._client = self._tape = None
-            _ended.collect()
+            if LiveSession._ended_bytes > _MOST_ENDED:
+                LiveSession._ended_bytes = 0
+                gc.collect()
             tape = self._tape = self._new_tape()
             manner: Manner = {**self._manner, "revision": self._wanted, "sink": tape}
             manner["began"] = self.tell_beginning
@@ -253,7 +236,7 @@ class LiveSession:
         except Stopped:
             pass  # a farewell over HTTP was cut short; the connection is closed all the same
         finally:
-            _ended.add(tape)
+            LiveSession._ended_bytes += tape.bytes_seen
             if tape.recorder is not None:
                 tape.recorder.close(interrupted=interrupted)
 

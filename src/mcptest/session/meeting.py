@@ -256,15 +256,6 @@ class Approach:
     def close(self, patience: float = _LEAVING) -> None:
         self.transport.close(Deadline.after(patience))
 
-    def let_go_of_large_answer(self) -> None:
-        """Of a session that is one of dozens: each may have begun with megabytes."""
-        answer = self.pending.answer if self.pending is not None else None
-        if answer is not None and len(answer.raw) > _LARGE_ANSWER:
-            assert self.pending is not None
-            self.pending.answer = None
-            if self.lifecycle is not None:
-                self.lifecycle.forget()
-
 
 class Meeting:
     """Begins one session with one server. `settle` gives the approach that became it."""
@@ -302,15 +293,15 @@ class Meeting:
     # -- connections -----------------------------------------------------------------------
 
     def _approach(self, way: TransportName | None, transport: Transport | None = None) -> Approach:
-        held = HeldSink(self._sink, lambda: self._tell_began(transport))
+        def begin() -> None:
+            if self._began is not None and transport is not None:
+                self._began(transport.name, self.reason)
+
+        held = HeldSink(self._sink, begin)
         if transport is None:
             assert self._reach is not None
             transport = self._reach(way, held)
         return Approach(self._connect(transport, held), held)
-
-    def _tell_began(self, transport: Transport | None) -> None:
-        if self._began is not None and transport is not None:
-            self._began(transport.name, self.reason)
 
     def _opened(self, approach: Approach, deadline: Deadline) -> Approach:
         self._open.append(approach)
@@ -362,8 +353,13 @@ class Meeting:
             self.let_go_of_large_answers()
 
     def let_go_of_large_answers(self) -> None:
+        """Of a session that is one of dozens: each may have begun with megabytes."""
         for approach in self._open or [self.first]:
-            approach.let_go_of_large_answer()
+            pending = approach.pending
+            if pending and pending.answer and len(pending.answer.raw) > _LARGE_ANSWER:
+                pending.answer = None
+                if approach.lifecycle is not None:
+                    approach.lifecycle.forget()
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -432,29 +428,23 @@ class Meeting:
         self._await_answer(deadline)
         first = self.first
         if first.has_ended and first.stood_beside and self._reach is not None:
-            first = self._ask_alone(deadline)
+            # It ended while another one ran beside it, which may be why: ask once more, alone.
+            self._discard(self._twin)
+            self._discard(self.first)
+            self.await_leaving()
+            self.first = self._fresh(NEWEST_STATELESS, deadline)
+            self._listen(self.first, deadline)
+            first = self.first
         elif not first.is_settled and self._twin_ended and not deadline.expired:
-            self._initialize_alone(deadline)
+            # The first one is silent and lets no twin run. Raises PeerError if it is of no era.
+            self._discard(self.first)
+            self.await_leaving()
+            self._twin = self._fresh(NEWEST_HANDSHAKE, deadline)
+            self._listen(self._twin, deadline)
+            if not self._twin.is_agreed:
+                self._twin.finish(deadline)
         offer, self.reason = self._read(first, deadline)
         return offer
-
-    def _ask_alone(self, deadline: Deadline) -> Approach:
-        """It ended while another one ran beside it, which may be why: ask once more, alone."""
-        self._discard(self._twin)
-        self._discard(self.first)
-        self.await_leaving()
-        self.first = self._fresh(NEWEST_STATELESS, deadline)
-        self._listen(self.first, deadline)
-        return self.first
-
-    def _initialize_alone(self, deadline: Deadline) -> None:
-        """The first one is silent and lets no twin run. Raises PeerError if it is of no era."""
-        self._discard(self.first)
-        self.await_leaving()
-        self._twin = self._fresh(NEWEST_HANDSHAKE, deadline)
-        self._listen(self._twin, deadline)
-        if not self._twin.is_agreed:
-            self._twin.finish(deadline)
 
     # -- waiting for the first answer ------------------------------------------------------
 
@@ -467,7 +457,8 @@ class Meeting:
                 self._start_twin(deadline)
             self._listen_for(_TWIN_ASKED_AFTER, deadline)
             self._start_twin(deadline)
-            self._ask_twin(deadline)
+            if self._twin is not None and not self.first.is_settled and not deadline.expired:
+                self._ask(self._twin, NEWEST_HANDSHAKE, deadline)
         while self._twin is not None and not first.is_settled and not deadline.expired:
             self._listen(first, deadline.within(_TURN))
             self._twin.listen(deadline.within(0.0 if self._twin.is_settled else _TURN))
@@ -500,10 +491,6 @@ class Meeting:
             twin = self._approach(self.first.transport.name)
             with contextlib.suppress(PeerError):  # then the first one is waited for all the longer
                 self._twin = self._opened(twin, deadline)
-
-    def _ask_twin(self, deadline: Deadline) -> None:
-        if self._twin is not None and not self.first.is_settled and not deadline.expired:
-            self._ask(self._twin, NEWEST_HANDSHAKE, deadline)
 
     def _is_silent(self, deadline: Deadline) -> bool:
         """Whether the first connection has had every chance to answer. The twin has answered."""

@@ -56,10 +56,7 @@ def target_of(words: ServerWords) -> Target:
             hint='add --server demo, --server "npx my-server", --server http://…/mcp, '
             "or the command after --",
         )
-    return _named(words.server.strip(), words)
-
-
-def _named(server: str, words: ServerWords) -> Target:
+    server = words.server.strip()
     if words.config is not None and server in (servers := _servers_in(words.config)):
         return configured_target(server, servers[server], words.config, words)
     if server == "demo":
@@ -109,18 +106,14 @@ def _url(url: str, words: ServerWords) -> Target:
     if words.env:
         raise UsageError("--env is for servers that are started here", hint="use --header")
     for name, value in words.headers.items():
-        _check_header(name, value)
+        if not re.fullmatch(_HEADER_NAME, name):
+            raise UsageError(f"not the name of a header: {show(name, 80)!r}")
+        if not re.fullmatch(_HEADER_VALUE, value):
+            raise UsageError(f"the header {name} holds characters that HTTP can't carry")
     if words.cwd is not None:
         raise UsageError("--cwd is for servers that are started here")
     way: Way = words.way or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
     return Target(way=way, label=show(url, 120), url=url, headers=words.headers)
-
-
-def _check_header(name: str, value: str) -> None:
-    if not re.fullmatch(_HEADER_NAME, name):
-        raise UsageError(f"not the name of a header: {show(name, 80)!r}")
-    if not re.fullmatch(_HEADER_VALUE, value):
-        raise UsageError(f"the header {name} holds characters that HTTP can't carry")
 
 
 def _configured(name: str, words: ServerWords) -> Target | None:

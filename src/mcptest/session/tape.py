@@ -48,8 +48,8 @@ _HEAD = 80
 _LATE_BYTES = MEBIBYTE
 _LATE_COST = 10_240
 """What a small line counts for: of those a hundred are kept."""
-_LARGEST_READ = MEBIBYTE
-"""Of what is larger the last one only is kept as read: its value is as large as its bytes."""
+_LARGEST_READ = 128 * 1024
+"""Of what is larger the last one only is kept as read: its value may be ten times its bytes."""
 _OUR_OWN = frozenset({ErrorKind.TIMEOUT.value, ErrorKind.HTTP_STATUS.value})
 """Troubles that are no message of the server's gone wrong."""
 
@@ -130,7 +130,17 @@ class Tape:
         self._note(record)
         if self._room is not None:
             has_room = self._take_room(record, self._room)
-            self._index(record)
+            if type(record) is Frame:
+                if record.stream is not None and record.sender == "server" and not self.dropped:
+                    self.bodies.setdefault(record.stream, []).append(record)
+            elif isinstance(record, HttpRequest):
+                self.posted[record.stream] = record
+            elif isinstance(record, HttpResponse):
+                self.responses[record.stream] = record
+            elif isinstance(record, StreamEnd):
+                self.ended.add(record.stream)
+            elif isinstance(record, Trouble) and record.stream is not None:
+                self.troubles[record.stream] = record
             if has_room:
                 self.records.append(record)
 
@@ -163,19 +173,6 @@ class Tape:
             return False
         self._taken += taken
         return True
-
-    def _index(self, record: AnyRecord) -> None:
-        if type(record) is Frame:
-            if record.stream is not None and record.sender == "server" and not self.dropped:
-                self.bodies.setdefault(record.stream, []).append(record)
-        elif isinstance(record, HttpRequest):
-            self.posted[record.stream] = record
-        elif isinstance(record, HttpResponse):
-            self.responses[record.stream] = record
-        elif isinstance(record, StreamEnd):
-            self.ended.add(record.stream)
-        elif isinstance(record, Trouble) and record.stream is not None:
-            self.troubles[record.stream] = record
 
     def flush(self) -> None:
         if self.recorder is not None:
@@ -276,26 +273,26 @@ class Tape:
         """Whatever the server sent that is no message: lines that are none, broken streams."""
         for record in self.records[self._looked_at :]:
             if isinstance(record, Frame) and record.sender == "server":
-                if self._is_unusable(record):
+                message, stream = self.read(record.raw), record.stream
+                bad = message.kind is Kind.INVALID
+                if stream is None:
+                    bad = bad or not is_meant_as_message(message)
+                if bad and not self._may_say_anything(stream):
                     self._unusable.append(record.raw)
-            elif isinstance(record, Trouble) and record.error not in _OUR_OWN:
-                if record.stream is not None and self._may_say_anything(record.stream):
-                    continue
+            elif (
+                isinstance(record, Trouble)
+                and record.error not in _OUR_OWN
+                and not self._may_say_anything(record.stream)
+            ):
                 self._unusable.append(record.detail.encode("utf-8", "backslashreplace"))
         self._looked_at = len(self.records)
         return self._unusable
 
-    def _is_unusable(self, frame: Frame) -> bool:
-        message = self.read(frame.raw)
-        if frame.stream is None:
-            return message.kind is Kind.INVALID or not is_meant_as_message(message)
-        return message.kind is Kind.INVALID and not self._may_say_anything(frame.stream)
-
-    def _may_say_anything(self, stream: int) -> bool:
-        asked, answered = self.posted.get(stream), self.responses.get(stream)
-        if asked is None or answered is None:
+    def _may_say_anything(self, stream: int | None) -> bool:
+        if stream not in self.posted or stream not in self.responses:
             return False
-        return may_say_anything(asked.method, answered.status, answered.headers)
+        answered = self.responses[stream]
+        return may_say_anything(self.posted[stream].method, answered.status, answered.headers)
 
     def stream_of(self, sent: bytes, place: int) -> int | None:
         """The HTTP exchange that carried these bytes of ours, after that many records."""

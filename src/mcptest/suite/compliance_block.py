@@ -125,7 +125,7 @@ class ComplianceTest:
                 },
                 "then": {"required": ["spec_version"]},
             },
-        ],
+        ]
     },
 )
 @dataclass(frozen=True, slots=True)
@@ -188,25 +188,24 @@ def compliance_of(node: Node, source: SuiteSource) -> ComplianceBlock | None:
         entries = {**node.entries, "tests": (key, spelled_out_items(listed))}
         node = MappingNode(entries, node.line, node.column)
     read = read_object(BLOCK, node, source)
-    tests = read.get("tests")
+    tests, delta = read.get("tests"), None
+    if (gate := read.get("grade_delta")) is not None:
+        expect = _gate_rows(gate, GRADE_TARGETS) or GRADE_DEFAULTS
+        delta = GradeDelta(gate.get("against", ""), expect, gate.place)
+    named = read.node_of("fixtures") if "fixtures" in read else None
+    keys = named.entries if isinstance(named, MappingNode) else {}
     block = ComplianceBlock(
         spec_version=_revision(read, "spec_version"),
         spec_version_check=_spec_version_check(read),
-        grade_delta=_grade_delta(read),
+        grade_delta=delta,
         tests=None if tests is None else tuple(map(_test, tests)),
         fixtures=read.get("fixtures", {}),
-        fixture_places=_places_in(read, "fixtures"),
+        fixture_places={
+            text: source.place(key.line, key.column) for text, (key, _) in keys.items()
+        },
         place=read.place,
     )
     return block if source.errors == before else None
-
-
-def _places_in(read: Reading, name: str) -> dict[str, Place]:
-    if name not in read:
-        return {}
-    node = read.node_of(name)
-    keys = node.entries if isinstance(node, MappingNode) else {}
-    return {text: read.source.place(key.line, key.column) for text, (key, _) in keys.items()}
 
 
 def _revision(read: Reading, name: str) -> Revision | None:
@@ -237,14 +236,6 @@ def _spec_version_check(read: Reading) -> SpecVersionCheck | None:
     return SpecVersionCheck(_revision(gate, "against"), expect, gate.place)
 
 
-def _grade_delta(read: Reading) -> GradeDelta | None:
-    gate: Reading | None = read.get("grade_delta")
-    if gate is None:
-        return None
-    expect = _gate_rows(gate, GRADE_TARGETS) or GRADE_DEFAULTS
-    return GradeDelta(gate.get("against", ""), expect, gate.place)
-
-
 def _gate_rows(gate: Reading, targets: tuple[str, ...]) -> tuple[Expectation, ...]:
     rows: tuple[Reading, ...] = gate.get("expect", ())
     for one in rows:
@@ -264,8 +255,7 @@ def _test(read: Reading) -> ComplianceTest:
     check = None if "check" not in read else check_of(read.get("check"))
     rows: tuple[Reading, ...] = read.get("expect", ())
     for one in rows:
-        problem = exchange_target_problem(one.get("target", "")) if one.sound else None
-        if problem is not None:
+        if one.sound and (problem := exchange_target_problem(one.get("target", ""))) is not None:
             one.complain(problem, "target")
     name = read.get("name", "")
     test = ComplianceTest(name, read.get("server", ""), check, _rows(rows), read.place)

@@ -36,10 +36,11 @@ from mcptest.suite.model import (
 from mcptest.suite.observed import (
     Evaluation,
     Failure,
-    FileView,
     Observed,
     Outcome,
     evaluation_of,
+    failing_call,
+    listed_by,
     resolve,
     split_target,
     whole_text,
@@ -82,45 +83,39 @@ def evaluate(expect: Expect, observed: Observed, *, all_failures: bool = False) 
     unusable = _unusable(expect, observed)
     if unusable is not None:
         return Evaluation((unusable,), 1)
-    outcomes = _outcomes(expect, observed)
-    found = evaluation_of(outcomes, all_failures=all_failures, unasked=_output_schema(observed))
-    return _with_the_response(found, observed)
-
-
-def _outcomes(expect: Expect, subject: Observed) -> Iterator[Outcome]:
-    for name, made in CHECKS.items():
-        wanted = getattr(expect, name)
-        if wanted != getattr(_ASKS_NOTHING, name):
-            yield from made(wanted, subject)
-
-
-def _unusable(expect: Expect, observed: Observed) -> Failure | None:
-    """An answer that fails every test: an error nobody asked for, or a result that is none."""
-    if observed.problem:
-        message = f"{observed.failing}: {observed.problem}"
-        return Failure("result", message, None, observed.result)
-    asks_for_an_error = expect.error_code is not None or any(
-        split_target(row.target)[0] == "error" for row in expect.checks
+    outcomes = (
+        outcome
+        for name, made in CHECKS.items()
+        if (wanted := getattr(expect, name)) != getattr(_ASKS_NOTHING, name)
+        for outcome in made(wanted, observed)
     )
-    if observed.error is None or asks_for_an_error:
-        return None
-    message = f"{observed.failing}: {error_text(observed.error)}"
-    if expect.is_error:
-        message += "; is_error means a result with isError=true, use error_code for this"
-    return Failure("error", message, None, observed.error)
-
-
-def _with_the_response(found: Evaluation, observed: Observed) -> Evaluation:
-    """What a tool says about its own error usually explains the failure."""
+    found = evaluation_of(outcomes, all_failures=all_failures, unasked=_output_schema(observed))
     if not found.failures or not observed.is_error or not observed.text:
         return found
+    # What a tool says about its own error usually explains the failure.
     first, *others = found.failures
     message = f"{first.message}\n      server response: {_cut(observed.text)}"
     return Evaluation((msgspec.structs.replace(first, message=message), *others), found.checked)
 
 
+def _unusable(expect: Expect, observed: Observed) -> Failure | None:
+    """An answer that fails every test: an error nobody asked for, or a result that is none."""
+    failing = failing_call(observed.method, observed.subject)
+    if observed.problem:
+        return Failure("result", f"{failing}: {observed.problem}", None, observed.result)
+    asks_for_an_error = expect.error_code is not None or any(
+        split_target(row.target)[0] == "error" for row in expect.checks
+    )
+    if observed.error is None or asks_for_an_error:
+        return None
+    message = f"{failing}: {error_text(observed.error)}"
+    if expect.is_error:
+        message += "; is_error means a result with isError=true, use error_code for this"
+    return Failure("error", message, None, observed.error)
+
+
 def _cut(text: str) -> str:
-    return first_runes(text, _LONGEST_SIDE)
+    return text[:_LONGEST_SIDE]
 
 
 # -- The answer as a whole, and its text ---------------------------------------------------------
@@ -147,10 +142,9 @@ def is_error(_wanted: bool, subject: Observed) -> Outcome:
 @_whole
 def not_empty(_wanted: bool, subject: Observed) -> Outcome:
     text = subject.text
-    if not matching.is_empty(text) and not subject.lists_nothing:
-        return None
     message = f"expected non-empty result, got: {quote(trim_space(text))}"
-    return Failure("not_empty", message, True, text)
+    is_empty = matching.is_empty(text) or listed_by(subject.method, subject.result) == []
+    return _unless(not is_empty, "not_empty", message, True, text)
 
 
 @_whole
@@ -195,29 +189,26 @@ def matches_regex(pattern: str, subject: Observed) -> Outcome:
 
 
 def _json_path(asked: Mapping[str, Any], subject: Observed) -> Iterator[Outcome]:
+    from mcptest.suite.jsonpath import PathError, value_at
+
     document, reason = subject.document
     if document is ABSENT:
         message = f"json_path: result is not valid JSON: {reason}"
         yield Failure("json_path", message, dict(asked), subject.text)
         return
-    for path in sorted(asked):
-        yield _at_path(document, path, asked[path])
+    for path, wanted in sorted(asked.items()):
+        beginning = f"json_path {quote(path)}: "
+        try:
+            actual = value_at(document, path)
+        except PathError as error:
+            yield Failure("json_path", f"{beginning}{error}", wanted, None, path)
+            continue
+        same = loosely_equal(wanted, actual)
+        message = f"{beginning}want {_cut(value_text(wanted))}, got {_cut(value_text(actual))}"
+        yield _unless(same, "json_path", message, wanted, actual, path)
 
 
 CHECKS["json_path"] = _json_path
-
-
-def _at_path(document: Any, path: str, wanted: Any) -> Outcome:
-    from mcptest.suite.jsonpath import PathError, value_at
-
-    try:
-        actual = value_at(document, path)
-    except PathError as error:
-        return Failure("json_path", f"json_path {quote(path)}: {error}", wanted, None, path)
-    if loosely_equal(wanted, actual):
-        return None
-    difference = f"want {_cut(value_text(wanted))}, got {_cut(value_text(actual))}"
-    return Failure("json_path", f"json_path {quote(path)}: {difference}", wanted, actual, path)
 
 
 @_whole
@@ -289,73 +280,49 @@ def _object_in(text: str) -> tuple[dict[str, Any], str]:
 # -- Files, seen through the view that the runner gives ------------------------------------------
 
 
-class _Unseen:
-    """The disk, when nobody looked at it: whatever is asked of it fails."""
-
-    def read(self, path: str) -> bytes | None:
-        return None
-
-    def exists(self, path: str) -> bool:
-        return True
-
-
-def _files(subject: Observed) -> FileView:
-    return subject.files or _Unseen()
-
-
-def _in_file(
-    check: str, path: str, subject: Observed, judge: Callable[[bytes], Outcome]
-) -> Outcome:
-    """The judgement of a file's content, or that it can't be read."""
-    files = _files(subject)
-    content = files.read(path)
+def _content(check: str, path: str, subject: Observed) -> tuple[bytes, Failure | None]:
+    """A file's content, or that it can't be read: when nobody looked at the disk, nothing can."""
+    files = subject.files
+    content = None if files is None else files.read(path)
     if content is not None:
-        return judge(content)
-    why = "it can't be read as a file" if files.exists(path) else "no such file or directory"
-    return Failure(check, f"{check}: cannot read {path}: open {path}: {why}", pointer=path)
+        return content, None
+    there = files is None or files.exists(path)
+    why = "it can't be read as a file" if there else "no such file or directory"
+    return b"", Failure(check, f"{check}: cannot read {path}: open {path}: {why}", pointer=path)
 
 
 @_each
 def file_contains(asked: tuple[str, str], subject: Observed) -> Outcome:
     path, wanted = asked
+    content, failure = _content("file_contains", path, subject)
     message = f"file_contains: {path} does not contain {quote(wanted)}"
-
-    def judge(content: bytes) -> Outcome:
-        there = _bytes(wanted) in content
-        return _unless(there, "file_contains", message, wanted, _shown(content), path)
-
-    return _in_file("file_contains", path, subject, judge)
+    there = wanted.encode("utf-8", "surrogatepass") in content
+    return failure or _unless(there, "file_contains", message, wanted, _shown(content), path)
 
 
 @_each
 def file_not_contains(asked: tuple[str, str], subject: Observed) -> Outcome:
     path, unwanted = asked
+    content, failure = _content("file_not_contains", path, subject)
     message = f"file_not_contains: {path} contains {quote(unwanted)}"
-
-    def judge(content: bytes) -> Outcome:
-        there = _bytes(unwanted) in content
-        return _unless(not there, "file_not_contains", message, unwanted, _shown(content), path)
-
-    return _in_file("file_not_contains", path, subject, judge)
+    absent = unwanted.encode("utf-8", "surrogatepass") not in content
+    return failure or _unless(absent, "file_not_contains", message, unwanted, _shown(content), path)
 
 
 @_each
 def file_not_exists(path: str, subject: Observed) -> Outcome:
     message = f"file_not_exists: expected {path} not to exist, but it does"
-    there = _files(subject).exists(path)
+    there = subject.files is None or subject.files.exists(path)
     return _unless(not there, "file_not_exists", message, False, True, path)
 
 
 @_whole
 def in_order(wanted: Sequence[str], subject: Observed) -> Outcome:
     text = subject.text
-    lost = matching.first_out_of_order(text, wanted)
-    if lost is None:
-        return None
-    missing, position = lost
+    missing, position = matching.first_out_of_order(text, wanted) or ("", 0)
     place = len(as_bytes(text[:position]))
     message = f"in_order: {quote(missing)} not found after position {place} in result"
-    return Failure("in_order", message, list(wanted), text)
+    return _unless(not missing, "in_order", message, list(wanted), text)
 
 
 @_each
@@ -363,17 +330,10 @@ def file_unchanged(path: str, subject: Observed) -> Outcome:
     before = subject.snapshots.get(path)
     if before is None:
         return Failure("file_unchanged", f"file_unchanged: no snapshot for {path}", pointer=path)
+    after, failure = _content("file_unchanged", path, subject)
     message = f"file_unchanged: {path} was modified"
-
-    def judge(after: bytes) -> Outcome:
-        sides = (_shown(before), _shown(after))
-        return _unless(after == before, "file_unchanged", message, *sides, path)
-
-    return _in_file("file_unchanged", path, subject, judge)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    sides = (_shown(before), _shown(after))
+    return failure or _unless(after == before, "file_unchanged", message, *sides, path)
 
 
 def _shown(content: bytes) -> str:
@@ -474,19 +434,16 @@ def _log_outcomes(expect: LoggingExpect, messages: _Sent) -> Iterator[Outcome]:
     for level in expect.contains_level:
         message = f"expected log message at level {quote(level)}, not found"
         yield _unless(level in levels, "contains_level", message, level, sorted(levels))
-    with_data = [sent for sent in messages if "data" in sent] if expect.contains_data else []
-    texts = [data_texts(sent["data"]) for sent in with_data]
+    texts: list[str] = []
+    for data in (sent["data"] for sent in messages if "data" in sent and expect.contains_data):
+        if isinstance(data, str):
+            texts.append(data)
+        else:  # a suite may spell it as Go prints it, and as JSON
+            doubles = value_text(data, numbers_as_doubles=True)
+            texts += [value_text(data), doubles, compact_json(data)]
     for wanted in expect.contains_data:
         message = f"expected log data containing {quote(wanted)}, not found"
-        found = any(wanted in text for spellings in texts for text in spellings)
-        yield _unless(found, "contains_data", message, wanted)
-
-
-def data_texts(data: Any) -> tuple[str, ...]:
-    """How the data of a log message may be spelled in a suite: as Go prints it, and as JSON."""
-    if isinstance(data, str):
-        return (data,)
-    return value_text(data), value_text(data, numbers_as_doubles=True), compact_json(data)
+        yield _unless(any(wanted in text for text in texts), "contains_data", message, wanted)
 
 
 def check_notifications(

@@ -28,7 +28,6 @@ from mcptest.suite.reading import (
     Place,
     ScalarError,
     ScalarNode,
-    Severity,
     SuiteSource,
     describe,
     did_you_mean,
@@ -245,8 +244,7 @@ class JsonTable(TextTable, frozen=True):
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         if not isinstance(node, MappingNode):
             return source.misfit(name, "a mapping", node)
-        before = source.errors
-        table = read_json(node, name, source)
+        before, table = source.errors, read_json(node, name, source)
         return table if before == source.errors else INVALID
 
 
@@ -290,12 +288,11 @@ class MatcherField(FieldKind, frozen=True):
         keys = [key for key, _ in node.entries.values()]
         if len(keys) > 1:
             message = f"{show(keys[0].text, 60)} and {show(keys[1].text, 60)} in one row"
-            hint = "write a row for each, with the same target"
-            return source.report_at(keys[1], message, hint=hint)
+            return source.report_at(keys[1], message, "write a row for each, with the same target")
         chosen = keys[0].text
         if chosen not in known:
-            hint = did_you_mean(chosen, known)
-            return source.report_at(keys[0], f"unknown matcher {show(chosen, 60)}", hint=hint)
+            message = f"unknown matcher {show(chosen, 60)}"
+            return source.report_at(keys[0], message, did_you_mean(chosen, known))
         table = JsonTable().read(node, name, source)
         if isinstance(table, dict) and (problem := matcher_problem(table)):
             return source.report_at(keys[0], problem)
@@ -342,8 +339,7 @@ class ListOf(FieldKind, frozen=True):
         if not isinstance(node, ListNode):
             return source.misfit(name, "a list", node)
         if not node.items and not self.may_be_empty:
-            message = f"{name} must be a list with at least one item, not an empty one"
-            return source.report_at(node, message)
+            return source.misfit(name, "a list with at least one item", node, got="an empty one")
         item = ObjectOf(self.declaration)
         readings = tuple(item.read(one, f"an item of {name}", source) for one in node.items)
         return INVALID if INVALID in readings else readings
@@ -423,8 +419,6 @@ class Reserved(FieldKind, frozen=True):
 
 # -- Declarations --------------------------------------------------------------------------------
 
-Templates: TypeAlias = Literal["none", "values", "keys"]
-"""Where `{{name}}` is replaced: nowhere, in every text, or in the keys of a table."""
 EXTENSION = "x-"
 """How the names of keys begin that nobody here reads."""
 
@@ -438,8 +432,8 @@ class Field(msgspec.Struct, frozen=True):
     """mcp-assert does not have it."""
     nothing_allowed: bool = True
     """Whether an optional field may be written with nothing after it, which is as if it weren't."""
-
-    templates: Templates = "none"
+    templates: Literal["none", "values", "keys"] = "none"
+    """Where `{{name}}` is replaced: nowhere, in every text, or in the keys of a table."""
 
     @property
     def empty_is_nothing(self) -> bool:
@@ -488,10 +482,6 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
         set_once = msgspec.structs.force_setattr
         set_once(self, "by_name", {one.name: one for one in self.fields})
         set_once(self, "required", tuple(one.name for one in self.fields if one.required))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.by_name)
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -571,8 +561,7 @@ def declared(name: str, **more: Any) -> Callable[[type[_T]], type[_T]]:
 
     def declare(of: type[_T]) -> type[_T]:
         doc = " ".join((of.__doc__ or "").split())
-        declaration = Declaration(name, doc, fields_of(of), **more)
-        DECLARED[of] = declaration
+        DECLARED[of] = declaration = Declaration(name, doc, fields_of(of), **more)
         CLASS_OF[declaration] = of
         return of
 
@@ -606,13 +595,11 @@ def _field(name: str, of: Any, *said: Any) -> Field:
 def _kind(of: Any, *, empty: bool) -> FieldKind:
     if get_origin(of) in {Union, types.UnionType}:
         of = next(one for one in get_args(of) if one is not types.NoneType)
-    if of in _KIND_OF_TYPE:
-        return _KIND_OF_TYPE[of]
     if get_origin(of) is Literal:
         return Choice(get_args(of))
     if of in DECLARED:
         return ObjectOf(DECLARED[of], nothing_is_empty=empty)
-    return ListOf(DECLARED[get_args(of)[0]], may_be_empty=empty)
+    return _KIND_OF_TYPE.get(of) or ListOf(DECLARED[get_args(of)[0]], may_be_empty=empty)
 
 
 # -- Reading an object --------------------------------------------------------------------------
@@ -645,11 +632,6 @@ class Reading:
     def place(self) -> Place:
         return self.source.place(self.node.line, self.node.column)
 
-    @property
-    def node_entries(self) -> dict[str, tuple[ScalarNode, Node]]:
-        """What was written, also where it could not be understood."""
-        return self.node.entries
-
     def node_of(self, name: str) -> Node:
         """The value's node, for a place inside of it."""
         return self.node.entries[name][1]
@@ -659,14 +641,13 @@ class Reading:
     ) -> None:
         """Report a problem at the key of that name, or at the object's start."""
         where = self.node.entries[name][0] if name in self.node.entries else self.node
-        severity: Severity = "warning" if warning else "error"
-        self.source.report_at(where, message, hint=hint, severity=severity)
+        self.source.report_at(where, message, hint, "warning" if warning else "error")
         if not warning:
             self.faulty.add(name if name and name in self.declaration.by_name else "")
 
     def complain_at(self, node: Node, message: str, *, hint: str = "") -> None:
         """Report a problem with a part of a value."""
-        self.source.report_at(node, message, hint=hint)
+        self.source.report_at(node, message, hint)
         self.faulty.add("")
 
 
@@ -719,7 +700,7 @@ def _read_field(field: Field, node: Node, reading: Reading) -> bool:
 
 def complain_of_nothing_asked(reading: Reading) -> None:
     """An error of the protocol or a crash would still fail the test, but no answer would."""
-    names = reading.declaration.names
+    names = reading.declaration.by_name
     what = f"{reading.declaration.name} asks for nothing, so any answer would pass"
     least = "not_error: true asks for the least; " if "not_error" in names else ""
     reading.complain(what, hint=f"{least}known here: {', '.join(names)}")

@@ -146,9 +146,15 @@ class Masks(msgspec.Struct, frozen=True):
     """Where the fixture lies in this run."""
 
     def apply(self, text: str) -> str:
+        """The text with what is hidden. An answer may be large: no more than two copies of it."""
+        if text.isascii() and not (self.patterns or self.paths or self.built_in):
+            return text
         data = text.encode("utf-8", "backslashreplace")
+        del text
         for pattern in self.patterns:
-            data = with_groups_replaced(pattern, data, _placeholders_of(pattern))
+            named = {number: f"<{name}>".encode() for name, number in groups_of(pattern).items()}
+            whole_match = {0: f"<{MASKED}>".encode()}
+            data = with_groups_replaced(pattern, data, named or whole_match)
         for path in _spellings(self.paths):
             data = data.replace(path, f"<{FIXTURE}>".encode())
         if self.built_in:
@@ -186,12 +192,6 @@ def protected(text: str, names: Names) -> str:
 
 
 _USED = re.compile(rf"(?<!\\)<({'|'.join(BUILT_IN)})>")
-
-
-def _placeholders_of(pattern: str) -> dict[int, bytes]:
-    """By the number of the group; 0 is the whole match."""
-    named = {number: f"<{name}>".encode() for name, number in groups_of(pattern).items()}
-    return named or {0: f"<{MASKED}>".encode()}
 
 
 @functools.lru_cache(maxsize=64)
@@ -295,8 +295,11 @@ class _Alignment(difflib.SequenceMatcher[str]):
 def _hunk(
     group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
 ) -> Iterator[str]:
-    i, j, k, n = group[0][1], group[-1][2], group[0][3], group[-1][4]
-    yield f"@@ -{_range(i, j)} +{_range(k, n)} @@"
+    sides = []
+    for begin, end in ((group[0][1], group[-1][2]), (group[0][3], group[-1][4])):
+        length = end - begin
+        sides.append(f"{begin + 1}" if length == 1 else f"{begin + (length > 0)},{length}")
+    yield f"@@ -{sides[0]} +{sides[1]} @@"
     for what, first, last, begin, end in group:
         if what == "equal":
             yield from (f" {line[:_WIDEST]}" for line in old[first:last])
@@ -313,11 +316,6 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     """How many characters, or lines, both begin with."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return sum(1 for _ in same)
-
-
-def _range(begin: int, end: int) -> str:
-    length = end - begin
-    return f"{begin + 1}" if length == 1 else f"{begin + (length > 0)},{length}"
 
 
 def _focused(old: str, new: str) -> tuple[str, str]:
@@ -392,20 +390,17 @@ _UNSEEN = re.compile(
 
 def golden_text(observed: Observed, masks: Masks) -> str:
     """What the golden file of this answer must hold."""
-    plain = _plain_text(observed)
-    text = plain + "\n" if plain is not None else "".join(f"{one}\n" for one in _parts(observed))
-    return masks.apply(protected(text, masks.names))
+    return masks.apply(protected(_unmasked(observed), masks.names))
 
 
-def _plain_text(observed: Observed) -> str | None:
-    result = _substance(observed.result)
-    if observed.error is not None or not isinstance(result, dict) or set(result) != {"content"}:
-        return None
-    match result["content"]:
-        case [{"type": "text", "text": str(text), **others}] if not _substance(others):
-            is_plain = not _UNSEEN.search(text) and not text.startswith(_HEAD)
-            return text if is_plain else None
-    return None
+def _unmasked(observed: Observed) -> str:
+    match _substance(observed.result):
+        # Where the answer is one text that can be shown as it is, the file is just that.
+        case {"content": [{"type": "text", "text": str(plain), **others}], **rest}:
+            is_plain = not rest and not _substance(others) and observed.error is None
+            if is_plain and not _UNSEEN.search(plain) and not plain.startswith(_HEAD):
+                return plain + "\n"
+    return "".join(f"{one}\n" for one in _parts(observed))
 
 
 def _substance(value: Any) -> Any:
@@ -422,35 +417,27 @@ def _substance(value: Any) -> Any:
 
 def _parts(observed: Observed) -> Iterator[str]:
     yield _HEAD
-    if observed.error is not None:
-        yield from _error_parts(observed.error)
-        return
-    result = _substance(observed.result)
-    if result is ABSENT or not isinstance(result, dict):
-        yield from _part("result", _pretty(None if result is ABSENT else result))
-        return
-    rest = dict(result)
-    if rest.pop("isError", False):
-        yield "=== isError"
-    for member in _LISTS:
-        items = rest.get(member)
-        if isinstance(items, list):
-            del rest[member]
-            for number, item in enumerate(items):
-                yield from _item(f"{member}[{number}]", item)
-    for name in sorted(rest):
-        yield from _part(show(name, 200), _pretty(rest[name]))
-
-
-def _error_parts(error: Any) -> Iterator[str]:
-    if not isinstance(error, Mapping):
+    error, result = observed.error, _substance(observed.result)
+    if isinstance(error, Mapping):
+        message = error.get("message")
+        title = f"error {compact_json(error.get('code'))}"
+        yield from _part(title, message if isinstance(message, str) else _pretty(message))
+        if "data" in error:
+            yield from _part("error data", _pretty(error["data"]))
+    elif error is not None:
         yield from _part("error", _pretty(error))
-        return
-    message = error.get("message")
-    title = f"error {compact_json(error.get('code'))}"
-    yield from _part(title, message if isinstance(message, str) else _pretty(message))
-    if "data" in error:
-        yield from _part("error data", _pretty(error["data"]))
+    elif not isinstance(result, dict):
+        yield from _part("result", _pretty(None if result is ABSENT else result))
+    else:
+        if result.pop("isError", False):
+            yield "=== isError"
+        for member in _LISTS:
+            if isinstance(items := result.get(member), list):
+                del result[member]
+                for number, item in enumerate(items):
+                    yield from _item(f"{member}[{number}]", item)
+        for name in sorted(result):
+            yield from _part(show(name, 200), _pretty(result[name]))
 
 
 def _item(title: str, item: Any) -> Iterator[str]:
@@ -505,12 +492,8 @@ def _digested(value: Any) -> Any:
     kept = {}
     for name, one in value.items():  # a comprehension would be one more call for each level
         if name in _BINARY and isinstance(one, str) and len(one) > _LONGEST_BINARY:
-            kept[name] = _digest(one)
+            digest = hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()
+            kept[name] = f"sha256 {digest} of {len(one)} characters"
         elif name != "_meta":
             kept[name] = _digested(one)
     return kept
-
-
-def _digest(data: str) -> str:
-    digest = hashlib.sha256(data.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"sha256 {digest} of {len(data)} characters"

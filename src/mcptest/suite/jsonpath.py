@@ -20,18 +20,6 @@ from mcptest.core.safe_text import show
 from mcptest.suite.matching import is_number, json_equal, quote
 from mcptest.suite.regex import RegexError, found_in, matches_whole
 
-__all__ = [
-    "MOST_STEPS",
-    "Path",
-    "PathError",
-    "PathSyntaxError",
-    "compile_path",
-    "lookup",
-    "path_problem",
-    "query",
-    "value_at",
-]
-
 MOST_STEPS = 1_000_000
 """How many nodes one evaluation may visit: about a second of work."""
 _CHARACTERS_PER_STEP = 64
@@ -127,16 +115,6 @@ def children_of(_walk: Walk, node: Any) -> list[Any]:
     return list(node.values()) if isinstance(node, dict) else []
 
 
-def filtered(test: Part) -> Selector:
-    """What `?` selects."""
-
-    def choose(walk: Walk, node: Any) -> list[Any]:
-        walk.spend(1)
-        return [child for child in children_of(walk, node) if test(walk, child)]
-
-    return choose
-
-
 def comparison(sign: str, left: Part, right: Part) -> Part:
     def holds(walk: Walk, node: Any) -> bool:
         walk.spend(1)
@@ -145,8 +123,12 @@ def comparison(sign: str, left: Part, right: Part) -> Part:
             return not _equal(walk, one, other)
         if "=" in sign and _equal(walk, one, other):
             return True
-        lesser, greater = (one, other) if sign[0] == "<" else (other, one)
-        return sign != "==" and _is_less(lesser, greater)
+        if sign[0] == ">":
+            one, other = other, one
+        # Only two numbers or two strings have an order.
+        ordered = isinstance(one, str) and isinstance(other, str)
+        ordered = ordered or (is_number(one) and is_number(other))
+        return sign != "==" and ordered and bool(one < other)
 
     return holds
 
@@ -155,16 +137,6 @@ def _equal(walk: Walk, left: Any, right: Any) -> bool:
     if left is ABSENT or right is ABSENT:
         return left is right
     return json_equal(left, right, walk.spend)
-
-
-def _is_less(left: Any, right: Any) -> bool:
-    """Only two numbers or two strings have an order."""
-    texts = isinstance(left, str) and isinstance(right, str)
-    return (texts or (is_number(left) and is_number(right))) and bool(left < right)
-
-
-def _length(_walk: Walk, value: Any) -> Any:
-    return len(value) if isinstance(value, str | list | dict) else ABSENT
 
 
 def _text_matches(matches: Callable[[str, str], bool], walk: Walk, text: Any, pattern: Any) -> bool:
@@ -177,10 +149,11 @@ def _text_matches(matches: Callable[[str, str], bool], walk: Walk, text: Any, pa
         return False  # RFC 9535, 2.4.6: a pattern that is none does not match
 
 
+_LONG = (str, list, dict)
 _Kind: TypeAlias = Literal["constant", "value", "nodes", "logical"]
 # Each function: what it takes, what it gives (RFC 9535, 2.4) and how.
 _FUNCTIONS: dict[str, tuple[tuple[_Kind, ...], _Kind, Callable[..., Any]]] = {
-    "length": (("value",), "value", _length),
+    "length": (("value",), "value", lambda _, of: len(of) if isinstance(of, _LONG) else ABSENT),
     "count": (("nodes",), "value", lambda _, nodes: len(nodes)),
     "value": (("nodes",), "value", lambda _, nodes: nodes[0] if len(nodes) == 1 else ABSENT),
     "match": (("value", "value"), "logical", functools.partial(_text_matches, matches_whole)),
@@ -337,10 +310,13 @@ class _Reader:
         if self.sees("'", '"'):
             return self.string()
         if self.take("?"):
-            return filtered(self.one_level_down(self.any_of))
-        return self.index_or_slice()
+            test = self.one_level_down(self.any_of)
 
-    def index_or_slice(self) -> Selector:
+            def choose(walk: Walk, node: Any) -> list[Any]:
+                walk.spend(1)
+                return [child for child in children_of(walk, node) if test(walk, child)]
+
+            return choose
         numbers = [self.integer()]
         while len(numbers) < 3 and self.take(":", after_blanks=True):
             self.skip_blanks()
@@ -498,7 +474,6 @@ def _constant(value: Any) -> Operand:
 class Path(msgspec.Struct, frozen=True):
     """A path that was read. A singular one leads to one value at most, by its form alone."""
 
-    text: str
     segments: tuple[Segment, ...]
     singular: bool
 
@@ -507,7 +482,7 @@ class Path(msgspec.Struct, frozen=True):
 def compile_path(text: str) -> Path:
     """Read a path. Raises PathSyntaxError, which knows the position."""
     segments = parse(text)
-    return Path(text, segments, all(one.singular for one in segments))
+    return Path(segments, all(one.singular for one in segments))
 
 
 def path_problem(text: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit
@@ -98,18 +99,17 @@ def _check_expect(read: Reading) -> None:
             read.complain(f"schema {problem}", "schema")
 
 
+def _check_target(row: Reading) -> None:
+    from mcptest.suite.observed import target_problem
+
+    if row.sound and (problem := target_problem(row.get("target", ""))) is not None:
+        row.complain(problem, "target")
+
+
 def _check_bounds(read: Reading, least: str, most: str) -> None:
     low, high = read.get(least), read.get(most)
     if low is not None and high is not None and low > high:
         read.complain(f"{least} is {low}, which is more than {most}, {high}", least)
-
-
-def _check_target(row: Reading) -> None:
-    from mcptest.suite.observed import target_problem
-
-    problem = target_problem(row.get("target", "")) if row.sound else None
-    if problem is not None:
-        row.complain(problem, "target")
 
 
 def _check_progress(read: Reading) -> None:
@@ -134,27 +134,24 @@ def _check_resources(read: Reading) -> None:
     expect = read.get("expect")
     if "expect" not in read and not awaits:
         read.complain("expect is missing from assert_resources")
-    elif isinstance(expect, Reading) and not expect.node_entries and not awaits:
+    elif isinstance(expect, Reading) and not expect.node.entries and not awaits:
         complain_of_nothing_asked(expect)
     _check_progress(read)
 
 
 def _check_prompts(read: Reading) -> None:
     if ("list" in read) == ("get" in read):
-        name = "get" if "get" in read else None
-        read.complain("assert_prompts needs either list or get", name)
+        read.complain("assert_prompts needs either list or get", "get" if "get" in read else None)
     _check_progress(read)
 
 
 def _check_trajectory(read: Reading) -> None:
     kind = read.get("type")
-    over_one = kind == "args_contain"
-    needed, unused = (("tool", "args"), ("tools",)) if over_one else (("tools",), ("tool", "args"))
-    for name in needed:
-        if not read.get(name):
+    about_one = {"tool": kind == "args_contain", "args": kind == "args_contain"}
+    for name, needed in {**about_one, "tools": kind != "args_contain"}.items():
+        if needed and not read.get(name):
             read.complain(f"{kind} needs {name}", name)
-    for name in unused:
-        if read.get(name):
+        elif not needed and read.get(name):
             read.complain(f"{name} has no meaning for {kind}", name)
 
 
@@ -176,37 +173,13 @@ _STARTED = ("command", "args", "env", "cwd", "clean_env")
 ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
-def _block_of(name: str, read: Reading, test: Reading, *, live: bool) -> Block:
-    """The block that was read under that name. Only for a sound reading."""
-    if name == "trajectory":
-        return _trajectory_of(test, live=live)
-    block: Block = value_of(CLASS_OF[read.declaration], read, _CHECKS)
-    if isinstance(block, ToolBlock):
-        expect = block.expect
-        counted = any(row.target == "progress" for row in expect.checks)
-        if expect.min_progress is not None or counted:
-            return replace(block, capture_progress=True)
-    return block
-
-
-def _trajectory_of(test: Reading, *, live: bool) -> TrajectoryBlock:
-    """`trajectory` with its source; `live`: the calls come from a session, not from the file."""
-    if "trace" in test and "audit_log" in test:
-        test.complain("trace and audit_log in one test", "audit_log", hint="keep one of them")
-    if "trace" not in test and "audit_log" not in test and not live:
-        test.complain("a trajectory needs trace or audit_log", "trajectory")
-    if test.get("setup"):
-        test.complain("a trajectory starts no server, so setup would not be run", "setup")
-    return TrajectoryBlock(
-        tuple(value_of(TrajectoryCheck, one, _CHECKS) for one in test.get("trajectory")),
-        tuple(value_of(TraceEntry, one) for one in test.get("trace", ())),
-        test.get("audit_log", ""),
-    )
-
-
-def _server_of(read: Reading, *, overridden: bool) -> ServerSpec:
-    """`overridden`: --server provides the command, so the file need not."""
-    transport = _transport(read, overridden=overridden)
+def _server(read: Reading, given: Given) -> ServerSpec | None:
+    if not read.sound:
+        return None
+    if "command" not in read and "url" not in read and not given.server:
+        read.complain("server needs a command or a url")
+    check_server_templates(read, read.source, has_fixture=given.fixture, overridden=given.server)
+    transport = _transport(read, overridden=given.server)
     # What would be ignored is said: a docker image that is not used is a false safety.
     if transport != "stdio" and "docker" in read:
         read.complain("docker is for a server that is started here", "docker")
@@ -220,32 +193,31 @@ def _server_of(read: Reading, *, overridden: bool) -> ServerSpec:
     if offered is not None and spec.client_capabilities is not None:
         capabilities = replace(spec.client_capabilities, elicitation=_elicitation(offered))
         spec = replace(spec, client_capabilities=capabilities)
-    return replace(spec, transport=transport, spec_version=_spec_version(read))
+    revision = str(read.get("spec_version", "auto"))
+    try:
+        revision = revision if revision == "auto" else parse_revision(revision).value
+    except UsageError as error:
+        read.complain(error.message, "spec_version", hint=f"auto, or {error.hint}")
+    return replace(spec, transport=transport, spec_version=revision)
 
 
 def _transport(read: Reading, *, overridden: bool) -> TransportKind:
+    """`overridden`: --server provides the command, so the file need not."""
     named: TransportKind | None = read.get("transport")
-    if named is None:
-        if "url" in read and "command" in read:
-            read.complain(
-                "the server has a command and a url", "url", hint="say which by transport"
-            )
-        return _guessed_transport(read.get("url", ""))
-    if named != "stdio" and "url" not in read:
-        read.complain(f"transport {named} needs a url", "transport")
-    if named == "stdio" and "command" not in read and not overridden:
-        read.complain("transport stdio needs a command", "transport")
-    return named
-
-
-def _guessed_transport(url: str) -> TransportKind:
-    if not url:
+    if named is not None:
+        if named != "stdio" and "url" not in read:
+            read.complain(f"transport {named} needs a url", "transport")
+        if named == "stdio" and "command" not in read and not overridden:
+            read.complain("transport stdio needs a command", "transport")
+        return named
+    if "url" not in read:
         return "stdio"
+    if "command" in read:
+        read.complain("the server has a command and a url", "url", hint="say which by transport")
     try:
-        path = urlsplit(url).path
+        return "sse" if urlsplit(read.get("url")).path.rstrip("/").endswith("/sse") else "http"
     except ValueError:
         return "http"
-    return "sse" if path.rstrip("/").endswith("/sse") else "http"
 
 
 def _check_references(read: Reading) -> None:
@@ -258,33 +230,18 @@ def _check_references(read: Reading) -> None:
             read.complain(f"{what}: {problem}", name)
 
 
-def _spec_version(read: Reading) -> str:
-    text = str(read.get("spec_version", "auto"))
-    if text == "auto":
-        return text
-    try:
-        return parse_revision(text).value
-    except UsageError as error:
-        read.complain(error.message, "spec_version", hint=f"auto, or {error.hint}")
-        return "auto"
-
-
 def _elicitation(read: Reading) -> ElicitationMock | None:
     table: dict[str, Any] = dict(read.get("elicitation", {}))
     if not table:
         return None
     action = table.pop("action", "accept")
     if action not in ACTIONS:
-        read.complain(
-            f"the action of elicitation must be one of {', '.join(ACTIONS)}",
-            "elicitation",
-            hint=did_you_mean(action, ACTIONS) if isinstance(action, str) else "",
-        )
-        action = "accept"
+        message = f"the action of elicitation must be one of {', '.join(ACTIONS)}"
+        hint = did_you_mean(action, ACTIONS) if isinstance(action, str) else ""
+        read.complain(message, "elicitation", hint=hint)
     content = table.get("content", table)
     if not isinstance(content, dict):
         read.complain("the content of elicitation must be a mapping", "elicitation")
-        content = {}
     return ElicitationMock(action, content)
 
 
@@ -321,48 +278,32 @@ class FileContent(msgspec.Struct, frozen=True):
 def content_of(root: Node, source: SuiteSource, name: str, given: Given) -> FileContent:
     """All of a file that could be understood; everything else is reported."""
     if not isinstance(root, MappingNode):
-        source.report(
-            f"a suite must be a mapping, not {describe(root)}",
-            root.line,
-            root.column,
-            hint=f"start with server: and one of {', '.join(BLOCKS)}, or tests",
-        )
+        message = f"a suite must be a mapping, not {describe(root)}"
+        hint = f"start with server: and one of {', '.join(BLOCKS)}, or tests"
+        source.report(message, root.line, root.column, hint=hint)
         return FileContent()
-    if "tests" in root.entries or "defaults" in root.entries or _has_only_lanes(root):
-        return _suite(read_object(SUITE, root, source), given)
-    read = read_object(SINGLE, root, source)
-    test = _test(read, name, _Shared(single=True), given)
-    server = test.server if test is not None else None
-    lanes = _lanes(read, server, has_server="server" in read.node_entries or given.server)
-    return FileContent((test,) if test is not None else (), lanes)
-
-
-_ENOUGH_ALONE = ("compliance", "properties")
-"""Lanes that need no tests, because they talk to the server themselves."""
-
-
-def _has_only_lanes(root: MappingNode) -> bool:
     asked = root.entries.keys()
-    return any(name in asked for name in LANES) and not any(name in asked for name in BLOCKS)
+    has_only_lanes = not asked.isdisjoint(LANES) and asked.isdisjoint(BLOCKS)
+    if has_only_lanes or "tests" in asked or "defaults" in asked:
+        read = read_object(SUITE, root, source)
+        shared = _shared(read, given)
+        # Lanes that talk to the server themselves need no tests.
+        if asked.isdisjoint(("tests", "compliance", "properties")):
+            read.complain("tests is missing from a suite")
+        found = [_test(one, "", shared, given) for one in read.get("tests", ())]
+        if not shared.sound:
+            return FileContent()
+        server = shared.server
+    else:
+        read = read_object(SINGLE, root, source)
+        found = [_test(read, name, _Shared(single=True), given)]
+        server = found[0].server if found[0] is not None else None
+    lanes = None
+    if any(name in read for name in LANES):
+        from mcptest.suite.lane_blocks import lanes_of
 
-
-def _suite(read: Reading, given: Given) -> FileContent:
-    shared = _shared(read, given)
-    if not any(name in read.node_entries for name in ("tests", *_ENOUGH_ALONE)):
-        read.complain("tests is missing from a suite")
-    found = [_test(one, "", shared, given) for one in read.get("tests", ())]
-    if not shared.sound:
-        return FileContent()
-    lanes = _lanes(read, shared.server, has_server=shared.has_server or given.server)
+        lanes = lanes_of(read, server, has_server="server" in asked or given.server)
     return FileContent(tuple(test for test in found if test is not None), lanes)
-
-
-def _lanes(read: Reading, server: ServerSpec | None, *, has_server: bool) -> Lanes | None:
-    if not any(name in read for name in LANES):
-        return None
-    from mcptest.suite.lane_blocks import lanes_of
-
-    return lanes_of(read, server, has_server=has_server)
 
 
 def _shared(read: Reading, given: Given) -> _Shared:
@@ -379,33 +320,29 @@ def _shared(read: Reading, given: Given) -> _Shared:
     return _Shared(
         sound=read.faulty <= {"tests"} and read.source.errors == before,
         server=spec,
-        has_server="server" in read.node_entries,
+        has_server="server" in read.node.entries,
         defaults=values,
     )
 
 
-def _server(read: Reading, given: Given) -> ServerSpec | None:
-    if not read.sound:
-        return None
-    if "command" not in read and "url" not in read and not given.server:
-        read.complain("server needs a command or a url")
-    check_server_templates(read, read.source, has_fixture=given.fixture, overridden=given.server)
-    return _server_of(read, overridden=given.server)
-
-
 def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | None:
-    before = read.source.errors
+    source, defaults = read.source, shared.defaults
+    before = source.errors
     block = _block(read, given)
-    defaults = shared.defaults
     steps = (*defaults.get("setup", ()), *read.get("setup", ()))
     server = _server(read.get("server"), given) if "server" in read else shared.server
     missing = not ("server" in read or shared.has_server or given.server)
     if missing and "trajectory" not in read and read.sound:
         read.complain("the test has no server", hint=_NO_SERVER)
-    if block is None or not read.sound or read.source.errors > before:
+    if block is None or not read.sound or source.errors > before:
         return None
-    _check_names(read, steps, given)
-    if read.source.errors > before:
+    # A skipped test is not run, so it needs no fixture.
+    has_fixture = given.fixture or read.get("skip", False)
+    parts = [value for name, value in read.values.items() if name in BLOCKS[1:]]
+    check_templates(parts, source, steps=steps, has_fixture=has_fixture)
+    if "audit_log" in read:
+        check_server_templates(read, source, has_fixture=has_fixture)
+    if source.errors > before:
         return None
     inherited = {
         name: read.get(name, defaults.get(name))
@@ -425,18 +362,8 @@ def _test(read: Reading, name: str, shared: _Shared, given: Given) -> Test | Non
     )
 
 
-def _check_names(read: Reading, steps: tuple[Reading, ...], given: Given) -> None:
-    source = read.source
-    parts = [value for name, value in read.values.items() if name in BLOCKS[1:]]
-    # A skipped test is not run, so it needs no fixture.
-    has_fixture = given.fixture or read.get("skip", False)
-    check_templates(parts, source, steps=steps, has_fixture=has_fixture)
-    if "audit_log" in read:
-        check_server_templates(read, source, has_fixture=has_fixture)
-
-
 def _block(read: Reading, given: Given) -> Block | None:
-    present = [name for name in BLOCKS if name in read.node_entries]
+    present = [name for name in BLOCKS if name in read.node.entries]
     if len(present) > 1:
         message = f"{' and '.join(present)} in one test"
         read.complain(message, present[-1], hint="a test has one block; write two tests")
@@ -453,7 +380,31 @@ def _block(read: Reading, given: Given) -> Block | None:
             read.complain(f"{source_of_calls} has no meaning for {name}", source_of_calls)
     if name not in read or not read.sound:
         return None
-    return _block_of(name, read.get(name), read, live=given.trace)
+    if name == "trajectory":
+        return _trajectory_of(read, live=given.trace)
+    inner: Reading = read.get(name)
+    block: Block = value_of(CLASS_OF[inner.declaration], inner, _CHECKS)
+    if isinstance(block, ToolBlock):
+        expect = block.expect
+        counted = any(row.target == "progress" for row in expect.checks)
+        if expect.min_progress is not None or counted:
+            return replace(block, capture_progress=True)
+    return block
+
+
+def _trajectory_of(test: Reading, *, live: bool) -> TrajectoryBlock:
+    """`trajectory` with its source; `live`: the calls come from a session, not from the file."""
+    if "trace" in test and "audit_log" in test:
+        test.complain("trace and audit_log in one test", "audit_log", hint="keep one of them")
+    if "trace" not in test and "audit_log" not in test and not live:
+        test.complain("a trajectory needs trace or audit_log", "trajectory")
+    if test.get("setup"):
+        test.complain("a trajectory starts no server, so setup would not be run", "setup")
+    return TrajectoryBlock(
+        tuple(value_of(TrajectoryCheck, one, _CHECKS) for one in test.get("trajectory")),
+        tuple(value_of(TraceEntry, one) for one in test.get("trace", ())),
+        test.get("audit_log", ""),
+    )
 
 
 # -- Which files are suites ----------------------------------------------------------------------
@@ -477,11 +428,10 @@ def discover(paths: Sequence[str], fixture: str | None) -> Iterator[Found]:
                 yield found
                 continue
             found_any = True
-            identity = _identity_of(found)
-            if identity is None or identity not in seen:
-                if identity is not None:
-                    seen.add(identity)
+            if (identity := _identity_of(found)) not in seen:
                 yield found
+            if identity is not None:
+                seen.add(identity)
         if not found_any:
             yield _problem(path, "there is no .yaml or .yml file in this folder")
 
@@ -507,14 +457,17 @@ def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
     waiting: list[os.DirEntry[str] | str] = [root]
     while waiting:
         entry = waiting.pop()
-        if not isinstance(entry, str) and not entry.is_dir(follow_symlinks=False):
-            yield from _file(entry)
-            continue
         folder = entry if isinstance(entry, str) else entry.path
-        if not isinstance(entry, str) and _is_hidden_or_data(entry.name):
-            continue
-        if not isinstance(entry, str) and avoided and _identity_of(entry.path) == avoided:
-            continue
+        if not isinstance(entry, str):
+            skipped = entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS
+            if not entry.is_dir():
+                if entry.name.lower().endswith(SUFFIXES):
+                    yield entry.path
+                continue
+            if entry.is_symlink() and not skipped:
+                yield _problem(entry.path, "a link to a folder is not followed", warning=True)
+            if entry.is_symlink() or skipped or (avoided and _identity_of(entry.path) == avoided):
+                continue
         try:
             with os.scandir(folder) as entries:
                 inside = sorted(entries, key=lambda one: os.fsencode(one.name), reverse=True)
@@ -522,18 +475,6 @@ def _walk(root: str, avoided: _Identity | None) -> Iterator[Found]:
             yield _problem(folder, f"can't be read: {error.strerror}")
             continue
         waiting.extend(inside)
-
-
-def _file(entry: os.DirEntry[str]) -> Iterator[Found]:
-    if entry.is_symlink() and entry.is_dir():
-        if not _is_hidden_or_data(entry.name):
-            yield _problem(entry.path, "a link to a folder is not followed", warning=True)
-    elif entry.name.lower().endswith(SUFFIXES):
-        yield entry.path
-
-
-def _is_hidden_or_data(name: str) -> bool:
-    return name.startswith(".") or name in SKIPPED_FOLDERS
 
 
 def _identity_of(path: str) -> _Identity | None:
@@ -576,13 +517,52 @@ def load_suites(
     trajectory come from a live session.
     """
     given = Given(fixture=bool(fixture), server=server_given, trace=trace_given)
-    collected = _Collected()
+    tests: list[Test] = []
+    lanes: list[Lanes] = []
+    files: list[str] = []
+    kept: dict[str, list[SuiteProblem]] = {"error": [], "warning": []}
+    counted: Counter[str] = Counter()
+
+    def report(*problems: SuiteProblem) -> None:
+        for problem in problems:
+            counted[problem.severity] += 1
+            if counted[problem.severity] <= PROBLEMS_KEPT:
+                kept[problem.severity].append(problem)
+
     for found in discover(paths, fixture):
         if isinstance(found, SuiteProblem):
-            collected.add([found])
-        else:
-            collected.file(found, given)
-    return collected.finish(keep_going)
+            report(found)
+            continue
+        try:
+            data = read_bounded(found, LARGEST_FILE, pipes=False, cut=True)
+        except OSError as error:
+            report(_problem(found, f"can't be read: {error.strerror or error}"))
+            continue
+        files.append(found)
+        content, source = load_content(data, found, given)
+        tests += content.tests
+        lanes += [content.lanes] if content.lanes is not None else []
+        report(*source.finish())
+    report(*_equal_names(tests))
+    errors = kept["error"]
+    if left_out := counted["error"] - len(errors):
+        more = f"{left_out} more problems in this and other files"
+        errors.append(SuiteProblem(errors[-1].place, more))
+    if errors and not (keep_going and (tests or lanes)):
+        raise SuiteError(errors)
+    suite = Suite(tuple(tests), tuple(files))
+    return LoadedSuite(suite, tuple(errors), tuple(kept["warning"]), tuple(lanes))
+
+
+def _equal_names(tests: Sequence[Test]) -> Iterator[SuiteProblem]:
+    """Allowed, as in mcp-assert; but baselines and reports know tests by their names."""
+    first: dict[str, Test] = {}
+    for test in tests:
+        earlier = first.setdefault(test.name, test)
+        if earlier is not test:
+            message = f"another test is named {show(test.name, 80)!r} too"
+            hint = f"it is at {show(str(earlier.place), 400)}"
+            yield SuiteProblem(test.place, message, hint, severity="warning")
 
 
 def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, SuiteSource]:
@@ -594,56 +574,3 @@ def load_content(data: bytes, file: str, given: Given) -> tuple[FileContent, Sui
             source.report("the file is empty" if blank else "the file holds no test", 1, 1)
         return FileContent(), source
     return content_of(root, source, os.path.basename(file), given), source  # noqa: PTH119 - a file's
-
-
-class _Collected:
-    def __init__(self) -> None:
-        self.tests: list[Test] = []
-        self.lanes: list[Lanes] = []
-        self.files: list[str] = []
-        self.problems: list[SuiteProblem] = []
-        self.warnings: list[SuiteProblem] = []
-        self.left_out = 0
-
-    def add(self, problems: list[SuiteProblem]) -> None:
-        for problem in problems:
-            kept = self.warnings if problem.severity == "warning" else self.problems
-            if len(kept) < PROBLEMS_KEPT:
-                kept.append(problem)
-            elif kept is self.problems:
-                self.left_out += 1
-
-    def file(self, path: str, given: Given) -> None:
-        try:
-            data = read_bounded(path, LARGEST_FILE, pipes=False, cut=True)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            self.add([SuiteProblem(Place(path), f"can't be read: {reason}")])
-            return
-        self.files.append(path)
-        content, source = load_content(data, path, given)
-        self.tests.extend(content.tests)
-        if content.lanes is not None:
-            self.lanes.append(content.lanes)
-        if source.problems:
-            self.add(source.finish())
-
-    def finish(self, keep_going: bool) -> LoadedSuite:
-        self._warn_of_equal_names()
-        if self.left_out:
-            more = f"{self.left_out} more problems in this and other files"
-            self.problems.append(SuiteProblem(self.problems[-1].place, more))
-        if self.problems and not (keep_going and (self.tests or self.lanes)):
-            raise SuiteError(self.problems)
-        suite = Suite(tuple(self.tests), tuple(self.files))
-        return LoadedSuite(suite, tuple(self.problems), tuple(self.warnings), tuple(self.lanes))
-
-    def _warn_of_equal_names(self) -> None:
-        """Allowed, as in mcp-assert; but baselines and reports know tests by their names."""
-        first: dict[str, Test] = {}
-        for test in self.tests:
-            earlier = first.setdefault(test.name, test)
-            if earlier is not test:
-                message = f"another test is named {show(test.name, 80)!r} too"
-                hint = f"it is at {show(str(earlier.place), 400)}"
-                self.add([SuiteProblem(test.place, message, hint, severity="warning")])

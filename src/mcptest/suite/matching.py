@@ -161,7 +161,10 @@ def _value_text(value: Any, as_doubles: bool, depth: int) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         if as_doubles:
-            return _number_as_double(value)
+            try:
+                return double_text(float(value))
+            except OverflowError:
+                return "+Inf" if value > 0 else "-Inf"
         # Python refuses to print integers of more than 4,300 digits.
         bits = value.bit_length()
         return str(value) if bits < 10_000 else f"a number of {bits} bits"
@@ -179,44 +182,21 @@ def _value_text(value: Any, as_doubles: bool, depth: int) -> str:
     return "[" + " ".join(parts) + "]"
 
 
-def _number_as_double(value: int) -> str:
-    try:
-        return double_text(float(value))
-    except OverflowError:
-        return "+Inf" if value > 0 else "-Inf"
-
-
 def double_text(value: float) -> str:
     """`%v` of a float64: the shortest digits that read back, an exponent below -4 and from 6 on."""
+    from decimal import Decimal
+
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
-    sign, digits, exponent = _decimal(value)
+    number = Decimal(repr(value)).normalize()
+    exponent = number.adjusted()
     if -4 <= exponent < 6:
-        return sign + _positional(digits, exponent)
-    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-
-
-def _decimal(value: float) -> tuple[str, str, int]:
-    """Sign, significant digits without trailing zeros, and the power of ten of the first one."""
-    mantissa, _, power = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    leading = len(whole + fraction) - len(digits)
-    exponent = len(whole) - 1 - leading + int(power or 0)
-    return ("-" if value < 0 else ""), digits.rstrip("0"), exponent
-
-
-def _positional(digits: str, exponent: int) -> str:
-    if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    fraction = digits[exponent + 1 :]
-    return f"{whole}.{fraction}" if fraction else whole
+        return f"{number:f}"
+    return f"{number.scaleb(-exponent):f}e{exponent:+03d}"
 
 
 def compact_json(value: Any, *, sort_keys: bool = False) -> str:
@@ -354,14 +334,16 @@ def shown(value: Any) -> str:
     return show(compact_json(value), 200)
 
 
-_Check: TypeAlias = Callable[[Any, Any], ValueMismatch | None]
+_Judge: TypeAlias = Callable[[Any, Any], ValueMismatch | None]
+_Check: TypeAlias = Callable[[Any, Any], ValueMismatch | str | None]
+"""A bare reason stands for a mismatch of the whole value with the whole argument."""
 
 
 class Matcher(msgspec.Struct, frozen=True):
     """One matcher: `check` judges a value by an argument, `argument` says what may be asked."""
 
     name: str
-    check: _Check
+    check: _Judge
     argument: ArgumentKind
     about: str
     """What it does, in a sentence or two."""
@@ -371,16 +353,27 @@ MATCHERS: dict[str, Matcher] = {}
 
 
 def _matcher(
-    argument: ArgumentKind, can_judge: Callable[[Any], bool] = lambda value: True, what: str = ""
-) -> Callable[[_Check], _Check]:
-    """Name a function as a matcher, and say of which values it can judge: `what` they are."""
+    argument: ArgumentKind,
+    can_judge: Callable[[Any], bool] = lambda value: True,
+    what: str = "",
+    *,
+    each: bool = False,
+) -> Callable[[_Check], _Judge]:
+    """Name a function as a matcher, and say of which values it can judge: `what` they are.
 
-    def add(check: _Check) -> _Check:
+    `each`: a list as argument asks for all of its entries.
+    """
+
+    def add(check: _Check) -> _Judge:
         def judge(value: Any, wanted: Any) -> ValueMismatch | None:
-            if can_judge(value):
-                return check(value, wanted)
-            reason = f"expected {what}, got {json_type(value)} {shown(value)}"
-            return ValueMismatch(reason, wanted, value)
+            if not can_judge(value):
+                reason = f"expected {what}, got {json_type(value)} {shown(value)}"
+                return ValueMismatch(reason, wanted, value)
+            for one in _each(wanted) if each else (wanted,):
+                found = check(value, one)
+                if found is not None:
+                    return ValueMismatch(found, one, value) if isinstance(found, str) else found
+            return None
 
         name = check.__name__.removesuffix("_")
         MATCHERS[name] = Matcher(name, judge, argument, " ".join((check.__doc__ or "").split()))
@@ -389,47 +382,41 @@ def _matcher(
     return add
 
 
-def _of_text(argument: ArgumentKind) -> Callable[[_Check], _Check]:
-    return _matcher(argument, lambda value: isinstance(value, str), "a string")
+def _of_text(argument: ArgumentKind, *, each: bool = False) -> Callable[[_Check], _Judge]:
+    return _matcher(argument, lambda value: isinstance(value, str), "a string", each=each)
 
 
-def _of_container(argument: ArgumentKind) -> Callable[[_Check], _Check]:
+def _of_container(argument: ArgumentKind, *, each: bool = False) -> Callable[[_Check], _Judge]:
     what = "a string, an array or an object"
-    return _matcher(argument, lambda value: isinstance(value, str | list | dict), what)
+    return _matcher(argument, lambda value: isinstance(value, str | list | dict), what, each=each)
 
 
 @_matcher(ANYTHING)
-def exact(value: Any, argument: Any) -> ValueMismatch | None:
+def exact(value: Any, argument: Any) -> str | None:
     """The same JSON value, typed: 1 is 1.0, but neither true nor "1"."""
-    if json_equal(value, argument):
-        return None
-    return ValueMismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
+    same = json_equal(value, argument)
+    return None if same else f"expected {shown(argument)}, got {shown(value)}"
 
 
 @_matcher(ANYTHING)
-def not_exact(value: Any, argument: Any) -> ValueMismatch | None:
+def not_exact(value: Any, argument: Any) -> str | None:
     """Any other JSON value."""
-    if not json_equal(value, argument):
-        return None
-    return ValueMismatch(f"expected anything but {shown(argument)}", argument, value)
+    return f"expected anything but {shown(argument)}" if json_equal(value, argument) else None
 
 
 @_matcher(SEVERAL)
-def one_of(value: Any, argument: Any) -> ValueMismatch | None:
+def one_of(value: Any, argument: Any) -> str | None:
     """Exactly one of the listed values."""
     if any(json_equal(value, choice) for choice in argument):
         return None
-    return ValueMismatch(
-        f"expected one of {shown(list(argument))}, got {shown(value)}", argument, value
-    )
+    return f"expected one of {shown(list(argument))}, got {shown(value)}"
 
 
 @_of_text(TEXT)
-def equals_trimmed(value: Any, argument: str) -> ValueMismatch | None:
+def equals_trimmed(value: Any, argument: str) -> str | None:
     """The same text, white space at both ends aside."""
-    if trim_space(value) == trim_space(argument):
-        return None
-    return ValueMismatch(f"expected {shown(argument)}, got {shown(value)}", argument, value)
+    same = trim_space(value) == trim_space(argument)
+    return None if same else f"expected {shown(argument)}, got {shown(value)}"
 
 
 def holds(value: Any, wanted: Any) -> bool:
@@ -443,47 +430,37 @@ def holds(value: Any, wanted: Any) -> bool:
     return False
 
 
-@_of_container(SOME)
-def contains(value: Any, argument: Any) -> ValueMismatch | None:
+@_of_container(SOME, each=True)
+def contains(value: Any, wanted: Any) -> str | None:
     """Text: the substring; array: an equal element; object: equal members.
 
     A list asks for all of its entries.
     """
-    for wanted in _each(argument):
-        if not holds(value, wanted):
-            reason = f"expected it to contain {shown(wanted)}, got {shown(value)}"
-            return ValueMismatch(reason, wanted, value)
-    return None
+    if holds(value, wanted):
+        return None
+    return f"expected it to contain {shown(wanted)}, got {shown(value)}"
 
 
 @_of_container(SEVERAL)
-def contains_any(value: Any, argument: Any) -> ValueMismatch | None:
+def contains_any(value: Any, choices: Any) -> str | None:
     """At least one of the listed, as in `contains`."""
-    choices = list(_each(argument))
     if any(holds(value, wanted) for wanted in choices):
         return None
-    reason = f"expected it to contain at least one of {shown(choices)}, got {shown(value)}"
-    return ValueMismatch(reason, choices, value)
+    return f"expected it to contain at least one of {shown(list(choices))}, got {shown(value)}"
 
 
-@_of_container(SOME)
-def not_contains(value: Any, argument: Any) -> ValueMismatch | None:
+@_of_container(SOME, each=True)
+def not_contains(value: Any, unwanted: Any) -> str | None:
     """None of them, as in `contains`."""
-    for unwanted in _each(argument):
-        if holds(value, unwanted):
-            return ValueMismatch(f"expected it NOT to contain {shown(unwanted)}", unwanted, value)
-    return None
+    return f"expected it NOT to contain {shown(unwanted)}" if holds(value, unwanted) else None
 
 
-@_of_text(TEXTS)
-def icontains(value: Any, argument: Any) -> ValueMismatch | None:
+@_of_text(TEXTS, each=True)
+def icontains(value: Any, wanted: str) -> str | None:
     """Text: the substring in any case. A list asks for all of its entries."""
-    folded = value.casefold()
-    for wanted in _each(argument):
-        if wanted.casefold() not in folded:
-            reason = f"expected it to contain {shown(wanted)} in any case, got {shown(value)}"
-            return ValueMismatch(reason, wanted, value)
-    return None
+    if wanted.casefold() in value.casefold():
+        return None
+    return f"expected it to contain {shown(wanted)} in any case, got {shown(value)}"
 
 
 def first_out_of_order(value: str, wanted: Iterable[str]) -> tuple[str, int] | None:
@@ -498,68 +475,58 @@ def first_out_of_order(value: str, wanted: Iterable[str]) -> tuple[str, int] | N
 
 
 @_matcher(SEVERAL, lambda value: isinstance(value, str | list), "a string or an array")
-def in_order(value: Any, argument: Any) -> ValueMismatch | None:
+def in_order(value: Any, argument: Any) -> str | None:
     """Text: the substrings, each after the one before; array: likewise, its elements."""
     if isinstance(value, str):
-        out_of_order = first_out_of_order(value, _each(argument))
-        missing = None if out_of_order is None else shown(out_of_order[0])
+        lost, _ = first_out_of_order(value, _each(argument)) or (ABSENT, 0)
     else:
         items = iter(value)
-        lost = next(
-            (w for w in _each(argument) if not any(json_equal(i, w) for i in items)),
-            ABSENT,
-        )
-        missing = None if lost is ABSENT else shown(lost)
-    if missing is None:
-        return None
-    return ValueMismatch(f"{missing} is not there in this order", argument, value)
+        missing = (w for w in _each(argument) if not any(json_equal(i, w) for i in items))
+        lost = next(missing, ABSENT)
+    return None if lost is ABSENT else f"{shown(lost)} is not there in this order"
 
 
-@_of_text(PATTERN)
-def regex(value: Any, argument: Any) -> ValueMismatch | None:
+@_of_text(PATTERN, each=True)
+def regex(value: Any, pattern: str) -> str | None:
     """Text: RE2 finds the pattern anywhere. A list asks for all of its entries."""
-    return _by_pattern(value, argument, wanted=True)
+    return _by_pattern(value, pattern, wanted=True)
 
 
-@_of_text(PATTERN)
-def not_regex(value: Any, argument: Any) -> ValueMismatch | None:
+@_of_text(PATTERN, each=True)
+def not_regex(value: Any, pattern: str) -> str | None:
     """Text: RE2 finds none of the patterns."""
-    return _by_pattern(value, argument, wanted=False)
+    return _by_pattern(value, pattern, wanted=False)
 
 
-def _by_pattern(value: Any, argument: Any, *, wanted: bool) -> ValueMismatch | None:
-    for pattern in _each(argument):
-        try:
-            found = found_in(pattern, value)
-        except RegexError as error:
-            return ValueMismatch(f"invalid pattern {quote(pattern)}: {error}", pattern, value)
-        if found is not wanted:
-            negation = "" if wanted else "NOT "
-            reason = f"expected it {negation}to match regex {quote(pattern)}, got {shown(value)}"
-            return ValueMismatch(reason, pattern, value)
-    return None
+def _by_pattern(value: str, pattern: str, *, wanted: bool) -> str | None:
+    try:
+        found = found_in(pattern, value)
+    except RegexError as error:
+        return f"invalid pattern {quote(pattern)}: {error}"
+    negation = "" if wanted else "NOT "
+    reason = f"expected it {negation}to match regex {quote(pattern)}, got {shown(value)}"
+    return None if found is wanted else reason
 
 
 @_matcher(SCHEMA)
-def schema(value: Any, argument: Any) -> ValueMismatch | None:
+def schema(value: Any, argument: Any) -> ValueMismatch | str | None:
     """Fits the JSON Schema (2020-12 unless `$schema` says otherwise)."""
     from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 
     try:
         misfit = CompiledSchema(argument).misfit(value)
     except SchemaLimitError as error:
-        return ValueMismatch(f"can't be checked against the schema: {error}", argument, value)
+        return f"can't be checked against the schema: {error}"
     except SchemaError as error:
-        return ValueMismatch(f"can't be held against the schema: {error}", argument, value)
+        return f"can't be held against the schema: {error}"
     except (ValueError, OverflowError, RecursionError) as error:
         # a value that is no JSON (a lone surrogate, an endless number) can't fit any schema
-        return ValueMismatch(f"it can't be validated: {show(str(error))}", argument, value)
+        return f"it can't be validated: {show(str(error))}"
     if misfit is None:
         return None
     where = f" at {misfit.pointer}" if misfit.pointer else ""
-    return ValueMismatch(
-        f"does not fit the schema{where}: {misfit.reason}", argument, value, misfit.pointer
-    )
+    reason = f"does not fit the schema{where}: {misfit.reason}"
+    return ValueMismatch(reason, argument, value, misfit.pointer)
 
 
 @_matcher(TYPE)
@@ -591,49 +558,36 @@ def is_empty(value: Any) -> bool:
 
 
 @_matcher(YES)
-def not_empty(value: Any, argument: bool) -> ValueMismatch | None:
+def not_empty(value: Any, argument: bool) -> str | None:
     """Not null, [] or {}, nor text that says no more than one of these."""
-    if not is_empty(value):
-        return None
-    return ValueMismatch(
-        f"expected something that is not empty, got {shown(value)}", argument, value
-    )
+    empty = is_empty(value)
+    return f"expected something that is not empty, got {shown(value)}" if empty else None
 
 
 @_matcher(NUMBER, is_number, "a number")
-def minimum(value: Any, argument: float) -> ValueMismatch | None:
+def minimum(value: Any, argument: float) -> str | None:
     """A number of at least this."""
-    if value >= argument:
-        return None
-    return ValueMismatch(f"expected at least {argument}, got {shown(value)}", argument, value)
+    return None if value >= argument else f"expected at least {argument}, got {shown(value)}"
 
 
 @_matcher(NUMBER, is_number, "a number")
-def maximum(value: Any, argument: float) -> ValueMismatch | None:
+def maximum(value: Any, argument: float) -> str | None:
     """A number of at most this."""
-    if value <= argument:
-        return None
-    return ValueMismatch(f"expected at most {argument}, got {shown(value)}", argument, value)
+    return None if value <= argument else f"expected at most {argument}, got {shown(value)}"
 
 
 @_of_container(COUNT)
-def min_length(value: Any, argument: int) -> ValueMismatch | None:
+def min_length(value: Any, argument: int) -> str | None:
     """At least so many characters, elements or members."""
-    if len(value) >= argument:
-        return None
-    return ValueMismatch(
-        f"expected a length of at least {argument}, got {len(value)}", argument, value
-    )
+    reason = f"expected a length of at least {argument}, got {len(value)}"
+    return None if len(value) >= argument else reason
 
 
 @_of_container(COUNT)
-def max_length(value: Any, argument: int) -> ValueMismatch | None:
+def max_length(value: Any, argument: int) -> str | None:
     """At most so many characters, elements or members."""
-    if len(value) <= argument:
-        return None
-    return ValueMismatch(
-        f"expected a length of at most {argument}, got {len(value)}", argument, value
-    )
+    reason = f"expected a length of at most {argument}, got {len(value)}"
+    return None if len(value) <= argument else reason
 
 
 def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> ValueMismatch | None:
@@ -643,10 +597,8 @@ def match(matcher: Mapping[str, Any], value: Any, missing: str = "") -> ValueMis
     """
     for name, argument in matcher.items():
         if value is ABSENT and name != "exists":
-            reason = missing or "there is no value"
-            return ValueMismatch(f"{name}: {reason}", argument, ABSENT)
-        mismatch = MATCHERS[name].check(value, argument)
-        if mismatch is not None:
+            return ValueMismatch(f"{name}: {missing or 'there is no value'}", argument, ABSENT)
+        if (mismatch := MATCHERS[name].check(value, argument)) is not None:
             return mismatch
     return None
 
@@ -661,7 +613,6 @@ def matcher_problem(matcher: Mapping[str, Any]) -> str | None:
             near = close_matches(name, MATCHERS, 1)
             hint = f", did you mean {near[0]}?" if near else f"; there are {', '.join(MATCHERS)}"
             return f"unknown matcher {quote(name)}{hint}"
-        problem = known.argument.problem(argument)
-        if problem is not None:
+        if (problem := known.argument.problem(argument)) is not None:
             return f"{name}: {problem}"
     return None

@@ -12,16 +12,14 @@ from mcptest.suite.fields import (
     JsonSchema,
     Mark,
     Reading,
-    Text,
     Whole,
     declared,
     read_object,
     value_of,
 )
-from mcptest.suite.model import Strings, Table
+from mcptest.suite.model import AnyText, Strings, Table
 from mcptest.suite.reading import MappingNode, SuiteError, SuiteSource, describe, read_yaml
 
-_ANY_TEXT = Text(may_be_empty=True)
 _ANY_OBJECT = {"type": "object"}
 
 
@@ -51,7 +49,7 @@ class MockAnswer(msgspec.Struct, frozen=True):
     """What a tool answers: the first that fits the arguments is taken."""
 
     when: Annotated[Table, "Arguments that must be given just so; others may be too."] = {}
-    text: Annotated[str | None, _ANY_TEXT, "A text. {{name}} is the argument of that name."] = None
+    text: Annotated[AnyText, "A text. {{name}} is the argument of that name."] = None
     structured: Annotated[Table | None, "Structured content, which is told as text as well."] = None
     error: Annotated[str, "A result with isError, and these words."] = ""
     result: Annotated[Table | None, "The whole result, as it is sent."] = None
@@ -79,7 +77,7 @@ class MockResource(_Named, frozen=True, kw_only=True):
 
     uri: Annotated[str, "Its URI.", Mark.REQUIRED]
     mime_type: Annotated[str, "Its kind; text/plain by default."] = "text/plain"
-    text: Annotated[str | None, _ANY_TEXT, "What it holds, as text."] = None
+    text: Annotated[AnyText, "What it holds, as text."] = None
     blob: Annotated[str | None, "What it holds, in base64."] = None
 
     @property
@@ -138,6 +136,20 @@ def load_mock(path: str) -> MockServer:
     raise SuiteError(source.problems)
 
 
+def _check_tool(tool: Reading) -> None:
+    for name in ("input", "output"):
+        schema = tool.get(name, _ANY_OBJECT)
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            tool.complain(f"{name} must be a JSON Schema with type: object", name)
+        elif problem := schema_problem(schema):
+            tool.complain(f"{name} {problem}", name)
+    for answer in tool.get("answers"):
+        forms = sum(name in answer for name in ("error", "result", "refuse"))
+        if forms + ("text" in answer or "structured" in answer) != 1:
+            hint = "text or structured, or one of error, result and refuse"
+            answer.complain("an answer is given in exactly one way", hint=hint)
+
+
 def mock_json_schema() -> dict[str, Any]:
     definitions: dict[str, dict[str, Any]] = {}
     schema = DECLARED[MockServer].schema(definitions)
@@ -150,12 +162,7 @@ def _check(read: Reading, source: SuiteSource) -> None:
     if not any(name in read for name in ("tools", "resources", "prompts")):
         read.complain("the mock offers nothing", hint="add tools, resources or prompts")
     for tool in read.get("tools", ()):
-        _check_schemas(tool)
-        for answer in tool.get("answers"):
-            forms = sum(name in answer for name in ("error", "result", "refuse"))
-            if forms + ("text" in answer or "structured" in answer) != 1:
-                hint = "text or structured, or one of error, result and refuse"
-                answer.complain("an answer is given in exactly one way", hint=hint)
+        _check_tool(tool)
     for resource in read.get("resources", ()):
         if ("text" in resource) == ("blob" in resource):
             resource.complain("a resource holds either text or blob")
@@ -165,12 +172,3 @@ def _check(read: Reading, source: SuiteSource) -> None:
             if item.get(key) in seen:
                 item.complain(f"the {key} is that of an earlier one", key)
             seen.add(item.get(key))
-
-
-def _check_schemas(tool: Reading) -> None:
-    for name in ("input", "output"):
-        schema = tool.get(name, _ANY_OBJECT)
-        if not isinstance(schema, dict) or schema.get("type") != "object":
-            tool.complain(f"{name} must be a JSON Schema with type: object", name)
-        elif problem := schema_problem(schema):
-            tool.complain(f"{name} {problem}", name)

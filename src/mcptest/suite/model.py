@@ -6,7 +6,7 @@ each run fills them in anew.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -41,8 +41,10 @@ Isolation: TypeAlias = Literal["fresh", "shared"]
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 TransportKind: TypeAlias = Literal["stdio", "sse", "http"]
 REQUIRED, OURS, WRITTEN, EMPTY, VALUES, KEYS = Mark
-_ANY_NUMBER = Whole(minimum=None)
+Count: TypeAlias = int | None
+AnyNumber: TypeAlias = Annotated[int | None, Whole(minimum=None)]
 _ANY_TEXT = Text(may_be_empty=True)
+AnyText: TypeAlias = Annotated[str | None, _ANY_TEXT]
 
 
 # -- `server` ------------------------------------------------------------------------------------
@@ -141,16 +143,10 @@ class Expect(msgspec.Struct, frozen=True):
     contains: Annotated[Strings, "Texts that must all be in the answer."] = ()
     contains_any: Annotated[Strings, "Texts of which at least one must be in the answer."] = ()
     not_contains: Annotated[Strings, "Texts that must not be in the answer."] = ()
-    equals: Annotated[
-        str | None, _ANY_TEXT, "The whole answer, apart from white space around it."
-    ] = None
+    equals: Annotated[AnyText, "The whole answer, apart from white space around it."] = None
     json_path: Annotated[Table, "Values that the answer, read as JSON, has at paths."] = {}
-    min_results: Annotated[int | None, "The least number of items in the array of the answer."] = (
-        None
-    )
-    max_results: Annotated[
-        int | None, "The largest number of items in the array of the answer."
-    ] = None
+    min_results: Annotated[Count, "The least number of items in the array of the answer."] = None
+    max_results: Annotated[Count, "The largest number of items in the array of the answer."] = None
     not_empty: Annotated[bool, "The answer is not empty, null, [] or {}."] = False
     not_error: Annotated[bool, "The tool did not report an error."] = False
     is_error: Annotated[bool, "The tool reported an error (isError), as it should."] = False
@@ -165,12 +161,10 @@ class Expect(msgspec.Struct, frozen=True):
         Strings, "Paths at which nothing may exist after the call.", VALUES
     ] = ()
     file_unchanged: Annotated[Strings, "Files that the call must leave as they were.", VALUES] = ()
-    net_delta: Annotated[
-        int | None, _ANY_NUMBER, "The number in the field net_delta of the answer."
-    ] = None
+    net_delta: Annotated[AnyNumber, "The number in the field net_delta of the answer."] = None
     in_order: Annotated[Strings, "Texts that must follow each other in the answer."] = ()
     min_progress: Annotated[
-        int | None,
+        Count,
         Whole(idle=0),
         "The least number of progress notifications during the call; only in `assert`, where "
         "it turns capture_progress on.",
@@ -183,7 +177,7 @@ class Expect(msgspec.Struct, frozen=True):
     ] = None
     max_duration: Annotated[float | None, "The longest time that the call may take.", OURS] = None
     error_code: Annotated[
-        int | None, _ANY_NUMBER, "The code of the JSON-RPC error that must be the answer.", OURS
+        AnyNumber, "The code of the JSON-RPC error that must be the answer.", OURS
     ] = None
     checks: Annotated[
         tuple[TargetCheck, ...], "Rows of the list form, beside the other fields.", OURS
@@ -195,7 +189,7 @@ class Expect(msgspec.Struct, frozen=True):
 class LoggingExpect(msgspec.Struct, frozen=True):
     """What must hold of the log messages that arrive during the call."""
 
-    min_messages: Annotated[int | None, "The least number of messages."] = None
+    min_messages: Annotated[Count, "The least number of messages."] = None
     contains_level: Annotated[Strings, "Levels of which each must occur."] = ()
     contains_data: Annotated[Strings, "Texts that must each be in some message's data."] = ()
     place: Place | None = None
@@ -205,8 +199,8 @@ class LoggingExpect(msgspec.Struct, frozen=True):
 class NotificationExpect(msgspec.Struct, frozen=True):
     """What must hold of the notifications that arrive during the call."""
 
-    min_count: Annotated[int | None, "The least number of notifications."] = None
-    max_count: Annotated[int | None, "The largest number of notifications."] = None
+    min_count: Annotated[Count, "The least number of notifications."] = None
+    max_count: Annotated[Count, "The largest number of notifications."] = None
     methods: Annotated[Strings, "Methods of which each must occur."] = ()
     not_methods: Annotated[Strings, "Methods that must not occur."] = ()
     contains_data: Annotated[Strings, "Texts that must each be in some notification's params."] = ()
@@ -238,9 +232,7 @@ class SetupStep(msgspec.Struct, frozen=True):
 class ListRequest(msgspec.Struct, frozen=True):
     """A request for a list; all pages are fetched."""
 
-    cursor: Annotated[
-        str | None, _ANY_TEXT, "Where to start; from the beginning by default.", VALUES
-    ] = None
+    cursor: Annotated[AnyText, "Where to start; from the beginning by default.", VALUES] = None
 
 
 @declared("get")
@@ -439,14 +431,8 @@ class Suite(msgspec.Struct, frozen=True):
 
 
 BLOCKS = (
-    "trajectory",
-    "assert_resources",
-    "assert_prompts",
-    "assert_completion",
-    "assert_sampling",
-    "assert_logging",
-    "assert_notifications",
-    "assert",
+    *("trajectory", "assert_resources", "assert_prompts", "assert_completion"),
+    *("assert_sampling", "assert_logging", "assert_notifications", "assert"),
 )
 LANES = ("compliance", "invariants", "properties")
 """What a file may ask for besides its tests."""
@@ -458,18 +444,7 @@ _TEST_FIELDS = (
     *_OF_TEST.values(),
     *(
         Field(one.name, ObjectOf(one), one.doc, nothing_allowed=False)
-        for one in map(
-            DECLARED.__getitem__,
-            (
-                ToolBlock,
-                ResourcesBlock,
-                PromptsBlock,
-                CompletionBlock,
-                SamplingBlock,
-                LoggingBlock,
-                NotificationsBlock,
-            ),
-        )
+        for one in (DECLARED[of] for of in get_args(Block) if of in DECLARED)
     ),
     Field("trajectory", ListOf(_TRAJECTORY), _TRAJECTORY.doc, nothing_allowed=False),
     Field(
@@ -486,26 +461,24 @@ _TEST_FIELDS = (
         templates="values",
     ),
 )
-_BESIDE_TESTS: tuple[tuple[str, FieldKind, str], ...] = (
-    (
-        "compliance",
+_LANE_BLOCKS = "mcptest.suite.lane_blocks"
+_BESIDE_TESTS: dict[str, tuple[FieldKind, str]] = {
+    "compliance": (
         Elsewhere("mcptest.suite.compliance_block", "BLOCK", list_of="tests"),
         "Judge the server by a revision of the specification; a bare list is its tests.",
     ),
-    (
-        "invariants",
-        Elsewhere("mcptest.suite.lane_blocks", "INVARIANTS", nothing_is_empty=True),
+    "invariants": (
+        Elsewhere(_LANE_BLOCKS, "INVARIANTS", nothing_is_empty=True),
         "Judge what the tests record by the rules for whole sessions.",
     ),
-    (
-        "properties",
-        Elsewhere("mcptest.suite.lane_blocks", "PROPERTIES", nothing_is_empty=True),
+    "properties": (
+        Elsewhere(_LANE_BLOCKS, "PROPERTIES", nothing_is_empty=True),
         "Try the server with generated messages, arguments and conversations.",
     ),
-    *((name, Reserved(), "Reserved for a later version.") for name in RESERVED),
-)
+    **dict.fromkeys(RESERVED, (Reserved(), "Reserved for a later version.")),
+}
 _FILE_FIELDS = tuple(
-    Field(name, kind, doc, ours=True, nothing_allowed=False) for name, kind, doc in _BESIDE_TESTS
+    Field(name, *said, ours=True, nothing_allowed=False) for name, said in _BESIDE_TESTS.items()
 )
 
 SINGLE = Declaration(

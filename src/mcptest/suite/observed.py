@@ -25,6 +25,8 @@ LISTS = {
     "resources/templates/list": "resourceTemplates",
     "tools/list": "tools",
 }
+_TEXTUAL = {"tools/call": "content", "prompts/get": "messages", "resources/read": "contents"}
+"""Where the texts of an answer are."""
 # What a content of each type must have beside its type.
 _NEEDED = {
     "text": (),
@@ -38,10 +40,31 @@ def text_of(method: str, result: Any) -> str:
     """The text under test of a result; empty when there is none."""
     if result is ABSENT:
         return ""
-    if not isinstance(result, dict):
+    if not isinstance(result, dict) or method not in _TEXTUAL:
         return compact_json(result)
-    joined = _JOINED.get(method)
-    return compact_json(result) if joined is None else "\n".join(joined(result))
+    return "\n".join(_texts(method, result))
+
+
+def _texts(method: str, result: dict[str, Any]) -> Iterator[str]:
+    description = result.get("description")
+    if method == "prompts/get" and isinstance(description, str) and description:
+        yield description
+    items = result.get(_TEXTUAL[method])
+    for item in items if isinstance(items, list) else ():
+        match method, item:
+            case "tools/call", {"type": "text", "text": str(text)}:
+                yield text
+            case "resources/read", {"text": str(text)}:
+                yield text
+            case "resources/read", {"blob": str(blob)}:
+                media_type = item.get("mimeType")
+                named = quote(media_type if isinstance(media_type, str) else "")
+                yield f"<blob mimeType={named} len={len(blob)}>"
+            case "prompts/get", {"content": {"type": "text", **content}}:
+                words = content.get("text")
+                yield words if isinstance(words, str) else ""
+            case "prompts/get", dict():
+                yield compact_json(item.get("content"))
 
 
 def merge_pages(method: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -66,78 +89,26 @@ def listed_by(method: str, result: Any) -> Any:
     return result.get(LISTS[method]) if method in LISTS else None
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
-
-
-def _tool_texts(result: dict[str, Any]) -> Iterator[str]:
-    for content in _objects(result.get("content")):
-        if content.get("type") == "text" and isinstance(content.get("text"), str):
-            yield content["text"]
-
-
-def _prompt_texts(result: dict[str, Any]) -> Iterator[str]:
-    description = result.get("description")
-    if isinstance(description, str) and description:
-        yield description
-    for message in _objects(result.get("messages")):
-        content = message.get("content")
-        if isinstance(content, dict) and content.get("type") == "text":
-            text = content.get("text")
-            yield text if isinstance(text, str) else ""
-        else:
-            yield compact_json(content)
-
-
-def _resource_texts(result: dict[str, Any]) -> Iterator[str]:
-    for content in _objects(result.get("contents")):
-        text, blob = content.get("text"), content.get("blob")
-        if isinstance(text, str):
-            yield text
-        elif isinstance(blob, str):
-            media_type = content.get("mimeType")
-            named = quote(media_type if isinstance(media_type, str) else "")
-            yield f"<blob mimeType={named} len={len(blob)}>"
-
-
-_JOINED: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
-    "tools/call": _tool_texts,
-    "prompts/get": _prompt_texts,
-    "resources/read": _resource_texts,
-}
-
-
 def result_problem(method: str, result: Any) -> str | None:
     """Why the result is not one that `method` may have: such an answer fails every test."""
     if result is ABSENT:
         return None
     if not isinstance(result, dict):
         return f"the result is not an object but {json_type(result)}"
-    if method == "tools/call":
-        return _array_problem(result, "content", content_problem)
-    if method == "prompts/get":
-        return _array_problem(result, "messages", _message_problem)
-    if method == "resources/read":
-        return _array_problem(result, "contents", _embedded_problem)
+    member = LISTS.get(method) or _TEXTUAL.get(method)
     if method == "completion/complete":
-        completion = result.get("completion", ABSENT)
-        if not isinstance(completion, dict):
+        result, member = result.get("completion"), "values"
+        if not isinstance(result, dict):
             return "completion is missing"
-        return _array_problem(completion, "values", lambda value: None)
-    member = LISTS.get(method)
-    return _array_problem(result, member, lambda item: None) if member else None
-
-
-def _array_problem(
-    result: Mapping[str, Any], member: str, item_problem: Callable[[Any], str | None]
-) -> str | None:
+    if member is None:
+        return None
     items = result.get(member, ABSENT)
     if items is ABSENT:
         return f"{member} is missing"
     if not isinstance(items, list):
         return f"{member} is not an array"
-    return next((problem for problem in map(item_problem, items) if problem), None)
+    item_problem = _ITEM_PROBLEMS.get(method, lambda item: None)
+    return next(filter(None, map(item_problem, items)), None)
 
 
 def content_problem(content: Any) -> str | None:
@@ -170,6 +141,13 @@ def _message_problem(message: Any) -> str | None:
     return content_problem(message["content"])
 
 
+_ITEM_PROBLEMS: dict[str, Callable[[Any], str | None]] = {
+    "tools/call": content_problem,
+    "prompts/get": _message_problem,
+    "resources/read": _embedded_problem,
+}
+
+
 # -- The text under test read as JSON ------------------------------------------------------------
 
 _HARMLESS = {Flaw.LONE_SURROGATE, Flaw.INVALID_UTF8}
@@ -192,25 +170,21 @@ def text_or_first_line(text: str) -> tuple[Any, str]:
     value, reason = whole_text(text)
     if value is not ABSENT:
         return value, reason
-    for line in text.split("\n"):
-        trimmed = trim_space(line)
-        if trimmed and trimmed[0] in _BEGINNINGS:
-            value = _line_value(trimmed)
-            if value is not ABSENT:
-                return value, ""
+    # Most lines are no JSON, and nobody asks why, so this is quick.
+    for line in map(trim_space, text.split("\n")):
+        if not line or line[0] not in _BEGINNINGS:
+            continue
+        raw = line.encode("utf-8", "replace")
+        if costs_too_much(raw):
+            continue
+        try:
+            return _decode(raw), ""
+        except (ValueError, RecursionError):
+            # A lone surrogate is all that the quick reader refuses without need.
+            value = whole_text(line)[0] if "\\u" in line else ABSENT
+        if value is not ABSENT:
+            return value, ""
     return ABSENT, reason
-
-
-def _line_value(line: str) -> Any:
-    """The value, or ABSENT. Most lines are no JSON, and nobody asks why, so this is quick."""
-    raw = line.encode("utf-8", "replace")
-    if costs_too_much(raw):
-        return ABSENT
-    try:
-        return _decode(raw)
-    except (ValueError, RecursionError):
-        # A lone surrogate is all that the quick reader refuses without need.
-        return whole_text(line)[0] if "\\u" in line else ABSENT
 
 
 def _why_not(text: str, reason: str) -> str:
@@ -345,19 +319,9 @@ class Observed(msgspec.Struct, frozen=True, dict=True):
         return of.get("structuredContent", ABSENT)
 
     @property
-    def failing(self) -> str:
-        """How a message about a call without a usable result begins: `tool call echo failed`."""
-        return failing_call(self.method, self.subject)
-
-    @property
     def problem(self) -> str:
         """Why the result is none that this method may have; empty when it is fine."""
         return (result_problem(self.method, self.result) or "") if self.error is None else ""
-
-    @property
-    def lists_nothing(self) -> bool:
-        """Whether it answers a request for a list, or for completions, with none."""
-        return bool(listed_by(self.method, self.result) == [])
 
 
 def failing_call(method: str, subject: str = "") -> str:
@@ -432,14 +396,10 @@ def split_target(target: str) -> tuple[str, str]:
     return root, target[len(root) :]
 
 
-def target_problem(target: str) -> str | None:
-    """Why nothing can be looked at under this name, or None: for when a suite is loaded."""
-    return _problem_among(TARGETS, target)
-
-
-def _problem_among(
-    roots: Mapping[str, TargetRoot], target: str, others: Iterable[str] = ()
+def target_problem(
+    target: str, roots: Mapping[str, TargetRoot] = TARGETS, others: Iterable[str] = ()
 ) -> str | None:
+    """Why nothing can be looked at under this name, or None: for when a suite is loaded."""
     root, path = split_target(target)
     known = roots.get(root)
     if known is None or (path and path[0] not in ".["):
@@ -458,14 +418,13 @@ def resolve(target: str, subject: Observed) -> tuple[Any, str]:
     A path that may lead to several values gives the list of all of them.
     """
     root, path = split_target(target)
-    value, missing = TARGETS[root].value(subject)
-    return _follow(value, path, missing)
+    return _follow(path, *TARGETS[root].value(subject))
 
 
 # -- What a rule of a corpus looks at ------------------------------------------------------------
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_HEADER = re.compile(r"header\.([a-z0-9-]+)")
+_OF_HTTP = re.compile(r"\.?(status|body|header\.[a-z0-9-]+)")
 
 
 class Expectation(msgspec.Struct, frozen=True):
@@ -553,10 +512,11 @@ def exchange_target_problem(
     """Why nothing can be looked at under this name, or None."""
     root, rest = split_target(target)
     if root == "http":
-        return None if _http_part(rest) else f"{quote(target)}: {SPECIAL_TARGETS['http']}"
+        known_part = _OF_HTTP.fullmatch(rest)
+        return None if known_part else f"{quote(target)}: {SPECIAL_TARGETS['http']}"
     if root in {"steps", "probe"}:
         return _named_problem(target, root, rest, steps, facts)
-    return _problem_among(EXCHANGE_TARGETS, target, SPECIAL_TARGETS)
+    return target_problem(target, EXCHANGE_TARGETS, SPECIAL_TARGETS)
 
 
 def _named_problem(
@@ -586,16 +546,18 @@ def _path_problem(target: str, path: str) -> str | None:
     return None if problem is None else f"{quote(target)}: {problem}"
 
 
-def _http_part(rest: str) -> str:
-    part = rest.removeprefix(".")
-    return part if part in {"status", "body"} or _HEADER.fullmatch(part) else ""
-
-
 def resolve_exchange(target: str, seen: SeenExchange) -> tuple[Any, str]:
     """The value under test, or ABSENT and why there is none."""
     root, rest = split_target(target)
     if root == "http":
-        return _http_value(_http_part(rest), seen.http)
+        if seen.http is None:
+            return ABSENT, "it did not travel over HTTP"
+        part = rest.removeprefix(".")
+        if part in {"status", "body"}:
+            return seen.http.get(part, ABSENT), f"there is no {part}"
+        name = part.removeprefix("header.")
+        headers = seen.http.get("headers") or {}
+        return headers.get(name, ABSENT), f"there is no header {name}"
     if root == "steps":
         name, _, inner = rest[1:].partition(".")
         step = seen.steps.get(name)
@@ -606,22 +568,11 @@ def resolve_exchange(target: str, seen: SeenExchange) -> tuple[Any, str]:
         found = _NAME.match(rest[1:])
         name = found.group() if found else ""
         value = seen.facts.get(name, ABSENT)
-        return _follow(value, rest[1 + len(name) :], f"the probe did not find out {name}")
-    value, missing = EXCHANGE_TARGETS[root].value(seen)
-    return _follow(value, rest, missing)
+        return _follow(rest[1 + len(name) :], value, f"the probe did not find out {name}")
+    return _follow(rest, *EXCHANGE_TARGETS[root].value(seen))
 
 
-def _http_value(part: str, http: Mapping[str, Any] | None) -> tuple[Any, str]:
-    if http is None:
-        return ABSENT, "it did not travel over HTTP"
-    if part in {"status", "body"}:
-        return http.get(part, ABSENT), f"there is no {part}"
-    name = part.removeprefix("header.")
-    headers = http.get("headers") or {}
-    return headers.get(name, ABSENT), f"there is no header {name}"
-
-
-def _follow(value: Any, path: str, missing: str) -> tuple[Any, str]:
+def _follow(path: str, value: Any, missing: str) -> tuple[Any, str]:
     if value is ABSENT or not path:
         return value, missing
     from mcptest.suite.jsonpath import PathError, value_at
@@ -644,6 +595,5 @@ def failure_of(one: Expectation, value: Any, missing: str = "") -> Failure | Non
     if mismatch is None:
         return None
     actual = None if mismatch.actual is ABSENT else mismatch.actual
-    return Failure(
-        one.target, f"{one.target}: {mismatch.reason}", mismatch.expected, actual, mismatch.pointer
-    )
+    message = f"{one.target}: {mismatch.reason}"
+    return Failure(one.target, message, mismatch.expected, actual, mismatch.pointer)

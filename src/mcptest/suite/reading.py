@@ -32,7 +32,6 @@ MOST_WRITTEN = 1_000_000
 """Values that are written out: some 50,000 tests."""
 LARGEST_FILE = 16 * MEBIBYTE
 TAGS = "tag:yaml.org,2002:"
-_QUOTE_BRACES = "a text that starts with {{ needs quotes"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -94,9 +93,9 @@ def decode(data: bytes) -> str:
         return data.removeprefix(_BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
         good = error.object[: error.start].decode("utf-8", "replace")
-        line, column = _place_at(good, len(good))
         message = f"the file is not UTF-8: byte 0x{error.object[error.start]:02x}"
-        raise YamlError(message, line, column, hint="save it as UTF-8") from None
+        place = _place_at(good, len(good))
+        raise YamlError(message, *place, hint="save it as UTF-8") from None
 
 
 def read_nodes(text: str) -> Node | None:
@@ -106,12 +105,14 @@ def read_nodes(text: str) -> Node | None:
     from yaml.reader import ReaderError
 
     try:
-        parser = CParser(text)
-        return _Builder().build(parser)
+        return _Builder().build(CParser(text))
     except MarkedYAMLError as error:
         raise _of_the_parser(error) from None
     except ReaderError as error:
-        raise _of_the_reader(error, text) from None
+        at = len(text.encode()[: max(0, int(error.position))].decode("utf-8", "ignore"))
+        message = f"YAML does not allow the character {show(text[at : at + 1], 20)}"
+        hint = "write it as an escape inside double quotes"
+        raise YamlError(message, *_place_at(text, at), hint=hint) from None
 
 
 def _of_the_parser(error: Any) -> YamlError:
@@ -124,19 +125,6 @@ def _of_the_parser(error: Any) -> YamlError:
     if "cannot start any token" in problem:
         hint = "YAML is indented with spaces, and a value that starts with @ or ` needs quotes"
     return YamlError(f"this is not YAML: {problem}", line, column, hint=hint)
-
-
-def _of_the_reader(error: Any, text: str) -> YamlError:
-    raw = text.encode("utf-8")
-    at = len(raw[: max(0, int(error.position))].decode("utf-8", "ignore"))
-    line, column = _place_at(text, at)
-    character = show(text[at : at + 1], 20)
-    return YamlError(
-        f"YAML does not allow the character {character}",
-        line,
-        column,
-        hint="write it as an escape inside double quotes",
-    )
 
 
 def _place_at(text: str, offset: int) -> tuple[int, int]:
@@ -166,17 +154,11 @@ class _Open(msgspec.Struct):
     children: list[Node] = []
 
 
-class _Anchored(msgspec.Struct, frozen=True):
-    node: Node
-    size: int
-    height: int
-
-
 class _Builder:
     def __init__(self) -> None:
         self.open: list[_Open] = []
-        self.anchors: dict[str, _Anchored | None] = {}
-        """None while the anchored collection is still open."""
+        self.anchors: dict[str, tuple[Node, int, int] | None] = {}
+        """A node with how many values it holds and how deep; None while it is still open."""
         self.count = 0
         """Values, with those that aliases stand for."""
         self.from_aliases = 0
@@ -185,14 +167,13 @@ class _Builder:
     def build(self, parser: Any) -> Node | None:
         from yaml import events
 
-        scalar = events.ScalarEvent
+        scalar, document = events.ScalarEvent, events.DocumentStartEvent
         steps: dict[type, Callable[[_Event], None]] = {
             events.SequenceStartEvent: lambda event: self._start(event, False, "seq"),
             events.MappingStartEvent: lambda event: self._start(event, True, "map"),
             events.SequenceEndEvent: self._end,
             events.MappingEndEvent: self._end,
             events.AliasEvent: self._alias,
-            events.DocumentStartEvent: self._document,
         }
         next_event = parser.get_event
         while (event := next_event()) is not None:
@@ -201,11 +182,9 @@ class _Builder:
                 self._scalar(event)
             elif kind in steps:
                 steps[kind](event)
+            elif kind is document and self.root is not None:
+                raise _at(event, "a second document", hint="one file holds one document")
         return self.root
-
-    def _document(self, event: _Event) -> None:
-        if self.root is not None:
-            raise _at(event, "a second document", hint="one file holds one document")
 
     def _counted(self, event: _Event) -> None:
         self.count += 1
@@ -218,16 +197,11 @@ class _Builder:
         start, end = event.start_mark, event.end_mark
         line, column = start.line, start.column
         plain, quoted = event.implicit
-        node = ScalarNode(
-            event.value,
-            plain,
-            None if plain or quoted else event.tag,
-            line + 1,
-            column + 1,
-            end.column - column if end.line == line else 1,
-        )
+        tag = None if plain or quoted else event.tag
+        width = end.column - column if end.line == line else 1
+        node = ScalarNode(event.value, plain, tag, line + 1, column + 1, width)
         if event.anchor is not None:
-            self.anchors[event.anchor] = _Anchored(node, 1, 0)
+            self.anchors[event.anchor] = (node, 1, 0)
         if self.open:
             self.open[-1].children.append(node)
         else:
@@ -239,12 +213,11 @@ class _Builder:
             raise _at(event, f"nested more than {DEEPEST} deep")
         if event.tag is not None and event.tag not in {"!", TAGS + tag}:
             raise _at(event, f"unknown tag {_short(event.tag)}")
-        mark = event.start_mark
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        self.open.append(
-            _Open(is_mapping, event.anchor, mark.line + 1, mark.column + 1, self.count - 1)
-        )
+        mark = event.start_mark
+        place = mark.line + 1, mark.column + 1
+        self.open.append(_Open(is_mapping, event.anchor, *place, self.count - 1))
 
     def _end(self, _event: _Event) -> None:
         done = self.open.pop()
@@ -254,7 +227,7 @@ class _Builder:
         else:
             node = ListNode(tuple(done.children), done.line, done.column)
         if done.anchor is not None:
-            self.anchors[done.anchor] = _Anchored(node, self.count - done.before, done.height)
+            self.anchors[done.anchor] = (node, self.count - done.before, done.height)
         self._place(node, done.height)
 
     def _alias(self, event: _Event) -> None:
@@ -265,13 +238,14 @@ class _Builder:
         anchored = self.anchors[name]
         if anchored is None:
             raise _at(event, f"*{show(name, 60)} stands inside of what it names")
-        if len(self.open) + anchored.height > DEEPEST:
+        node, size, height = anchored
+        if len(self.open) + height > DEEPEST:
             raise _at(event, f"nested more than {DEEPEST} deep")
-        self.count += anchored.size
-        self.from_aliases += anchored.size
+        self.count += size
+        self.from_aliases += size
         if self.from_aliases > MOST_NODES:
             raise _at(event, f"the aliases of the file stand for more than {MOST_NODES:,} values")
-        self._place(anchored.node, anchored.height)
+        self._place(node, height)
 
     def _place(self, node: Node, height: int) -> None:
         if not self.open:
@@ -279,8 +253,7 @@ class _Builder:
             return
         parent = self.open[-1]
         parent.children.append(node)
-        if height >= parent.height:
-            parent.height = height + 1
+        parent.height = max(parent.height, height + 1)
 
 
 def _entries(flat: list[Node]) -> dict[str, tuple[ScalarNode, Node]]:
@@ -289,39 +262,24 @@ def _entries(flat: list[Node]) -> dict[str, tuple[ScalarNode, Node]]:
     pairs = iter(flat)
     for key, value in zip(pairs, pairs, strict=True):
         if type(key) is not ScalarNode:
-            hint = _QUOTE_BRACES if type(key) is MappingNode else ""
+            hint = "a text that starts with {{ needs quotes" if type(key) is MappingNode else ""
             raise YamlError("a key must be a text", key.line, key.column, hint=hint)
         if key.plain and key.text == "<<":
-            merged.append(value)
+            merged.extend(value.items if type(value) is ListNode else (value,))
             continue
-        earlier = entries.setdefault(key.text, (key, value))
-        if earlier[0] is not key:
-            raise _defined_twice(key, earlier[0])
-    for value in merged:
-        _merge(entries, value)
-    return entries
-
-
-def _merge(into: dict[str, tuple[ScalarNode, Node]], value: Node) -> None:
-    """`<<`: the mapping's own keys win, and of several merged mappings the first.
-
-    What is merged was counted when its alias was met.
-    """
-    for source in value.items if type(value) is ListNode else (value,):
+        earlier, _ = entries.setdefault(key.text, (key, value))
+        if earlier is not key:
+            message = f"the key {show(key.text, 60)} stands twice"
+            hint = f"it is first given in line {earlier.line}, column {earlier.column}"
+            raise YamlError(message, key.line, key.column, hint=hint, width=key.width)
+    # The mapping's own keys win, and of several merged mappings the first. What is merged was
+    # counted when its alias was met.
+    for source in merged:
         if type(source) is not MappingNode:
             raise YamlError("<< takes a mapping or a list of them", source.line, source.column)
         for text, entry in source.entries.items():
-            into.setdefault(text, entry)
-
-
-def _defined_twice(key: ScalarNode, earlier: ScalarNode) -> YamlError:
-    return YamlError(
-        f"the key {show(key.text, 60)} stands twice",
-        key.line,
-        key.column,
-        hint=f"it is first given in line {earlier.line}, column {earlier.column}",
-        width=key.width,
-    )
+            entries.setdefault(text, entry)
+    return entries
 
 
 def _at(event: _Event, message: str, *, hint: str = "") -> YamlError:
@@ -434,17 +392,14 @@ def _number(text: str) -> int | float | None:
         unsigned = digits.lstrip("+-").lower()
         whole = int(unsigned, 0) if unsigned[1] in "xob" else int(unsigned, 8)
         return -whole if digits[0] == "-" else whole
-    return _float(digits) if re.fullmatch(_FLOAT, digits) else None
-
-
-def _float(digits: str) -> int | float:
+    if not re.fullmatch(_FLOAT, digits):
+        return None
     value = float(digits)
     if math.isinf(value):
         raise ScalarError(f"{show(digits, 40)} is too large; quote it if it is a text")
     is_negative_zero = value == 0 and math.copysign(1, value) < 0
-    if value.is_integer() and abs(value) < _LARGEST_WHOLE and not is_negative_zero:
-        return int(value)
-    return value
+    becomes_whole = value.is_integer() and abs(value) < _LARGEST_WHOLE and not is_negative_zero
+    return int(value) if becomes_whole else value
 
 
 def _tagged(scalar: ScalarNode) -> Any:
@@ -585,20 +540,21 @@ class SuiteSource:
         if self.full:
             self.left_out += 1
             return
-        found = SuiteProblem(
-            self.place(line, column), message, hint, self.line(line), max(1, width), severity
-        )
-        self.problems.append(found)
+        place, shown = self.place(line, column), self.line(line)
+        self.problems.append(SuiteProblem(place, message, hint, shown, max(1, width), severity))
 
     def report_at(
-        self, node: Node, message: str, *, hint: str = "", severity: Severity = "error"
+        self, node: Node, message: str, hint: str = "", severity: Severity = "error"
     ) -> _Invalid:
         """A problem with what stands there; gives what takes the place of its value."""
         self.report(message, node.line, node.column, hint=hint, width=node.width, severity=severity)
         return INVALID
 
-    def misfit(self, name: str, expected: str, node: Node, hint: str = "") -> _Invalid:
-        return self.report_at(node, f"{name} must be {expected}, not {describe(node)}", hint=hint)
+    def misfit(
+        self, name: str, expected: str, node: Node, hint: str = "", got: str = ""
+    ) -> _Invalid:
+        message = f"{name} must be {expected}, not {got or describe(node)}"
+        return self.report_at(node, message, hint)
 
     def finish(self) -> list[SuiteProblem]:
         """All problems in the order of the file; the last says how many were left out."""
@@ -619,17 +575,16 @@ def render(problem: SuiteProblem) -> str:
         return f"{where}: {kind}{problem.message}{hint}"
     source = problem.source
     redaction.learn(lambda: secrets_of_line(source))
-    number = str(place.line)
-    gutter = " " * len(number)
+    gutter = " " * len(str(place.line))
     text, caret = _underlined(source, place.column, problem.width)
-    return "\n".join(
-        (
-            f"{where}:{place.line}:{place.column}: {kind}{problem.message}",
-            f"  {number} | {text}".rstrip(),
-            f"  {gutter} | {caret}",
-            *([f"  {gutter} = {problem.hint}"] if problem.hint else []),
-        )
-    )
+    lines = [
+        f"{where}:{place.line}:{place.column}: {kind}{problem.message}",
+        f"  {place.line} | {text}".rstrip(),
+        f"  {gutter} | {caret}",
+    ]
+    if problem.hint:
+        lines.append(f"  {gutter} = {problem.hint}")
+    return "\n".join(lines)
 
 
 def _underlined(source: str, column: int, width: int) -> tuple[str, str]:
@@ -700,17 +655,12 @@ def read_yaml(path: Path) -> tuple[Node | None, SuiteSource]:
         source = SuiteSource(str(path))
         source.report(f"can't be read: {error.strerror or error}", 1, 1)
         return None, source
-    return read_yaml_bytes(data, str(path))
-
-
-def read_yaml_bytes(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:
-    """The document of these bytes, and the source that problems are reported to."""
-    root, source = parse_yaml(data, name)
+    root, source = parse_yaml(data, str(path))
     return None if root is None or is_nothing(root) else root, source
 
 
 def parse_yaml(data: bytes, name: str) -> tuple[Node | None, SuiteSource]:
-    """The same, where `null` is a document of its own."""
+    """The document of these bytes, where `null` is one too, and the source of its problems."""
     source = SuiteSource(name)
     try:
         source = SuiteSource(name, decode(data))

@@ -75,9 +75,6 @@ def _compiled(pattern: str) -> Any:
         # Bytes, because for text the binding computes an offset for every character.
         return re2.compile(as_bytes(pattern), options)
     except re2.error as error:
-        raise RegexError(f"error parsing regexp: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return show(reason if isinstance(reason, bytes | str) else str(error), 200)
+        reason = error.args[0] if error.args else ""
+        told = show(reason if isinstance(reason, bytes | str) else str(error), 200)
+        raise RegexError(f"error parsing regexp: {told}") from None

@@ -38,20 +38,27 @@ class SentCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     declare: Annotated[
         Strings, "Client capabilities under which it is sent: `elicitation.url`."
     ] = ()
-    raw: Annotated[str, "Bytes that are sent as they stand, as one message."] = ""
+    raw: Annotated[
+        str, Text(may_be_empty=True), "Bytes that are sent as they stand, as one message."
+    ] = ""
     http: Annotated[SentHttpRequest | None, "A bare HTTP request to the endpoint."] = None
     probe: Annotated[str, "A named sequence of messages; not for suites, which name the rule."] = ""
 
     @property
     def kind(self) -> str:
-        return next(name for name in KINDS if getattr(self, name))
+        return next((name for name in KINDS if getattr(self, name)), "raw")
+
+    @property
+    def is_raw(self) -> bool:
+        """Bytes as they stand; none at all are an empty line."""
+        return self.kind == "raw"
 
     @property
     def said(self) -> str:
         """In a few words, for people."""
         if self.http is not None:
             return f"HTTP {self.http.method}"
-        if self.raw:
+        if self.is_raw:
             return f"the text {show(self.raw, 60)}"
         return f"probe {self.probe}" if self.probe else self.method
 
@@ -59,24 +66,19 @@ class SentCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 HTTP, CHECK = DECLARED[SentHttpRequest], DECLARED[SentCheck]
 
 
-def with_method_spelled_out(node: MappingNode) -> MappingNode:
-    """`check: ping` is short for `check: {method: ping}`."""
-    entry = node.entries.get("check")
-    if entry is None or not isinstance(entry[1], ScalarNode) or is_nothing(entry[1]):
-        return node
-    key, name = entry[0], entry[1]
-    spelled = MappingNode({"method": (name, name)}, name.line, name.column)
-    return MappingNode({**node.entries, "check": (key, spelled)}, node.line, node.column)
-
-
 def spelled_out_items(node: Node) -> Node:
-    """The same for every item of a list."""
+    """In every item of a list, `check: ping` is short for `check: {method: ping}`."""
     if not isinstance(node, ListNode):
         return node
-    items = tuple(
-        with_method_spelled_out(one) if isinstance(one, MappingNode) else one for one in node.items
-    )
-    return ListNode(items, node.line, node.column)
+    items = list(node.items)
+    for place, item in enumerate(items):
+        match item:
+            case MappingNode(entries={"check": (key, ScalarNode() as name)} as entries):
+                if not is_nothing(name):
+                    spelled = MappingNode({"method": (name, name)}, name.line, name.column)
+                    whole = {**entries, "check": (key, spelled)}
+                    items[place] = MappingNode(whole, item.line, item.column)
+    return ListNode(tuple(items), node.line, node.column)
 
 
 def check_of(read: Reading) -> SentCheck | None:
@@ -88,20 +90,14 @@ def check_of(read: Reading) -> SentCheck | None:
         found = " and ".join(given) if given else "nothing to send"
         read.complain(f"check has {found}", hint=f"give one of {', '.join(KINDS)}")
         return None
-    if not _fits_together(read, given[0]):
-        return None
-    return value_of(SentCheck, read)
-
-
-def _fits_together(read: Reading, kind: str) -> bool:
-    before = read.source.errors
+    before, kind = read.source.errors, given[0]
     for name in ("params", "meta", "headers", "omit", "declare"):
         if name in read and kind != "method":
             read.complain(f"{name} has no meaning for {kind}", name)
     for part in read.get("omit", ()):
         if part not in PARTS:
             read.complain(f"omit: {show(part, 40)}", "omit", hint=did_you_mean(part, PARTS))
-    return read.source.errors == before
+    return value_of(SentCheck, read) if read.source.errors == before else None
 
 
 def texts_in(value: Any) -> Iterator[str]:

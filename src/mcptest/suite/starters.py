@@ -90,8 +90,7 @@ def _block(
 ) -> dict[str, Any]:
     wanted = dict(expect)
     if kind == "tool":
-        call = {"tool": subject, **({"args": args} if args else {})}
-        return {"assert": {**call, "expect": wanted}}
+        return {"assert": {"tool": subject, **({"args": args} if args else {}), "expect": wanted}}
     if kind == "prompt":
         get = {"name": subject, **({"arguments": args} if args else {})}
         return {"assert_prompts": {"get": get, "expect": wanted}}
@@ -128,17 +127,17 @@ def _mapping(table: Mapping[str, Any], depth: int) -> Iterator[str]:
             isinstance(one, Mapping | list | tuple) for one in value
         ):
             yield f"{margin}{scalar(key)}:"
-            yield from (f"{margin}  - {_flow(item)}" for item in value)
+            yield from (f"{margin}  - {flow(item)}" for item in value)
         else:
-            yield f"{margin}{scalar(key)}: {_flow(value)}"
+            yield f"{margin}{scalar(key)}: {flow(value)}"
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A value on one line, in the way that every reader of YAML understands the same."""
     if isinstance(value, Mapping):
-        inner = (f"{scalar(key)}: {_flow(item)}" for key, item in value.items())
-        return "{" + ", ".join(inner) + "}"
+        return "{" + ", ".join(f"{scalar(key)}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     return scalar(value)
 
 
@@ -160,11 +159,8 @@ def scalar(value: Any) -> str:
         raise UnwritableError("it holds half a surrogate pair, which no YAML file can")
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS_WITH_A_MEANING and len(text) < 200:
         return text
-    return f'"{_TO_ESCAPE.sub(_escaped, text)}"'
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return _ESCAPES.get(match.group()) or escaped(match)
+    quoted = _TO_ESCAPE.sub(lambda found: _ESCAPES.get(found.group()) or escaped(found), text)
+    return f'"{quoted}"'
 
 
 # -- File names for what a server names ----------------------------------------------------------

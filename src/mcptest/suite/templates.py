@@ -50,9 +50,9 @@ class Expansion:
         if reference.group() == "$$":
             return "$"
         named = re.fullmatch(_NAMED, reference[reference.lastindex or 1] or "")
-        return reference.group() if named is None else self._look_up(named[1], named[2], where)
-
-    def _look_up(self, name: str, default: str | None, where: str) -> str:
+        if named is None:
+            return reference.group()
+        name, default = named.groups()
         value = self._environ.get(name, "")
         if value:
             self.used[name] = value
@@ -187,6 +187,7 @@ def capture(step: SetupStep, answer: str) -> dict[str, str]:
 def captured_text(answer: str, path: str) -> str:
     """The value at a path of an answer that is one JSON document, as text."""
     from mcptest.suite.jsonpath import PathError, lookup
+    from mcptest.suite.matching import compact_json, double_text
     from mcptest.wire.json_text import read_json
 
     if path in _WHOLE_ANSWER:
@@ -195,14 +196,9 @@ def captured_text(answer: str, path: str) -> str:
     if problems:
         raise CaptureError(f"the answer is not JSON: {problems[0].reason}")
     try:
-        return _as_text(lookup(document, path))
+        value = lookup(document, path)
     except PathError as error:
         raise CaptureError(str(error)) from None
-
-
-def _as_text(value: Any) -> str:
-    from mcptest.suite.matching import compact_json, double_text
-
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -224,8 +220,16 @@ def check_templates(
     for step in steps:
         if used:
             _check(step, known, source)
-        for name in step.get("capture", {}):
-            _check_capture(step, name)
+        for name, path in step.get("capture", {}).items():
+            if name == FIXTURE:
+                step.complain("a capture can't be named fixture", "capture")
+            elif not re.fullmatch(NAME, name):
+                step.complain(f"{show(name, 60)!r} is no name for a variable", "capture")
+            if path not in _WHOLE_ANSWER:
+                from mcptest.suite.jsonpath import path_problem
+
+                if (problem := path_problem(path)) is not None:
+                    step.complain(f"capture {show(name, 60)}: {problem}", "capture")
             known.add(name)
     for part in parts if used else ():
         _check(part, known, source)
@@ -241,21 +245,6 @@ def check_server_templates(
     if source.templates:
         unused = frozenset({"command", "args"}) if overridden else frozenset()
         _check(server, {FIXTURE} if has_fixture else set(), source, unused)
-
-
-def _check_capture(step: Reading, name: str) -> None:
-    if name == FIXTURE:
-        step.complain("a capture can't be named fixture", "capture")
-    elif not re.fullmatch(NAME, name):
-        step.complain(f"{show(name, 60)!r} is no name for a variable", "capture")
-    path = step.get("capture")[name]
-    if path in _WHOLE_ANSWER:
-        return
-    from mcptest.suite.jsonpath import path_problem
-
-    problem = path_problem(path)
-    if problem is not None:
-        step.complain(f"capture {show(name, 60)}: {problem}", "capture")
 
 
 def _check(
@@ -293,28 +282,23 @@ def _check_text(scalar: ScalarNode, known: set[str], source: SuiteSource) -> Non
     if "{{" not in scalar.text:
         return
     for match in re.finditer(_SPACED, scalar.text):
-        name = match.group(1)
-        if TEMPLATE.fullmatch(match.group()):
-            if name not in known:
-                _report(scalar, match.group(), source, *_unknown(name, known))
+        name, text = match.group(1), match.group()
+        if TEMPLATE.fullmatch(text):
+            if name in known:
+                continue
+            if name == FIXTURE:
+                message, hint = "{{fixture}} has no value", "pass --fixture DIR"
+            else:
+                message = f"nothing captures {{{{{show(name, 60)}}}}} before it is used here"
+                captured = sorted(known - {FIXTURE})
+                only = "only a setup step before it can"
+                hint = did_you_mean(name, captured) if captured else only
         elif name in known or name == FIXTURE:
-            message = f"{show(match.group(), 60)} is not replaced"
+            message = f"{show(text, 60)} is not replaced"
             hint = f"write {{{{{name}}}}}, without spaces"
-            _report(scalar, match.group(), source, message, hint)
-
-
-def _unknown(name: str, known: set[str]) -> tuple[str, str]:
-    if name == FIXTURE:
-        return "{{fixture}} has no value", "pass --fixture DIR"
-    captured = sorted(known - {FIXTURE})
-    hint = did_you_mean(name, captured) if captured else "only a setup step before it can"
-    return f"nothing captures {{{{{show(name, 60)}}}}} before it is used here", hint
-
-
-def _report(scalar: ScalarNode, text: str, source: SuiteSource, message: str, hint: str) -> None:
-    """Point at the variable itself where it can be found in the line."""
-    line = source.line(scalar.line) or ""
-    at = line.find(text, scalar.column - 1)
-    column = at + 1 if at >= 0 else scalar.column
-    width = len(text) if at >= 0 else scalar.width
-    source.report(message, scalar.line, column, hint=hint, width=width)
+        else:
+            continue
+        # Point at the variable itself where it can be found in the line.
+        at = (source.line(scalar.line) or "").find(text, scalar.column - 1)
+        column, width = (at + 1, len(text)) if at >= 0 else (scalar.column, scalar.width)
+        source.report(message, scalar.line, column, hint=hint, width=width)

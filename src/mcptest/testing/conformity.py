@@ -22,7 +22,6 @@ from mcptest.transport.capture_file import open_capture
 
 Document: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Subject: TypeAlias = str | os.PathLike[str] | Client | AsyncClient | Document
-_DECIDED = {Outcome.PASS, Outcome.FAIL}
 
 
 def assert_conforms(
@@ -44,9 +43,17 @@ def assert_conforms(
     else:
         sessions = _judged(subject, wanted)
     broken = [one for one in sessions if any(is_failure(v, one, strict) for v in one.verdicts)]
+    count, lines = 0, [""]
+    for session in broken:  # as `mcptest compliance invariants` says it, without what is in order
+        failures = tuple(one for one in session.verdicts if is_failure(one, session, strict))
+        count += len(failures)
+        shown = dataclasses.replace(session, verdicts=failures)
+        lines += list(build_report([shown], (), "", 1).lines(Style(unicode=False)))[:-1]
     if broken:
-        raise AssertionError(_failure_text(broken, strict=strict))
-    if not any(v.outcome in _DECIDED for one in sessions for v in one.verdicts):
+        head = f"{count} rule is broken" if count == 1 else f"{count} rules are broken"
+        raise AssertionError("\n".join((head, *lines)).rstrip())
+    decided = {Outcome.PASS, Outcome.FAIL}
+    if not any(v.outcome in decided for one in sessions for v in one.verdicts):
         raise AssertionError("nothing was judged: the session exercised none of the rules")
     return sessions
 
@@ -68,28 +75,11 @@ def _judged_servers(client: Client, revision: Revision | None) -> tuple[JudgedSe
     if revision is None and client.has_begun:
         revision = client.revision
     # Some rules conclude from all that a client asked for, as only a tour of ours asks.
-    rules = [
-        rule
-        for rule in all_rules()
-        if rule.side is not Side.CLIENT and rule.conversations != "tour"
-    ]
+    ours = (rule for rule in all_rules() if rule.side is not Side.CLIENT)
+    rules = [rule for rule in ours if rule.conversations != "tour"]
     sessions = []
     for source in open_capture(str(capture_of(client))):
         session = judge(source, rules, revision)
         verdicts = (about_the_server(one, session.of_server[one.rule]) for one in session.verdicts)
         sessions.append(dataclasses.replace(session, verdicts=tuple(verdicts)))
     return tuple(sessions)
-
-
-def _failure_text(broken: Sequence[JudgedSession], *, strict: bool) -> str:
-    """As `mcptest compliance invariants` says it, without what is in order."""
-    count = 0
-    lines: list[str] = []
-    for session in broken:
-        failures = tuple(one for one in session.verdicts if is_failure(one, session, strict))
-        count += len(failures)
-        shown = dataclasses.replace(session, verdicts=failures)
-        text = build_report([shown], (), "", 1).lines(Style(unicode=False))
-        lines += list(text)[:-1]  # the last one counts
-    head = f"{count} rule is broken" if count == 1 else f"{count} rules are broken"
-    return "\n".join((head, "", *lines)).rstrip()

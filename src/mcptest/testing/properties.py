@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import replace
@@ -69,7 +68,14 @@ def check_property(
     )
     report = run_properties(order)
     if report.failed:
-        raise AssertionError("\n".join(_failure_lines(report)))
+        from mcptest.report.property import counterexample_lines
+        from mcptest.report.terminal import Style
+
+        lines = [report.in_words(), report.heading()]  # as `mcptest property` says it
+        for found in report.failures:
+            lines += ["", f"{found.of_property}:"]
+            lines += counterexample_lines(found, Style(unicode=False), verbose=True)
+        raise AssertionError("\n".join(lines))
     if not report.examples and not may_be_skipped:
         raise AssertionError(f"nothing was tried: {why_not(report)}")
     return report
@@ -95,10 +101,8 @@ def why_not(report: PropertyReport) -> str:
 
 def need_hypothesis() -> None:
     if find_spec("hypothesis") is None:
-        raise UsageError(
-            "properties need Hypothesis, which is not installed",
-            hint="pip install 'mcptest[property]'",
-        )
+        message = "properties need Hypothesis, which is not installed"
+        raise UsageError(message, hint="pip install 'mcptest[property]'")
 
 
 def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
@@ -107,32 +111,14 @@ def _order(server: Server, names: Sequence[str]) -> PropertyOrder:
 
     for name in names:
         if name not in PROPERTIES:
-            raise UsageError(
-                f"there is no property {name!r}", hint=f"there are {', '.join(PROPERTIES)}"
-            )
+            hint = f"there are {', '.join(PROPERTIES)}"
+            raise UsageError(f"there is no property {name!r}", hint=hint)
     return PropertyOrder(
         target=server.target,
         revision=server.wanted,
         properties=tuple(dict.fromkeys(names)),
         startup=server.timeout,
     )
-
-
-def _failure_lines(report: PropertyReport) -> Iterator[str]:
-    """As `mcptest property` says it, without what holds."""
-    from mcptest.report.property import counterexample_lines
-    from mcptest.report.terminal import Style
-
-    style = Style(unicode=False)
-    yield report.in_words()
-    yield report.heading()
-    for found in report.failures:
-        yield ""
-        yield f"{found.of_property}:"
-        yield from counterexample_lines(found, style, verbose=True)
-
-
-_COUNTED = {False: (Severity.MUST,), True: (Severity.MUST, Severity.SHOULD)}
 
 
 class Player:
@@ -147,16 +133,10 @@ class Player:
         """
         need_hypothesis()
         from mcptest.probe.properties.example_server import ExampleServer
-        from mcptest.probe.properties.property_order import PropertyOrder
 
-        named = Server.of(server)
         self._allowed = tuple(allow_tools)
         self._masker = redaction.masker
-        self._stage = ExampleServer(
-            PropertyOrder(
-                target=named.target, revision=named.wanted, timeout=timeout, startup=named.timeout
-            )
-        )
+        self._stage = ExampleServer(replace(_order(Server.of(server), ()), timeout=timeout))
         self._bench: PlayBench | None = None
         self._rude = False
 
@@ -164,12 +144,7 @@ class Player:
         self._stage.open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stage.close()
 
     @property
@@ -198,11 +173,16 @@ class Player:
         on from example to example, unless it is to be a `fresh` one. `strict` counts a SHOULD.
         """
         __tracebackhide__ = True
-        steps, rude = _steps_of(drawn)
-        bench = self._bench_for(rude=rude)
+        from mcptest.probe.properties.crafted import Crafted
+        from mcptest.probe.properties.raw_steps import send_of
+
+        steps: Steps = (send_of(drawn),) if isinstance(drawn, Crafted) else tuple(drawn)
+        # Whether something in them is what no client may send.
+        bench = self._bench_for(rude=isinstance(drawn, Crafted) and not drawn.valid)
         if fresh:
             bench.renew()
-        broken = [one for one in bench.judged(steps) if one.severity in _COUNTED[strict]]
+        counted = (Severity.MUST, Severity.SHOULD) if strict else (Severity.MUST,)
+        broken = [one for one in bench.judged(steps) if one.severity in counted]
         if broken:
             text = "\n".join(self._violation_lines(steps, broken[0]))
             bench.renew()  # what it left behind is no matter of the next example
@@ -232,13 +212,3 @@ class Player:
         for line in lines_of(self._stage, found, self._masker):
             here = " <== here" if line.at_fault else ""
             yield f"   {line.sender or 'note'}: {line.text}{here}"
-
-
-def _steps_of(drawn: Any) -> tuple[Steps, bool]:
-    """As steps, and whether something in them is what no client may send."""
-    from mcptest.probe.properties.crafted import Crafted
-    from mcptest.probe.properties.raw_steps import send_of
-
-    if isinstance(drawn, Crafted):
-        return (send_of(drawn),), not drawn.valid
-    return tuple(drawn), False

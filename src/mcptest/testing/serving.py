@@ -87,10 +87,8 @@ class Server(msgspec.Struct, frozen=True):
             return cls(named)
         if isinstance(named, list | tuple) and all(isinstance(word, str) for word in named):
             return cls(tuple(named))
-        raise UsageError(
-            f"a {type(named).__name__} names no server",
-            hint="give a command line, a URL, a list of words, or mcptest.testing.Server(…)",
-        )
+        hint = "give a command line, a URL, a list of words, or mcptest.testing.Server(…)"
+        raise UsageError(f"a {type(named).__name__} names no server", hint=hint)
 
     def but(self, **changes: Any) -> Server:
         """The same server with something else about it: `but(revision="2025-06-18")`."""
@@ -124,8 +122,17 @@ class Server(msgspec.Struct, frozen=True):
 
         `capture` keeps what went over the wire; without it that is kept as long as the session.
         """
-        with _place_for(capture) as place:
-            served = self._served(place)
+        with contextlib.ExitStack() as kept:
+            if capture is None:
+                capture = kept.enter_context(temporary_folder()) / "session.jsonl"
+            target = self.target
+            served = LiveSession(
+                msgspec.structs.replace(target, label=redaction.masker.text(target.label)),
+                revision=self.wanted,
+                answers=self.answers,
+                timeout=self.timeout,
+                capture=capture,
+            )
             _sessions[served.client] = served
             interrupted = False
             served.client.on_reply = functools.partial(_warn_of_faults, served.masker)
@@ -152,17 +159,6 @@ class Server(msgspec.Struct, frozen=True):
             _met[key] = client.met
         return client
 
-    def _served(self, place: Path) -> LiveSession:
-        target = self.target
-        label = redaction.masker.text(target.label)
-        return LiveSession(
-            msgspec.structs.replace(target, label=label),
-            revision=self.wanted,
-            answers=self.answers,
-            timeout=self.timeout,
-            capture=place,
-        )
-
 
 def capture_of(client: Client) -> Path:
     """What the session has said so far, as a file that is still being written."""
@@ -172,33 +168,20 @@ def capture_of(client: Client) -> Path:
     recorder.flush()
     place = recorder.path.resolve()
     partial = place.with_name(place.name + PARTIAL)
-    if partial.exists():
-        return partial
-    if place.exists():
-        return place
-    raise UsageError(
-        "the session is over, and its capture was not kept",
-        hint="connect(capture=PATH) keeps it",
-    )
+    for one in (partial, place):
+        if one.exists():
+            return one
+    message = "the session is over, and its capture was not kept"
+    raise UsageError(message, hint="connect(capture=PATH) keeps it")
 
 
 def served_behind(client: Client) -> LiveSession:
     """UsageError for a client that was made by other means."""
     served = _sessions.get(client)
     if served is None:
-        raise UsageError(
-            "this client has no capture", hint="connect it with mcptest.testing.Server"
-        )
+        hint = "connect it with mcptest.testing.Server"
+        raise UsageError("this client has no capture", hint=hint)
     return served
-
-
-@contextlib.contextmanager
-def _place_for(capture: Path | None) -> Iterator[Path]:
-    if capture is not None:
-        yield capture
-        return
-    with temporary_folder() as folder:
-        yield folder / "session.jsonl"
 
 
 # -- The client for tests that are coroutines: the same one, in a thread of its own ---------------

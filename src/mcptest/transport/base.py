@@ -99,7 +99,7 @@ def http_streams(transport: Transport) -> StreamableHttp | None:
 
 # -- Large messages take memory ------------------------------------------------------------------
 
-LARGE_BYTES = 2 * MEBIBYTE
+LARGE_BYTES = MEBIBYTE
 _WAIT_SECONDS = 0.02
 _COLLECT_SECONDS = 1.0
 """The least time between two searches for garbage."""
@@ -126,16 +126,13 @@ class LargeMessages:
                 self._turn.wait(_WAIT_SECONDS)
             if not self._is_free_for(reader):
                 return False
-            if self._reader is not reader:
-                self._collect_garbage()
+            # Connections that were closed may hold large messages until somebody looks for them.
+            late = time.monotonic() - self._collected_at > _COLLECT_SECONDS
+            if self._reader is not reader and late:
+                gc.collect()
+                self._collected_at = time.monotonic()
             self._reader, self._read_at = reader, time.monotonic()
             return True
-
-    def _collect_garbage(self) -> None:
-        """Connections that were closed may hold large messages until somebody looks for them."""
-        if time.monotonic() - self._collected_at > _COLLECT_SECONDS:
-            gc.collect()
-            self._collected_at = time.monotonic()
 
     def _is_free_for(self, reader: object) -> bool:
         if self._reader is None or self._reader is reader:

@@ -84,7 +84,19 @@ def open_capture(path: str, excerpt: Excerpt | None = None) -> Iterator[SessionS
         if _looks_full(beginning, file):
             yield from _full_sessions(file, name, excerpt)
         elif beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-            yield from _public_sessions(file, name)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
+                found = False
+                for stored in stored_sessions(buffer, show(name), _page_keeper(buffer)):
+                    found = True
+                    yield SessionSource(
+                        label=stored.label or Path(name).name,
+                        file=name,
+                        form="exchanges",
+                        records=_frames(stored, buffer, show(name)),
+                        server_capabilities=stored.capabilities,
+                    )
+            if not found:
+                raise UsageError(f"{show(name)}: an array without a session", hint=EXPECTED)
         else:
             raise UsageError(
                 f"{show(name)}: not a capture: it begins {show(beginning, 40)!r}", hint=EXPECTED
@@ -97,22 +109,18 @@ def _opened(path: str) -> BinaryIO:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
         with file:
-            return _copied_to_disk(file)
+            # A pipe can't be mapped or read twice.
+            with contextlib.ExitStack() as closing:
+                copy = closing.enter_context(tempfile.TemporaryFile())
+                for block in blocks_of(file, DEFAULT_LIMITS.capture_bytes):
+                    copy.write(block)
+                copy.seek(0)
+                closing.pop_all()
+            return cast("BinaryIO", copy)
     except (OSError, ValueError) as error:
         refused = unreadable(path, "the capture", error)
         refused.hint = refused.hint or _HINT
         raise refused from None
-
-
-def _copied_to_disk(file: BinaryIO) -> BinaryIO:
-    """A pipe can't be mapped or read twice."""
-    with contextlib.ExitStack() as closing:
-        copy = closing.enter_context(tempfile.TemporaryFile())
-        for block in blocks_of(file, DEFAULT_LIMITS.capture_bytes):
-            copy.write(block)
-        copy.seek(0)
-        closing.pop_all()
-    return cast("BinaryIO", copy)
 
 
 def _looks_full(beginning: bytes, file: IO[bytes]) -> bool:
@@ -339,22 +347,6 @@ def _tells(line: bytes) -> bool:
     if b'"sender":"client"' in beginning:
         return b'"method":' in beginning
     return b'"result":' in beginning or b'"error":' in beginning
-
-
-def _public_sessions(file: IO[bytes], name: str) -> Iterator[SessionSource]:
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
-        found = False
-        for stored in stored_sessions(buffer, show(name), _page_keeper(buffer)):
-            found = True
-            yield SessionSource(
-                label=stored.label or Path(name).name,
-                file=name,
-                form="exchanges",
-                records=_frames(stored, buffer, show(name)),
-                server_capabilities=stored.capabilities,
-            )
-    if not found:
-        raise UsageError(f"{show(name)}: an array without a session", hint=EXPECTED)
 
 
 def _frames(stored: StoredSession, buffer: mmap.mmap, name: str) -> Iterator[tuple[int, AnyRecord]]:

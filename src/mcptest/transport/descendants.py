@@ -125,22 +125,14 @@ class Family(msgspec.Struct, frozen=True):
     def owns(self, process: SeenProcess) -> bool:
         if self.leader in (process.group, process.session):
             return True
-        return self._is_marked(process.pid) or self._holds_a_pipe(process.pid)
-
-    def _is_marked(self, pid: int) -> bool:
-        try:
-            environment = _read(f"/proc/{pid}/environ")
-        except OSError:
-            return False
-        return f"{MARKER}={self.mark}".encode() in environment.split(b"\0")
-
-    def _holds_a_pipe(self, pid: int) -> bool:
+        with contextlib.suppress(OSError):
+            environment = _read(f"/proc/{process.pid}/environ")
+            if f"{MARKER}={self.mark}".encode() in environment.split(b"\0"):
+                return True
         for descriptor in range(3):
-            try:
-                if os.readlink(f"/proc/{pid}/fd/{descriptor}") in self.pipes:  # noqa: PTH115 - no path
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{process.pid}/fd/{descriptor}") in self.pipes:  # noqa: PTH115 - no path
                     return True
-            except OSError:
-                continue
         return False
 
 
@@ -203,7 +195,9 @@ class _ProcessSearch:
             if ours:
                 self._known.add(process.identity)
             return ours
-        if process.parent == os.getpid() and (ours or _was_adopted(process)):
+        # Surely no child that other code of this process started and still wants to wait for.
+        was_adopted = process.session not in (os.getsid(0), process.pid)
+        if process.parent == os.getpid() and (ours or was_adopted):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(process.pid, os.WNOHANG)
             self._disturb()
@@ -212,11 +206,6 @@ class _ProcessSearch:
     def _disturb(self) -> None:
         self._quiet = 0
         self._needed = 2
-
-
-def _was_adopted(process: SeenProcess) -> bool:
-    """Surely no child that other code of this process started and still wants to wait for."""
-    return process.session not in (os.getsid(0), process.pid)
 
 
 def wait_for_one(pids: Iterable[int], deadline: Deadline) -> None:

@@ -17,7 +17,7 @@ import socket
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
@@ -109,7 +109,6 @@ def _unusable(text: str, why: str) -> UsageError:
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254", "100.100.100.200"))
 )
-_IP: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Address(NamedTuple):
@@ -167,11 +166,19 @@ class Egress:
 
 def usable_addresses(origin: Origin, deadline: Deadline) -> list[Address]:
     """What the name stands for, without the addresses that no name may lead to."""
-    literal = _literal(origin.host)
-    found = _resolve(origin, deadline) if literal is None else [_address(literal, origin.port)]
-    if literal is not None:
-        return found  # the user wrote this very address
-    usable = [each for each in found if not _is_forbidden(each)]
+    try:
+        written = str(ipaddress.ip_address(origin.host))
+    except ValueError:
+        found = _resolve(origin, deadline)
+    else:  # the user wrote this very address; its scope (fe80::1%eth0) is for the resolver to read
+        numeric = socket.getaddrinfo(written, origin.port, flags=socket.AI_NUMERICHOST)
+        return [Address(numeric[0][0], numeric[0][4])]
+    usable = []
+    for address in found:
+        ip = ipaddress.ip_address(str(address.sockaddr[0]))
+        ip = (ip.ipv4_mapped if ip.version == 6 else None) or ip
+        if not ip.is_link_local and ip not in _METADATA:
+            usable.append(address)
     if not usable:
         raise PeerError(
             ErrorKind.ADDRESS_REFUSED,
@@ -218,28 +225,6 @@ def _connect(address: Address, deadline: Deadline) -> tuple[socket.socket | None
         sock.close()
         return None, code
     return sock, 0
-
-
-def _literal(host: str) -> _IP | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
-
-
-def _address(ip: _IP, port: int) -> Address:
-    if ip.version == 4:
-        return Address(socket.AF_INET, (str(ip), port))
-    # The scope of a link-local address (fe80::1%eth0) is for the resolver to read.
-    family, _, _, _, sockaddr = socket.getaddrinfo(str(ip), port, flags=socket.AI_NUMERICHOST)[0]
-    return Address(family, sockaddr)
-
-
-def _is_forbidden(address: Address) -> bool:
-    ip = ipaddress.ip_address(str(address.sockaddr[0]))
-    mapped = ip.ipv4_mapped if ip.version == 6 else None
-    ip = mapped or ip
-    return ip.is_link_local or ip in _METADATA
 
 
 def _resolve(origin: Origin, deadline: Deadline) -> list[Address]:

@@ -121,17 +121,34 @@ def _replace(path: str, content: bytes) -> None:
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as a text
     beside = f"{folder}/.{name}.{os.urandom(6).hex()}"
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    unnamed = _open_unnamed(folder)
+    descriptor = unnamed
+    if descriptor is None:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+            if unnamed is not None:  # with a folder, though none is needed: without, it is link(2)
+                os.link(f"/proc/self/fd/{unnamed}", beside, src_dir_fd=unnamed)
         os.replace(beside, path)  # noqa: PTH105 - as texts
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(beside)  # noqa: PTH108 - as a text
         raise
+
+
+def _open_unnamed(folder: str) -> int | None:
+    """A file without a name: whoever is killed while writing leaves nothing. None where it has to
+    have one."""
+    unnamed = getattr(os, "O_TMPFILE", None)
+    if unnamed is None or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - quick
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | unnamed | os.O_CLOEXEC, 0o600)
+    except OSError:  # a file system that has none, or a folder that tells so when a file is made
+        return None
 
 
 UNFINISHED = ".writing-"
@@ -223,9 +240,17 @@ def open_input(path: str | Path, *, pipes: bool = True) -> BinaryIO:
         # Without O_NONBLOCK a pipe that nobody writes to would not even open.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        raise _in_words(error, path) from None
+        # A socket can't be opened, which the system says in a way that nobody understands.
+        if error.errno == errno.ENXIO and Path(path).is_socket():
+            raise OSError(*_KINDS[stat.S_IFSOCK]) from None
+        raise
     try:
-        _check_kind(descriptor, pipes)
+        status = os.fstat(descriptor)
+        kind = stat.S_IFMT(status.st_mode)
+        if kind != stat.S_IFREG and not (kind == stat.S_IFIFO and pipes):
+            is_null = kind == stat.S_IFCHR and status.st_rdev == Path(os.devnull).stat().st_rdev
+            if not is_null and not (pipes and os.isatty(descriptor)):
+                raise OSError(*_KINDS[kind])
         return open(descriptor, "rb")  # noqa: PTH123 - given out
     except BaseException:
         os.close(descriptor)
@@ -262,23 +287,6 @@ def _block_of_pipe(descriptor: int) -> bytes:
                 raise _silent("nobody writes to this pipe", SECONDS_FOR_A_WRITER)
             return block
     return os.read(descriptor, _BLOCK)
-
-
-def _check_kind(descriptor: int, pipes: bool) -> None:
-    status = os.fstat(descriptor)
-    kind = stat.S_IFMT(status.st_mode)
-    if kind == stat.S_IFREG or (kind == stat.S_IFIFO and pipes):
-        return
-    is_null = kind == stat.S_IFCHR and status.st_rdev == Path(os.devnull).stat().st_rdev
-    if not is_null and not (pipes and os.isatty(descriptor)):
-        raise OSError(*_KINDS[kind])
-
-
-def _in_words(error: OSError, path: str | Path) -> OSError:
-    """A socket can't be opened, which the system says in a way that nobody understands."""
-    if error.errno == errno.ENXIO and Path(path).is_socket():
-        return OSError(*_KINDS[stat.S_IFSOCK])
-    return error
 
 
 def _too_large(largest: int) -> OSError:

@@ -133,29 +133,27 @@ class Lifeline:
         try:
             ends += os.pipe()
             if min(ends) >= _FIRST_FREE:
-                self.watcher = _start_watcher(ends[0])
+                actions: list[tuple[object, ...]] = [
+                    (os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in inherited_descriptors()
+                ]
+                actions += [(os.POSIX_SPAWN_DUP2, ends[0], 0)]
+                actions += [
+                    (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)
+                ]
+                self.watcher = os.posix_spawn(
+                    _SHELL,
+                    [_SHELL, "-c", _SCRIPT, "mcptest-lifeline", *_END_SURVIVORS],
+                    os.environ,
+                    file_actions=actions,
+                    setsid=True,
+                    setsigdef=[signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
+                    setsigmask=[],
+                )
                 self._pipe = ends.pop()
         except (OSError, NotImplementedError):
             pass  # no shell, no descriptor left, or a system without sessions
         for end in ends:
             os.close(end)
-
-
-def _start_watcher(lifeline: int) -> int:
-    actions: list[tuple[object, ...]] = [
-        (os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in inherited_descriptors()
-    ]
-    actions += [(os.POSIX_SPAWN_DUP2, lifeline, 0)]
-    actions += [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    return os.posix_spawn(
-        _SHELL,
-        [_SHELL, "-c", _SCRIPT, "mcptest-lifeline", *_END_SURVIVORS],
-        os.environ,
-        file_actions=actions,
-        setsid=True,
-        setsigdef=[signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
-        setsigmask=[],
-    )
 
 
 lifeline = Lifeline()

@@ -85,7 +85,12 @@ class Loop:
             if callback is not None:  # an earlier callback of this round may have closed it
                 callback(events)
         if ready or longest > 0:
-            self._run_due_timers()
+            now = time.monotonic()
+            while self._timers and self._timers[0].at <= now:
+                timer = heapq.heappop(self._timers)
+                action, timer.action = timer.action, None
+                if action is not None:
+                    action()
         return bool(ready)
 
     def run_until_quiet(self, rounds: int) -> None:
@@ -101,14 +106,6 @@ class Loop:
         if timers:
             longest = min(longest, timers[0].at - time.monotonic())
         return None if longest == math.inf else max(0, math.ceil(longest * 1000))
-
-    def _run_due_timers(self) -> None:
-        now = time.monotonic()
-        while self._timers and self._timers[0].at <= now:
-            timer = heapq.heappop(self._timers)
-            action, timer.action = timer.action, None
-            if action is not None:
-                action()
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT end the loop, also while it waits in `poll`."""

@@ -113,13 +113,6 @@ class ServerProcess:
         lifeline.hold(self._popen.pid, mark)
         self.pid = self._popen.pid
         live_servers.add(self.pid)
-        self.stdin, self.stdout, self.stderr = self._our_ends()
-        self.pidfd = _open_pidfd(self.pid)
-        self._status: ExitStatus | None = None
-        pipes = {f"pipe:[{os.fstat(end).st_ino}]" for end in (self.stdin, self.stdout, self.stderr)}
-        self._family = Family(self.pid, mark, frozenset(pipes))
-
-    def _our_ends(self) -> tuple[int, int, int]:
         popen = self._popen
         assert popen.stdin is not None
         assert popen.stdout is not None
@@ -127,7 +120,13 @@ class ServerProcess:
         ends = (popen.stdin.fileno(), popen.stdout.fileno(), popen.stderr.fileno())
         for end in ends:
             os.set_blocking(end, False)
-        return ends
+        self.stdin, self.stdout, self.stderr = ends
+        self.pidfd: int | None = None
+        with contextlib.suppress(AttributeError, OSError):  # a system or sandbox without it
+            self.pidfd = os.pidfd_open(self.pid)
+        self._status: ExitStatus | None = None
+        pipes = {f"pipe:[{os.fstat(end).st_ino}]" for end in (self.stdin, self.stdout, self.stderr)}
+        self._family = Family(self.pid, mark, frozenset(pipes))
 
     def status(self) -> ExitStatus | None:
         """How it ended, or None while it lives. It stays in the process table until `release`."""
@@ -211,31 +210,18 @@ class ServerProcess:
             self._signal_group(signal.SIGTERM if politely else signal.SIGKILL)
         if self.status() is not None:  # else it is ended together with us
             lifeline.let_go(self._family.mark, self.pid)
-        self._reap(enough.remaining())
-        if self.pidfd is not None:
+        if self.pidfd is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(enough.remaining())
+        else:
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            poll.poll(enough.remaining() * 1000)
+            self._popen.poll()
             os.close(self.pidfd)
             self.pidfd = None
         live_servers.discard(self.pid)
         return left
-
-    def _reap(self, seconds: float) -> None:
-        if self.pidfd is not None:
-            poll = select.poll()
-            poll.register(self.pidfd, select.POLLIN)
-            poll.poll(seconds * 1000)
-            self._popen.poll()
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(seconds)
-
-
-def _open_pidfd(pid: int) -> int | None:
-    if not hasattr(os, "pidfd_open"):
-        return None
-    try:
-        return os.pidfd_open(pid)
-    except OSError:  # a kernel or sandbox without it
-        return None
 
 
 def _status_of(returncode: int) -> ExitStatus:
@@ -255,7 +241,13 @@ def spawn_error(error: OSError | ValueError, program: str, path: str, cwd: str |
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return _not_found(program, path, cwd)
     if isinstance(error, PermissionError):
-        return _not_permitted(program, cwd)
+        target = Path(cwd or ".", program)
+        if target.is_dir():
+            return _failed(f"{_quoted(program)} is a directory, not a program")
+        return _failed(
+            f"{_quoted(program)} is not executable",
+            f"chmod +x {show(program)}, or name its interpreter",
+        )
     if error.errno == errno.ENOEXEC:
         return _failed(
             f"{_quoted(program)} is not a program this system can run ({error.strerror})",
@@ -284,16 +276,6 @@ def _not_found(program: str, path: str, cwd: str | None) -> PeerError:
         hint = _nearest(program, path, cwd)
     where = "" if os.sep in program else " on the PATH"
     return _failed(f"command not found: there is no {_quoted(program)}{where}", hint)
-
-
-def _not_permitted(program: str, cwd: str | None) -> PeerError:
-    target = Path(cwd or ".", program)
-    if target.is_dir():
-        return _failed(f"{_quoted(program)} is a directory, not a program")
-    return _failed(
-        f"{_quoted(program)} is not executable",
-        f"chmod +x {show(program)}, or name its interpreter",
-    )
 
 
 def _locate(program: str, path: str, cwd: str | None) -> str | None:

@@ -12,9 +12,9 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.core.capture import (
@@ -129,43 +129,42 @@ class Recorder:
         if not self._gathered:
             return
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
-        pending = b"".join(self._lines_that_fit(gathered))
-        if self.error is not None:
-            return
         try:
-            write_whole(self._file, pending)
-        except OSError as error:
-            self.error = error
+            pending = b"".join(self._lines_that_fit(gathered))
+        except BaseException:  # an interrupt: what was seen is written when the capture is closed
+            self._gathered[:0] = gathered
+            raise
+        if self.error is None:
+            try:
+                write_whole(self._file, pending)
+            except OSError as error:
+                self.error = error
 
     def _lines_that_fit(self, gathered: list[AnyRecord]) -> list[bytes]:
-        masker = self._given_masker or redaction.masker
+        masker, last_t = self._given_masker or redaction.masker, self._last_t
         if not all(type(record) is Frame for record in gathered) or not masker.idle:
-            gathered = [mask_record(self._timed(record), masker) for record in gathered]
-        self._last_t = gathered[-1].t or self._last_t
+            masked = []
+            for record in gathered:
+                # Whoever tells of something without a clock of the session means: now.
+                timed = record if record.t or type(record) is Frame else replace(record, t=last_t)
+                last_t = timed.t
+                masked.append(mask_record(timed, masker))
+            gathered = masked
+        self._last_t = gathered[-1].t or last_t
         lines = encode_records(gathered)
         size = sum(map(len, lines))
         if size > self._room:
-            lines = self._without_overflow(lines)
+            room, kept = self._room, []
+            for line in lines:
+                if len(line) <= room:
+                    room -= len(line)
+                    kept.append(line)
+            self.dropped += len(lines) - len(kept)
+            lines = kept
             size = sum(map(len, lines))
         self._room -= size
         self._records += len(lines)
         return lines
-
-    def _timed(self, record: AnyRecord) -> AnyRecord:
-        """Whoever tells of something without a clock of the session means: now."""
-        if record.t or type(record) is Frame:
-            self._last_t = record.t
-            return record
-        return msgspec.structs.replace(record, t=self._last_t)
-
-    def _without_overflow(self, lines: list[bytes]) -> list[bytes]:
-        room, kept = self._room, []
-        for line in lines:
-            if len(line) <= room:
-                room -= len(line)
-                kept.append(line)
-        self.dropped += len(lines) - len(kept)
-        return kept
 
     def close(self, *, interrupted: bool = False) -> None:
         """Write the closing record and put the capture in its place.
@@ -186,7 +185,10 @@ class Recorder:
         try:
             with contextlib.suppress(OSError):  # pipes and devices can't be synced
                 os.fsync(self._file)
-            self._settle_in_place()
+            if self._partial is not None and not self.kept:
+                self._partial.unlink()
+            elif self._partial is not None and self.error is None:
+                self._partial.replace(self._place)
             os.close(self._file)  # and let go of the lock, now that the name is free
         except OSError as error:
             self.error = self.error or error
@@ -195,14 +197,6 @@ class Recorder:
     def __del__(self) -> None:
         """An interrupt may come before whoever asked for us holds us in a `with`."""
         self.close(interrupted=True)
-
-    def _settle_in_place(self) -> None:
-        if self._partial is None:
-            return
-        if not self.kept:
-            self._partial.unlink()
-        elif self.error is None:
-            self._partial.replace(self._place)
 
     @property
     def written_to(self) -> Path:
@@ -249,25 +243,21 @@ def finish_captures(folder: Path) -> None:
     for partial in folder.rglob(f"*.jsonl{PARTIAL}"):
         with contextlib.suppress(OSError), partial.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # whoever writes it, has it
-            if _finish(file):
+            # Whether there is anything worth keeping.
+            end = records = 0
+            has_evidence = False
+            for line in file:
+                if line.endswith(b"\n"):
+                    end, records = end + len(line), records + 1
+                    has_evidence = has_evidence or not line.startswith(b'{"kind":"capture"')
+            closed = Closed(t=0.0, records=records, interrupted=True)
+            file.seek(end)
+            file.truncate()
+            file.writelines(encode_records([closed]))
+            if has_evidence:
                 partial.replace(partial.with_suffix(""))
             else:
                 partial.unlink()
-
-
-def _finish(file: BinaryIO) -> bool:
-    """Whether there is anything worth keeping."""
-    end = records = 0
-    has_evidence = False
-    for line in file:
-        if line.endswith(b"\n"):
-            end, records = end + len(line), records + 1
-            has_evidence = has_evidence or not line.startswith(b'{"kind":"capture"')
-    closed = Closed(t=0.0, records=records, interrupted=True)
-    file.seek(end)
-    file.truncate()
-    file.writelines(encode_records([closed]))
-    return has_evidence
 
 
 # -- What a server still says while it is being ended, and what that is worth --------------------

@@ -209,11 +209,6 @@ class Stdio:
         except OSError:
             return False
 
-    @property
-    def blank_lines(self) -> int:
-        """Empty lines on stdout: harmless, and so no records."""
-        return self._lines.blank_lines
-
     def open(self, deadline: Deadline) -> None:
         """Start the process. Whether it speaks is found out by talking to it."""
         process = self._process or ServerProcess(
@@ -265,40 +260,30 @@ class Stdio:
     def _write(self, data: bytes, deadline: Deadline) -> None:
         rest: bytes | memoryview = data
         while True:
-            written = self._write_some(rest, deadline)
+            assert self._stdin is not None
+            try:
+                written = os.write(self._stdin, rest)
+            except BlockingIOError:
+                written = 0
+            except OSError:  # most often EPIPE
+                raise self._why_unwritable(deadline) from None
             if written == len(rest):
                 return
             rest = memoryview(rest)[written:]
             if deadline.expired:
                 self._unsent = bytes(rest)
-                raise self._not_reading(len(rest), deadline)
-            self._wait_for_room(deadline)
-
-    def _write_some(self, data: bytes | memoryview, deadline: Deadline) -> int:
-        assert self._stdin is not None
-        try:
-            return os.write(self._stdin, data)
-        except BlockingIOError:
-            return 0
-        except OSError:  # most often EPIPE
-            raise self._why_unwritable(deadline) from None
-
-    def _wait_for_room(self, deadline: Deadline) -> None:
-        """Go on reading meanwhile: with both pipes full, each side would wait for the other."""
-        assert self._stdin is not None
-        poll = select.poll()
-        poll.register(self._stdin, select.POLLOUT)
-        for descriptor in (self._stderr, self._pidfd, None if self._paused else self._stdout):
-            if descriptor is not None:
-                poll.register(descriptor, select.POLLIN)
-        self._turn(poll, deadline)
-
-    def _not_reading(self, unsent: int, deadline: Deadline) -> PeerError:
-        message = (
-            f"the server does not read its stdin: {unsent} bytes could not be written within "
-            f"{deadline.limit:g} s"
-        )
-        return PeerError(ErrorKind.TIMEOUT, f"{message}{self._in_detail()}")
+                message = (
+                    f"the server does not read its stdin: {len(rest)} bytes could not be written "
+                    f"within {deadline.limit:g} s"
+                )
+                raise PeerError(ErrorKind.TIMEOUT, f"{message}{self._in_detail()}")
+            # Go on reading meanwhile: with both pipes full, each side would wait for the other.
+            poll = select.poll()
+            poll.register(self._stdin, select.POLLOUT)
+            for descriptor in (self._stderr, self._pidfd, None if self._paused else self._stdout):
+                if descriptor is not None:
+                    poll.register(descriptor, select.POLLIN)
+            self._turn(poll, deadline)
 
     def _why_unwritable(self, deadline: Deadline) -> PeerError:
         """The pipe to the server is broken: it is dead, or it closed its stdin and lives on."""

@@ -29,7 +29,7 @@ from mcptest.core.capture import (
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.limits import DEFAULT_LIMITS
-from mcptest.core.message import ABSENT, Kind, Message, id_key
+from mcptest.core.message import ABSENT, Kind, id_key
 from mcptest.core.safe_text import show
 from mcptest.wire.envelope import decode, is_meant_as_message
 from mcptest.wire.json_text import costs_too_much
@@ -75,7 +75,9 @@ def encode_records(records: Iterable[AnyRecord]) -> list[bytes]:
         raw = record.raw
         sender = _MESSAGE_FROM[record.sender]
         if record.stream is not None or record.sse is not None:
-            sender += _stream_of(record)
+            place = b"" if record.stream is None else b'"stream":%d,' % record.stream
+            event = b"" if record.sse is None else b'"sse":' + _encode(record.sse) + b","
+            sender += place + event
         if raw[:1] == b"{" and raw[-1:] == b"}" and b"\n" not in raw and _is_json(raw):
             # Half the time of formatting it, and one copy of what may be large.
             keep(b"".join((begin, sender, b'"message":', raw, b"}\n")))
@@ -98,7 +100,13 @@ def decode_records(lines: Iterable[bytes], source: str = "capture") -> Iterator[
                 return  # torn by a crash of the writer
             if not line.strip():
                 continue
-            raise _unreadable(source, number, line, error) from None
+            reason = (
+                "nested too deeply" if isinstance(error, RecursionError) else show(str(error), 160)
+            )
+            raise UsageError(
+                f"{source}:{number}: not a record of a capture: {reason}",
+                hint=f"the line begins {show(line, 80)!r}; see docs/capture-format.md",
+            ) from None
         if type(record) is _FrameLine:
             yield _frame_of(record, source, number)
         else:
@@ -108,12 +116,6 @@ def decode_records(lines: Iterable[bytes], source: str = "capture") -> Iterator[
                     hint=f"this version reads format {CAPTURE_FORMAT} and older",
                 )
             yield record
-
-
-def _stream_of(record: Frame) -> bytes:
-    place = b"" if record.stream is None else b'"stream":%d,' % record.stream
-    event = b"" if record.sse is None else b'"sse":' + _encode(record.sse) + b","
-    return place + event
 
 
 def _is_json(raw: bytes) -> bool:
@@ -162,14 +164,6 @@ def _is_whole_json(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _unreadable(source: str, number: int, line: bytes, error: Any) -> UsageError:
-    reason = "nested too deeply" if isinstance(error, RecursionError) else show(str(error), 160)
-    return UsageError(
-        f"{source}:{number}: not a record of a capture: {reason}",
-        hint=f"the line begins {show(line, 80)!r}; see docs/capture-format.md",
-    )
 
 
 # -- One session of a capture, whichever form it was stored in -----------------------------------
@@ -262,27 +256,19 @@ def frames_of(session: StoredSession, buffer: Any, source: str) -> Iterator[tupl
     spans = session.spans
     for number in range(len(spans) // 2):
         begin, end = spans[2 * number], spans[2 * number + 1]
-        request, response = _read_entry(buffer[begin:end], number, begin, source)
+        try:
+            entry = _decode_entry(buffer[begin:end])
+            request, response = bytes(entry.request), bytes(entry.response)
+            if request[0] not in b"{[":
+                raise ValueError(f"request is {show(request, 40)}, not an object")
+            if response[0] not in b"{[" and response != b"null":
+                raise ValueError(f"response is {show(response, 40)}, not an object")
+        except (ValueError, RecursionError) as error:
+            where = f"{source}: exchange {number} at offset {begin}"
+            raise UsageError(f"{where}: {show(str(error), 160)}", hint=EXPECTED) from None
         yield number, Frame(sender="client", raw=request, stream=number)
         if response != b"null":
             yield number, Frame(sender="server", raw=response, stream=number)
-
-
-def _read_entry(text: bytes, number: int, begin: int, source: str) -> tuple[bytes, bytes]:
-    try:
-        entry = _decode_entry(text)
-    except (ValueError, RecursionError) as error:
-        raise _unfit(number, begin, source, show(str(error), 160)) from None
-    request, response = bytes(entry.request), bytes(entry.response)
-    if request[0] not in b"{[":
-        raise _unfit(number, begin, source, f"request is {show(request, 40)}, not an object")
-    if response[0] not in b"{[" and response != b"null":
-        raise _unfit(number, begin, source, f"response is {show(response, 40)}, not an object")
-    return request, response
-
-
-def _unfit(number: int, begin: int, source: str, reason: str) -> UsageError:
-    return UsageError(f"{source}: exchange {number} at offset {begin}: {reason}", hint=EXPECTED)
 
 
 class _Scan:
@@ -360,20 +346,17 @@ class _Scan:
                 continue
             end = self.skip(begin)
             value = self.value(begin, end)
-            self.use_member(session, key, value, begin)
+            if key == "server_label":
+                if not isinstance(value, str):
+                    self.wrong(begin, "server_label to be a string")
+                session.label = value
+            elif key == "server_capabilities":
+                if value is not None and not isinstance(value, dict):
+                    self.wrong(begin, "server_capabilities to be an object or null")
+                session.capabilities = value
         if "exchanges" not in seen:
             self.wrong(position, "the member exchanges in the session object")
         return session
-
-    def use_member(self, session: StoredSession, key: str, value: Any, begin: int) -> None:
-        if key == "server_label":
-            if not isinstance(value, str):
-                self.wrong(begin, "server_label to be a string")
-            session.label = value
-        elif key == "server_capabilities":
-            if value is not None and not isinstance(value, dict):
-                self.wrong(begin, "server_capabilities to be an object or null")
-            session.capabilities = value
 
     def exchanges(self, position: int, session: StoredSession) -> None:
         if self.at(position) != b"[":
@@ -466,12 +449,7 @@ def exchanges_of(records: Iterable[AnyRecord]) -> dict[str, Any]:
             elif record.sender == "server" and item.is_answer:
                 entry, method = open_requests.pop(id_key(item.id), ({}, None))
                 entry["response"] = raw
-                capabilities = _capabilities_in(item, method) or capabilities
+                if method in {"initialize", "server/discover"} and isinstance(item.result, dict):
+                    found = item.result.get("capabilities")
+                    capabilities = found if isinstance(found, dict) else capabilities
     return {"server_label": label, "server_capabilities": capabilities, "exchanges": entries}
-
-
-def _capabilities_in(answer: Message, method: str | None) -> Any:
-    if method in {"initialize", "server/discover"} and isinstance(answer.result, dict):
-        found = answer.result.get("capabilities")
-        return found if isinstance(found, dict) else None
-    return None

@@ -61,9 +61,8 @@ class IdSet:
 
     def __contains__(self, identifier: object) -> bool:
         key = id_key(identifier)
-        return key in self._others or (type(key) is int and self._in_a_range(key))
-
-    def _in_a_range(self, key: int) -> bool:
+        if key in self._others or type(key) is not int:
+            return key in self._others
         place = bisect_right(self._begins, key) - 1
         return place >= 0 and key < self._ends[place]
 
@@ -134,10 +133,8 @@ class InFlight(Generic[Request]):
 def id_of_other_type(identifier: Any) -> Any:
     """The id that a peer may have made this one of by changing its JSON type; else ABSENT."""
     if isinstance(identifier, str):
-        return int(identifier) if _is_small_integer(identifier) else ABSENT
+        digits = identifier.removeprefix("-")
+        small = len(identifier) < 20 and digits.isascii() and digits.isdigit()
+        return int(identifier) if small else ABSENT
     key = id_key(identifier)
     return str(key) if type(key) is int else ABSENT
-
-
-def _is_small_integer(text: str) -> bool:
-    return len(text) < 20 and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()

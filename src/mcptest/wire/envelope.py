@@ -7,7 +7,7 @@ an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -115,6 +115,8 @@ def _outcome_problems(
         types = ", ".join(sorted(content_types(revision)))
         reason = f"unsupported content type: {show(kind, 40)} ({revision or 'MCP'} has {types})"
         yield Problem(Flaw.CONTENT_TYPE, reason, f"{pointer}/type")
+    elif message.kind is Kind.RESULT:
+        yield from _mistyped_members(method, result)
     if message.kind is not Kind.ERROR or type(error) is not dict:
         return
     code, words = error.get("code", ABSENT), error.get("message", ABSENT)
@@ -124,6 +126,42 @@ def _outcome_problems(
     if type(words) is not str:
         reason = f"error.message is {_a(words)}, not a string"
         yield Problem(Flaw.ERROR_MESSAGE, reason, "/error/message")
+
+
+_ARRAYS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+    "tools/call": "content",
+    "prompts/get": "messages",
+    "resources/read": "contents",
+}
+"""Members that are an array of objects in the schema of every revision."""
+
+
+def _mistyped_members(method: str, result: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a client would take for an empty list, or for none. A null counts as absent."""
+    if method in ("initialize", "server/discover"):
+        capabilities = result.get("capabilities")
+        if not isinstance(capabilities, dict | None):
+            reason = f"result.capabilities is {_a(capabilities)}, not an object"
+            yield Problem(Flaw.RESULT_TYPE, reason, "/result/capabilities")
+        return
+    member = _ARRAYS.get(method)
+    items = result.get(member) if member else None
+    if not isinstance(items, list | None):
+        reason = f"result.{member} is {_a(items)}, not an array"
+        yield Problem(Flaw.RESULT_TYPE, reason, f"/result/{member}")
+    for place, item in enumerate(items if isinstance(items, list) else ()):
+        if type(item) is not dict:
+            reason = f"result.{member}[{place}] is {_a(item)}, not an object"
+            yield Problem(Flaw.RESULT_TYPE, reason, f"/result/{member}/{place}")
+            break
+    cursor = result.get("nextCursor") if member else None
+    if not isinstance(cursor, str | None):
+        reason = f"result.nextCursor is {_a(cursor)}, not a string"
+        yield Problem(Flaw.RESULT_TYPE, reason, "/result/nextCursor")
 
 
 def _is_plain_answer(value: Any) -> bool:

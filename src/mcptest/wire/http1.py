@@ -423,16 +423,14 @@ class ResponseReader(_MessageReader):
         headers = _fields(lines[1:])
         events.append(ResponseHead(status, (match[3] or b"").decode("latin-1"), headers))
         if status >= 200:
-            self._begin_body(status, headers, modern=match[1] == b"1")
+            modern = match[1] == b"1"
+            options = _connection_options(headers)  # section 9.3
+            self.keep_alive = "close" not in options if modern else "keep-alive" in options
+            bodiless = self._method == "HEAD" or status in {204, 304}
+            self._frame_body(headers, modern=modern, bodiless=bodiless)
             if self._state == _DONE:
                 events.append(EndOfMessage.END)
         return True
-
-    def _begin_body(self, status: int, headers: Headers, *, modern: bool) -> None:
-        options = _connection_options(headers)  # section 9.3
-        self.keep_alive = "close" not in options if modern else "keep-alive" in options
-        bodiless = self._method == "HEAD" or status in {204, 304}
-        self._frame_body(headers, modern=modern, bodiless=bodiless)
 
     def _without_length(self) -> int:
         self.keep_alive = False
@@ -477,7 +475,10 @@ class RequestReader(_MessageReader):
         """The next event, or None until more has come, or for ever once there is a `fault`."""
         if not self._ready:
             if self._state == _DONE:
-                self._start_next()
+                self._state = _HEAD
+                self._head_bytes = 0
+                self._allowed = self._body_limit
+                self.head = None
             data = bytes(self._unread)
             self._unread.clear()
             self._ready.extend(self._read(data))
@@ -489,12 +490,6 @@ class RequestReader(_MessageReader):
         why = "the request did not come in time"
         self.fault = _Unreadable(why, held, kind=_LATE).as_fault()
 
-    def _start_next(self) -> None:
-        self._state = _HEAD
-        self._head_bytes = 0
-        self._allowed = self._body_limit
-        self.head = None
-
     def _read_head(self, events: list[Any]) -> bool:
         # Section 2.2: a server ought to ignore an empty line before the request line.
         while self._data.startswith(b"\r\n", self._place):
@@ -504,7 +499,12 @@ class RequestReader(_MessageReader):
             return False
         method, target, modern = self._read_request_line(lines[0])
         headers = _fields(lines[1:])
-        _check_host(headers, modern, lines)
+        # Section 3.2: a 400 for a request of HTTP/1.1 without a Host, and for any with two.
+        hosts = sum(name.lower() == "host" for name, _ in headers)
+        if hosts > 1:
+            raise _Unreadable(f"there are {hosts} Host headers", b"\r\n".join(lines))
+        if modern and not hosts:
+            raise _Unreadable("the Host header is missing", b"\r\n".join(lines))
         self.head = RequestHead(method, target, headers, modern)
         self._frame_body(headers, modern=modern)
         events.append(self.head)
@@ -530,15 +530,6 @@ class RequestReader(_MessageReader):
 
     def _without_length(self) -> int:
         return _DONE  # 7: there is no body
-
-
-def _check_host(headers: Headers, modern: bool, lines: list[bytes]) -> None:
-    """Section 3.2: a 400 for a request of HTTP/1.1 without a Host, and for any with two."""
-    hosts = sum(name.lower() == "host" for name, _ in headers)
-    if hosts > 1:
-        raise _Unreadable(f"there are {hosts} Host headers", b"\r\n".join(lines))
-    if modern and not hosts:
-        raise _Unreadable("the Host header is missing", b"\r\n".join(lines))
 
 
 def _fields(lines: list[bytes]) -> Headers:

@@ -26,9 +26,10 @@ _encode = msgspec.json.Encoder().encode
 # Where msgspec stopped reading. Text that only ends too early has no such place, or its end.
 _MALFORMED_AT = r"\(byte (\d+)\)"
 
-# Strings are consumed whole (possessively, so an unterminated one stays linear), so only
-# structural brackets are counted. Compiled when there is text with enough of them.
-_STRUCTURE = rb'(?s:"(?:[^"\\]|\\.)*+(?:"|\Z))|([\[{])|([\]}])'
+# What stands before a bracket is consumed with it, strings whole and possessively, so that only
+# structural brackets are counted and whatever text takes one pass. Compiled when there is text with
+# enough of them.
+_STRUCTURE = rb'(?s:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))*+(?:([\[{])|([\]}])|\Z)'
 
 
 def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple[Problem, ...]]:
@@ -44,7 +45,9 @@ def read_json(raw: bytes, depth: int = DEFAULT_LIMITS.depth) -> tuple[Any, tuple
     try:
         return _decode(raw), ()
     except (ValueError, RecursionError):
-        return _explain(raw)
+        problems: list[Problem] = []
+        value = _parse(_text_of(raw, problems), problems)
+        return value, tuple(problems)
 
 
 class Beginning(enum.Enum):
@@ -229,12 +232,6 @@ def _unread(raw: bytes, why: Problem) -> tuple[Any, tuple[Problem, ...]]:
     return ABSENT, (*problems, why)
 
 
-def _explain(raw: bytes) -> tuple[Any, tuple[Problem, ...]]:
-    problems: list[Problem] = []
-    value = _parse(_text_of(raw, problems), problems)
-    return value, tuple(problems)
-
-
 def _text_of(raw: bytes, problems: list[Problem]) -> str:
     if raw.startswith(codecs.BOM_UTF8):
         problems.append(Problem(Flaw.BYTE_ORDER_MARK, "starts with a byte order mark"))
@@ -275,8 +272,12 @@ def _parse(text: str, problems: list[Problem]) -> Any:
     except (json.JSONDecodeError, RecursionError) as error:
         problems.append(Problem(Flaw.NOT_JSON, _why_not_json(text, error)))
         return ABSENT
-    if "\\u" in text and _has_lone_surrogate(value):
-        problems.append(Problem(Flaw.LONE_SURROGATE, "an escaped surrogate without its partner"))
+    if "\\u" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            reason = "an escaped surrogate without its partner"
+            problems.append(Problem(Flaw.LONE_SURROGATE, reason))
     return value
 
 
@@ -287,14 +288,6 @@ def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> st
         return "empty" if not text else "only white space"
     near = text[max(0, error.pos - 10) : error.pos + 20]
     return f"{error.msg.removesuffix(' at')} at offset {error.pos}, near {show(near, 40)!r}"
-
-
-def _has_lone_surrogate(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 # -- Replacing one value inside JSON text while every other byte stays as it was -----------------

@@ -23,14 +23,13 @@ Line: TypeAlias = bytes | LineTooLong
 class LineReader:
     """Collects bytes and gives out lines without their newline; a carriage return stays."""
 
-    __slots__ = ("_head_bytes", "_limit", "_rest", "_skipping", "blank_lines")
+    __slots__ = ("_head_bytes", "_limit", "_rest", "_skipping")
 
     def __init__(self, limit: int, head_bytes: int = HEAD_BYTES) -> None:
         self._limit = limit
         self._head_bytes = head_bytes
         self._rest = bytearray()
         self._skipping = False
-        self.blank_lines = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that `chunk` completed, in order. A line that is refused comes at once."""
@@ -40,10 +39,14 @@ class LineReader:
             self._complete_first(pieces)
         if len(chunk) > self._limit:
             pieces = [self._bounded(piece) for piece in pieces]
-        if b"" in pieces or b"\r" in pieces:
-            pieces = self._without_blanks(pieces)
+        if b"" in pieces or b"\r" in pieces:  # blank lines are harmless
+            pieces = [piece for piece in pieces if piece not in (b"", b"\r")]
         if rest and not self._skipping:
-            self._keep(rest, pieces)
+            self._rest += rest
+            if len(self._rest) > self._limit:
+                pieces.append(LineTooLong(len(self._rest), bytes(self._rest[: self._head_bytes])))
+                self._rest = bytearray()
+                self._skipping = True
         return pieces
 
     @property
@@ -70,19 +73,7 @@ class LineReader:
         pieces[0] = self._bounded(bytes(self._rest))
         self._rest = bytearray()
 
-    def _keep(self, rest: bytes, pieces: list[Line]) -> None:
-        self._rest += rest
-        if len(self._rest) > self._limit:
-            pieces.append(LineTooLong(len(self._rest), bytes(self._rest[: self._head_bytes])))
-            self._rest = bytearray()
-            self._skipping = True
-
     def _bounded(self, piece: Line) -> Line:
         if isinstance(piece, LineTooLong) or len(piece) <= self._limit:
             return piece
         return LineTooLong(len(piece), piece[: self._head_bytes])
-
-    def _without_blanks(self, pieces: list[Line]) -> list[Line]:
-        kept = [piece for piece in pieces if piece not in (b"", b"\r")]
-        self.blank_lines += len(pieces) - len(kept)
-        return kept

@@ -78,9 +78,15 @@ def param_headers(input_schema: Any, arguments: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
     for path, header, _ in header_annotations(input_schema):
         if path and isinstance(header, str) and _TOKEN.fullmatch(header):
-            text = _as_text(_value_at(arguments, path))
-            if text is not None:
-                headers[PARAM_PREFIX + header] = text
+            value = arguments
+            for name in path:
+                value = value.get(name) if isinstance(value, Mapping) else None
+            if isinstance(value, bool):
+                value = "true" if value else "false"
+            elif isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if isinstance(value, str | int | float):
+                headers[PARAM_PREFIX + header] = str(value)
     return headers
 
 
@@ -102,22 +108,6 @@ def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]
             elif keyword == "properties" and isinstance(value, dict):
                 for name, each in value.items():
                     waiting.append((None if path is None else (*path, name), each))
-
-
-def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not isinstance(arguments, Mapping):
-            return None
-        arguments = arguments.get(name)
-    return arguments
-
-
-def _as_text(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value) if isinstance(value, str | int | float) else None
 
 
 # -- Streamable HTTP as rules --------------------------------------------------------------------
@@ -167,7 +157,10 @@ def stateless_headers(
     """
     params = message.get("params")
     params = params if isinstance(params, Mapping) else {}
-    headers = {VERSION_HEADER: _version_of(params, revision)}
+    # The header repeats the body's own version, also when a probe named one that isn't ours.
+    meta = params.get("_meta")
+    version = meta.get(VERSION_META) if isinstance(meta, Mapping) else None
+    headers = {VERSION_HEADER: (version if isinstance(version, str) else revision.wire_version)}
     method = message.get("method")
     if not isinstance(method, str):
         return headers
@@ -179,13 +172,6 @@ def stateless_headers(
         for header, text in param_headers(input_schema, params.get("arguments")).items():
             headers[header] = encode_header_value(text)
     return headers
-
-
-def _version_of(params: Mapping[str, Any], revision: Revision) -> str:
-    """The header repeats the body's own version, also when a probe named one that isn't ours."""
-    meta = params.get("_meta")
-    version = meta.get(VERSION_META) if isinstance(meta, Mapping) else None
-    return version if isinstance(version, str) else revision.wire_version
 
 
 def encode_header_value(value: str) -> str:
@@ -254,6 +240,8 @@ def classify_response(method: str, status: int, content_type: str | None) -> Bod
     success = 200 <= status < 300
     if kind == JSON_TYPE:
         return Body.JSON
+    if kind == SSE_TYPE and method == "POST" and status >= 400:
+        return Body.EVENTS  # the .NET SDK sends every answer as an event, errors with their status
     if not success:
         refused = status == 405 and method != "POST"
         return Body.NOTHING if refused else Body.ERROR_TEXT

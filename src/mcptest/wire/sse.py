@@ -41,7 +41,6 @@ class SseDecoder:
 
     def __init__(self, limit: int = DEFAULT_LIMITS.message_bytes) -> None:
         self._limit = limit
-        self.last_event_id: str | None = None
         self.fault: WireError | None = None
         self._start: bytes | None = b""
         """What came so far while a byte order mark is still possible, then None."""
@@ -137,35 +136,28 @@ class SseDecoder:
             return
         self._event_bytes += len(line) + 1
         name, _, value = line.partition(b":")
-        self._take_field(name, value.removeprefix(b" "))
-
-    def _take_field(self, name: bytes, value: bytes) -> None:
+        value = value.removeprefix(b" ")
         if name == b"data":
             self._lines.append(value)
-            self._fields = True
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
-            self._fields = True
-        elif name == b"id":
-            if b"\0" not in value:
-                self._id = self.last_event_id = value.decode("utf-8", "replace")
-                self._fields = True
+        elif name == b"id" and b"\0" not in value:
+            self._id = value.decode("utf-8", "replace")
         elif name == b"retry" and value.isdigit() and len(value) <= _RETRY_DIGITS:
             self._retry = int(value)
-            self._fields = True
+        else:
+            return
+        self._fields = True
 
     def _finish_event(self) -> Event:
         lines = self._lines
         data = (lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
         event = Event(data, self._event, self._id, self._retry)
-        self._forget_event()
-        return event
-
-    def _forget_event(self) -> None:
         self._lines = []
         self._event_bytes = 0
         self._fields = False
         self._event = self._id = self._retry = None
+        return event
 
     def _check_size(self, more: int) -> None:
         if self._event_bytes + more > self._limit:

@@ -9,37 +9,8 @@ from mcptest.commands.options import add_common_options, add_max_time, add_serve
 from mcptest.commands.reporting import add_report_options
 from mcptest.commands.server_options import add_fixture_option
 
-_DESCRIPTION = """\
-Zero configuration: discover a server, call every tool, prompt and resource
-that is safe to call, classify what comes back, and score it. Use it as the
-first look at a server that nobody has tested.
-
-Tools that do not say that they only read are skipped and listed;
---include-writes calls them too, and so does --docker IMAGE, which puts the
-server into a container first. --output writes a starter test for everything
-that was found.
-"""
-_EPILOG = """\
-examples:
-  mcptest audit --server "npx -y my-server"
-  mcptest audit --fixture ./data --include-writes -- node server.js {{fixture}}
-  mcptest audit --server http://127.0.0.1:3001/mcp --output evals --min-score 90
-
-exit codes:
-  0    in health
-  1    something crashed, hung, lied or scored too low
-  2    bad options
-  3    the server could not be reached or started
-  4    there was nothing to test
-  130  interrupted
-
-see also: mcptest lint, mcptest fuzz, mcptest compliance run,
-          docs/commands/audit.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add_server_options(parser, timeout="15s")
     add = parser.add_argument_group("what is tested").add_argument
     add("--include-writes", action="store_true", help="call tools that may write, too")

@@ -32,21 +32,17 @@ def run_audit(arguments: argparse.Namespace) -> int:
     if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
         raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
     with captures_for_html(arguments):
-        return _audit_and_report(arguments)
-
-
-def _audit_and_report(arguments: argparse.Namespace) -> int:
-    with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
-        stop.limit = limit_of(arguments)
-        try:
-            audit = _audit(arguments, explored)
-        except McptestError as error:
-            raise error.masked(explored.subject.masker.cut_text) from None
-        was_cut = audit.interrupted and stop.is_out_of_time
-        explored.subject.close()  # only now it is known whether its capture is whole
-        report = audit.report(out_of_time(arguments) if was_cut else "")
-        saved = _write_starters(arguments, explored, report)
-    written = conclude(arguments, report)
+        with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
+            stop.limit = limit_of(arguments)
+            try:
+                audit = _audit(arguments, explored)
+            except McptestError as error:
+                raise error.masked(explored.subject.masker.cut_text) from None
+            was_cut = audit.interrupted and stop.is_out_of_time
+            explored.subject.close()  # only now it is known whether its capture is whole
+            report = audit.report(out_of_time(arguments) if was_cut else "")
+            saved = _write_starters(arguments, explored, report)
+        written = conclude(arguments, report)
     hint = ": --include-writes calls tools that may write" if report.items else ""
     code = code_of_report(report, f"nothing was tested{hint}")
     return max(saved.tell(arguments), written, code)

@@ -18,43 +18,13 @@ from mcptest.report import markdown
 from mcptest.report.annotations import github
 from mcptest.report.write import append_to_step_summary
 
-_DESCRIPTION = """\
-Run suites in CI, with gates, a step summary and annotations. It takes
-everything that `mcptest run` takes. It fails when the pass rate, passed / (passed +
-failed), is below --threshold; a regression against --baseline is shown, and
-fails only with --fail-on-regression; a report that can't be written fails;
-and when all tests are skipped nothing was run, which is never green.
-
-The Markdown report is appended to $GITHUB_STEP_SUMMARY, and under GitHub
-Actions each failure becomes an annotation of the suite's line.
-"""
-_EPILOG = """\
-examples:
-  mcptest ci --suite evals/ --fixture evals/fixtures --junit results.xml
-  mcptest ci evals/ --threshold 95 --baseline base.json --fail-on-regression
-  mcptest ci evals/ --shard 1/4 --json-file shard-1.json
-
-exit codes:
-  0    good enough
-  1    below the threshold, a regression, or a report that could not be
-       written
-  2    could not start
-  4    nothing was run
-  130  interrupted
-
-see also: mcptest run, mcptest report, docs/reports.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_options_of_run(parser)
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.set_defaults(strict_reports=True)
-    group = parser.add_argument_group("what is good enough")
-    group.add_argument(
-        "--threshold", type=int, default=100, metavar="N", help="lowest pass rate in percent (100)"
-    )
-    group.add_argument(
+    add = parser.add_argument_group("what is good enough").add_argument
+    add("--threshold", type=int, default=100, metavar="N", help="lowest pass rate in percent (100)")
+    add(
         "--fail-on-regression",
         action="store_true",
         help="fail when a test of --baseline passed and does not pass now",

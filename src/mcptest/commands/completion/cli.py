@@ -29,32 +29,8 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@/+-]*")
 Completer = Callable[..., Iterable[str] | Mapping[str, str]]
 """What argcomplete asks for values; in a mapping each has its meaning, which zsh and fish show."""
 
-_DESCRIPTION = """\
-Print a script that completes commands, options and their values in your
-shell: revisions and formats, the ids of rules, the names of servers in
-.mcp.json, files and folders. It asks mcptest itself each time, so it need not
-be made again after an upgrade.
-"""
-_EPILOG = """\
-examples:
-  mcptest completion bash
-  mcptest completion fish
-
-put it where your shell looks:
-  bash  ~/.local/share/bash-completion/completions/mcptest
-  zsh   ~/.zfunc/_mcptest, with fpath+=~/.zfunc before compinit
-  fish  ~/.config/fish/completions/mcptest.fish
-
-exit codes:
-  0    printed
-  2    there is no such shell
-
-see also: mcptest schema, docs/commands/completion.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument("shell", choices=SHELLS, help="which shell")
     parser.add_argument("--debug", action="store_true", help=argparse.SUPPRESS)
 
@@ -67,11 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
 def answer() -> None:
     """Tell the shell that asks what may come next, and leave."""
     words = os.environ.get("COMP_LINE", "").split()
-    autocomplete(parser_for(words), always_complete_options=False, validator=_has_prefix)
-
-
-def _has_prefix(value: str, typed: str) -> bool:
-    return value.lower().startswith(typed.lower())
+    autocomplete(
+        parser_for(words),
+        always_complete_options=False,
+        validator=lambda value, typed: value.lower().startswith(typed.lower()),
+    )
 
 
 def parser_for(words: list[str]) -> argparse.ArgumentParser:
@@ -98,10 +74,8 @@ def _add_completers(parser: argparse.ArgumentParser) -> None:
         elif action.help == argparse.SUPPRESS:
             _complete(action, SuppressCompleter())
         elif action.choices is None and action.nargs != 0:
-            _complete(
-                action,
-                _BY_DEST.get(action.dest) or _BY_METAVAR.get(str(action.metavar), _no_values),
-            )
+            known = _BY_DEST.get(action.dest) or _BY_METAVAR.get(str(action.metavar))
+            _complete(action, known or (lambda **_: ()))
 
 
 def _complete(action: argparse.Action, completer: Completer) -> None:
@@ -109,10 +83,6 @@ def _complete(action: argparse.Action, completer: Completer) -> None:
 
 
 # -- values --------------------------------------------------------------------------------------
-
-
-def _no_values(**_: object) -> tuple[str, ...]:
-    return ()
 
 
 def _revisions(**_: object) -> list[str]:
@@ -165,11 +135,8 @@ def server_names(path: str | os.PathLike[str]) -> list[str]:
     except (OSError, ValueError, RecursionError):  # then there is nothing to offer, and no word
         return []
     servers = document.get("mcpServers") if isinstance(document, dict) else None
-    return (
-        [name for name in servers if _PLAIN_NAME.fullmatch(name)]
-        if isinstance(servers, dict)
-        else []
-    )
+    names = servers if isinstance(servers, dict) else ()
+    return [name for name in names if _PLAIN_NAME.fullmatch(name)]
 
 
 _BY_DEST: dict[str, Completer] = {"scenario": _scenarios, "driver": _drivers}

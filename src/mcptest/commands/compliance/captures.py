@@ -15,12 +15,15 @@ from mcptest.report.write import write_all
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.composition import compose
 from mcptest.rules.declaration import Rule
-from mcptest.rules.judge import JudgedSession, judge
+from mcptest.rules.judge import judge
 from mcptest.transport.capture_file import open_capture
 
 
 def judge_captures(arguments: argparse.Namespace) -> int:
-    sessions = _judged(arguments)
+    revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
+    rules = _chosen_rules(arguments.rule)
+    sources = (source for path in arguments.capture for source in open_capture(path))
+    sessions = [judge(source, rules, revision) for source in sources]
     hazards = compose(sessions, arguments.separate_transports)
     code = exit_code_for(sessions, hazards, arguments.strict)
     report = build_report(sessions, hazards, "compliance invariants", code)
@@ -33,16 +36,6 @@ def judge_captures(arguments: argparse.Namespace) -> int:
     unwritten = write_all([(arguments.json_file, lambda: as_json(report))])
     tell_unwritten(arguments, unwritten)
     return code_with_reports(arguments, code, unwritten)
-
-
-def _judged(arguments: argparse.Namespace) -> list[JudgedSession]:
-    revision = parse_revision(arguments.spec_version) if arguments.spec_version else None
-    rules = _chosen_rules(arguments.rule)
-    return [
-        judge(source, rules, revision)
-        for path in arguments.capture
-        for source in open_capture(path)
-    ]
 
 
 def _chosen_rules(names: list[str] | None) -> list[Rule]:

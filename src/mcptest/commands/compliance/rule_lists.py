@@ -13,7 +13,7 @@ from mcptest.report.terminal import Style, say, say_json
 from mcptest.report.upgrade_guide import diff_as_json, diff_as_markdown, diff_lines
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
-from mcptest.rules.corpus.version_diff import Touched, VersionDiff, diff_versions, touched_tests
+from mcptest.rules.corpus.version_diff import Touched, diff_versions, touched_tests
 from mcptest.suite.compliance_block import load_compliance_block
 
 
@@ -35,9 +35,16 @@ def list_rules(arguments: argparse.Namespace) -> int:
 
 def show_diff(arguments: argparse.Namespace) -> int:
     """Print the guide. That something moved is no failure: it is what was asked."""
-    corpora = _corpora(arguments.registry)
+    registry = Path(arguments.registry) if arguments.registry is not None else None
+    corpora = registry if registry is None or registry.is_dir() else registry.parent
     diff = diff_versions(_corpus(arguments.older, corpora), _corpus(arguments.newer, corpora))
-    touched = _touched(arguments.rules_from, diff)
+    touched: list[Touched] | None = None
+    if arguments.rules_from is not None:
+        block = load_compliance_block(Path(arguments.rules_from))
+        if block is None:
+            said = f"{arguments.rules_from} has no compliance block"
+            raise UsageError(said, hint="--rules-from takes such a suite")
+        touched = touched_tests(block, diff)
     if arguments.json or arguments.format == "json":
         say_json(sys.stdout, diff_as_json(diff, touched))
         return ExitCode.OK
@@ -50,13 +57,6 @@ def show_diff(arguments: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _corpora(registry: str | None) -> Path | None:
-    if registry is None:
-        return None
-    path = Path(registry)
-    return path if path.is_dir() else path.parent
-
-
 def _corpus(version: str, corpora: Path | None) -> VersionCorpus:
     revision = parse_revision(version)
     corpus = corpus_of(revision, corpora)
@@ -66,12 +66,3 @@ def _corpus(version: str, corpora: Path | None) -> VersionCorpus:
             hint=f"it would be the folder {corpora}/{revision.label}",
         )
     return corpus
-
-
-def _touched(suite: str | None, diff: VersionDiff) -> list[Touched] | None:
-    if suite is None:
-        return None
-    block = load_compliance_block(Path(suite))
-    if block is None:
-        raise UsageError(f"{suite} has no compliance block", hint="--rules-from takes such a suite")
-    return touched_tests(block, diff)

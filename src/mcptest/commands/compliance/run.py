@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,25 +32,18 @@ from mcptest.commands.options import (
 from mcptest.commands.reporting import captures_for_html
 from mcptest.commands.server_options import ended_before_meeting, out_of_time
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
-from mcptest.core.judgement import (
-    SCORECARD_FORMAT,
-    GateResult,
-    Judgement,
-    PastRun,
-    Scorecard,
-)
+from mcptest.core.judgement import SCORECARD_FORMAT, GateResult, Judgement, PastRun, Scorecard
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.block import (
     JudgedBlock,
-    Tell,
     exit_code_for,
     judge_block,
     min_grade_gate,
     narrowed,
 )
-from mcptest.probe.compliance.judging import CUT_SHORT, spoken_revisions
+from mcptest.probe.compliance.judging import CUT_SHORT, Tell, spoken_revisions
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.lanes import SuiteServer, check_names, check_rules, server_of_suite
 from mcptest.probe.suites.settings import ServerChoice
@@ -87,22 +81,17 @@ def judge_live(arguments: argparse.Namespace) -> int:
     check(arguments)
     wants_page = arguments.html is not None or arguments.format == "html"
     with captures_for_html(arguments, wanted=wants_page) as lent:
-        return _judge_and_report(arguments, captures_lent=lent)
-
-
-def _judge_and_report(arguments: argparse.Namespace, *, captures_lent: bool) -> int:
-    case = case_of(arguments, corpora_of(arguments))
-    standards = standards_of(arguments, case)
-    mask = redaction.text
-    # Until the reports are written: a signal must not cost them.
-    with stopping_on_signals() as stop:
-        stop.limit = limit_of(arguments)
-        try:
-            report, graded = _judge(arguments, case, standards, stop)
-        except McptestError as error:
-            raise error.masked(mask) from None
-        lost = [*standards.keep(report, graded)] if not _is_cut_short(report.judgements) else []
-        code = publish(arguments, report, lost, captures_lent=captures_lent)
+        case = case_of(arguments, corpora_of(arguments))
+        standards = standards_of(arguments, case)
+        # Until the reports are written: a signal must not cost them.
+        with stopping_on_signals() as stop:
+            stop.limit = limit_of(arguments)
+            try:
+                report, graded = _judge(arguments, case, standards, stop)
+            except McptestError as error:
+                raise error.masked(redaction.text) from None
+            lost = [] if _is_cut_short(report.judgements) else [*standards.keep(report, graded)]
+            code = publish(arguments, report, lost, captures_lent=lent)
     if code == ExitCode.INTERRUPTED:
         sys.stderr.write("mcptest: interrupted\n")
     elif code == ExitCode.NOTHING_MATCHED:
@@ -156,19 +145,16 @@ def _judge_all(
     found: list[JudgedBlock] = []
     notes: list[str] = []
     unreachable: PeerError | None = None
+    judge = partial(
+        judge_block,
+        corpora=case.corpora,
+        before=standards.before,
+        needs_grade=standards.needs_grade,
+    )
     with contextlib.suppress(Stopped):  # what was found before it is told
         for order in case.orders(stop.is_over):
             try:
-                found.append(
-                    judge_block(
-                        case.block,
-                        order,
-                        tell,
-                        corpora=case.corpora,
-                        before=standards.before,
-                        needs_grade=standards.needs_grade,
-                    )
-                )
+                found.append(judge(case.block, order, tell))
             except PeerError as error:
                 unreachable = unreachable or error
                 revision = order.revision if order is not None else None
@@ -192,11 +178,10 @@ def check(arguments: argparse.Namespace) -> None:
         raise UsageError("--update-baseline requires --baseline")
     if arguments.min_grade is not None and not _LETTER.fullmatch(arguments.min_grade):
         raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
-    if arguments.rule:
-        for option in ("min_grade", "save_scorecard"):
-            if getattr(arguments, option):
-                word = option.replace("_", "-")
-                raise UsageError(f"--{word} needs the whole corpus: leave out --rule")
+    for option in ("min_grade", "save_scorecard") if arguments.rule else ():
+        if getattr(arguments, option):
+            word = option.replace("_", "-")
+            raise UsageError(f"--{word} needs the whole corpus: leave out --rule")
 
 
 def corpora_of(arguments: argparse.Namespace) -> Path | None:
@@ -271,8 +256,8 @@ def case_of(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCa
     """UsageError for whatever can't be understood. Nothing is started here."""
     if arguments.from_suite is not None:
         return _from_suite(arguments, corpora)
-    every = arguments.spec_version == _ALL
-    revision = None if every else wanted_revision(arguments.spec_version)
+    version = arguments.spec_version
+    revision = None if version == _ALL else wanted_revision(version)
     check_rules(arguments.rule, revision, corpora)
     server = SuiteServer(target_of(server_words(arguments)), revision)
     return _case(arguments, corpora, ComplianceBlock(), server)
@@ -317,7 +302,15 @@ def _case(
 
 
 def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> ComplianceCase:
-    lanes = _lanes_in(arguments)
+    file = str(arguments.from_suite)
+    if Path(file).is_dir():
+        raise UsageError(f"--from-suite takes a file, and {file} is a folder")
+    given = arguments.server is not None or bool(arguments.server_command)
+    # What its tests need is not asked here, so a fixture counts as given.
+    loaded = load_suites([file], fixture=file, server_given=given)
+    for problem in loaded.warnings:
+        sys.stderr.write(render_problem(problem) + "\n")
+    lanes = loaded.lanes[0] if loaded.lanes else Lanes(file)
     block = lanes.compliance
     if block is None:
         raise UsageError(
@@ -329,25 +322,12 @@ def _from_suite(arguments: argparse.Namespace, corpora: Path | None) -> Complian
     asked = bool(arguments.rule)
     block = narrowed(block, arguments.rule)
     if not block.needs_server:
-        file = show(str(arguments.from_suite), 200)
-        return ComplianceCase(block, arguments.server_label or file, corpora=corpora)
+        return ComplianceCase(block, arguments.server_label or show(file, 200), corpora=corpora)
     server = server_of_suite(lanes.server, _choice(arguments), "")
     server = SuiteServer(server.target, block.spec_version or server.revision)
     case = _case(arguments, corpora, block, server)
     note = "only the tests that --rule names were run, and no gate"
     return dataclasses.replace(case, notes=(*case.notes, note)) if asked else case
-
-
-def _lanes_in(arguments: argparse.Namespace) -> Lanes:
-    file = str(arguments.from_suite)
-    if Path(file).is_dir():
-        raise UsageError(f"--from-suite takes a file, and {file} is a folder")
-    given = arguments.server is not None or bool(arguments.server_command)
-    # What its tests need is not asked here, so a fixture counts as given.
-    loaded = load_suites([file], fixture=file, server_given=given)
-    for problem in loaded.warnings:
-        sys.stderr.write(render_problem(problem) + "\n")
-    return loaded.lanes[0] if loaded.lanes else Lanes(file)
 
 
 def _choice(arguments: argparse.Namespace) -> ServerChoice:
@@ -395,6 +375,13 @@ class BaselineInUse:
     history: tuple[PastRun, ...] = ()
     is_written_anew: bool = False
 
+    def keep(self, judgements: Sequence[Judgement]) -> None:
+        if self.is_written_anew:
+            replace_file(self.path, known_failures_from(judgements, self.known).encode())
+        history = self.history
+        for judgement in judgements:
+            history = save_history(history_beside(self.path), self.known, judgement, history)
+
 
 @dataclass(frozen=True, slots=True)
 class Standards:
@@ -416,7 +403,11 @@ class Standards:
         several = len(judgements) > 1
         for one in judgements:
             if self.baseline is not None:
-                yield _with_revision(_baseline_gate(self.baseline, one), one, several=several)
+                used = self.baseline
+                gate = GateResult("baseline", True, f"written anew: {used.path}")
+                if not used.is_written_anew:
+                    gate = hold_against(used.known, one, used.history)
+                yield _with_revision(gate, one, several=several)
         for one in judgements if several or graded is None else [graded]:
             if self.min_grade:
                 yield _with_revision(min_grade_gate(self.min_grade, one), one, several=several)
@@ -428,9 +419,7 @@ class Standards:
             yield from _write_or_say_why("scorecard", lambda: save_scorecard(path, graded, label))
         if self.baseline is not None and report.judgements:
             used = self.baseline
-            yield from _write_or_say_why(
-                "baseline", lambda: _keep_baseline(used, report.judgements)
-            )
+            yield from _write_or_say_why("baseline", lambda: used.keep(report.judgements))
 
 
 def _write_or_say_why(what: str, write: Callable[[], None]) -> Iterator[str]:
@@ -438,20 +427,6 @@ def _write_or_say_why(what: str, write: Callable[[], None]) -> Iterator[str]:
         write()
     except (UsageError, OSError) as error:
         yield f"the {what} was not written: {error}"
-
-
-def _keep_baseline(used: BaselineInUse, judgements: Sequence[Judgement]) -> None:
-    if used.is_written_anew:
-        replace_file(used.path, known_failures_from(judgements, used.known).encode())
-    history = used.history
-    for judgement in judgements:
-        history = save_history(history_beside(used.path), used.known, judgement, history)
-
-
-def _baseline_gate(used: BaselineInUse, judgement: Judgement) -> GateResult:
-    if not used.is_written_anew:
-        return hold_against(used.known, judgement, used.history)
-    return GateResult("baseline", True, f"written anew: {used.path}")
 
 
 def _with_revision(gate: GateResult, judgement: Judgement, *, several: bool) -> GateResult:
@@ -470,22 +445,18 @@ def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standar
         if case.order is None:
             raise UsageError("there is no grade to save: the suite asks nothing of a server")
         refuse_other_file(arguments.save_scorecard, SCORECARD_FORMAT, "a scorecard")
+    path: Path | None = arguments.baseline
+    anew, used = arguments.update_baseline, None
+    if path is not None and anew and not path.exists():
+        used = BaselineInUse(path, KnownFailures(), is_written_anew=True)
+    elif path is not None:
+        own = [test.name for test in case.block.tests or () if not test.runs_corpus_rule]
+        known = load_known_failures(path, corpora=case.corpora, also=own)
+        used = BaselineInUse(path, known, read_history(history_beside(path)), anew)
     return Standards(
         before=earlier_scorecard(delta.against) if delta is not None else None,
-        baseline=_baseline(arguments, case),
+        baseline=used,
         min_grade=arguments.min_grade or "",
         scorecard=arguments.save_scorecard,
         server_label=arguments.server_label,
     )
-
-
-def _baseline(arguments: argparse.Namespace, case: ComplianceCase) -> BaselineInUse | None:
-    path: Path | None = arguments.baseline
-    if path is None:
-        return None
-    anew = arguments.update_baseline
-    if anew and not path.exists():
-        return BaselineInUse(path, KnownFailures(), is_written_anew=True)
-    own = [test.name for test in case.block.tests or () if not test.runs_corpus_rule]
-    known = load_known_failures(path, corpora=case.corpora, also=own)
-    return BaselineInUse(path, known, read_history(history_beside(path)), anew)

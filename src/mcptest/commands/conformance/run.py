@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 
@@ -17,8 +17,8 @@ from mcptest.commands.conformance.scenario_run import (
     Stopwatch,
     check_choice,
     conformance_report,
-    expected_of,
     jobs_of,
+    known_checks,
     publish,
     required_scenarios,
     scenario_progress,
@@ -39,6 +39,7 @@ from mcptest.probe.conformance.scenario import Scenario
 from mcptest.probe.conformance.scenario_catalogue import NOT_OFFERED, scenario_named, scenarios
 from mcptest.probe.conformance.server.server_suite import ConformanceOrder, run_server_scenarios
 from mcptest.report.terminal import Style, say, say_json
+from mcptest.rules.expected_failures import load_expected_failures
 from mcptest.session.meeting import ASKED_FOR
 from mcptest.session.server_spec import target_of
 from mcptest.transport.interrupt import stopping_on_signals
@@ -47,15 +48,14 @@ from mcptest.transport.temporary import temporary_folder
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
-    if arguments.action == "client":
-        return test_client(arguments)
-    if arguments.action == "server":
-        return test_server(arguments)
-    if arguments.action == "list":
-        return list_scenarios(arguments, sys.stdout)
-    if arguments.action == "driver":
-        return show_driver(arguments, sys.stdout)
-    return judge_again(arguments)
+    actions: dict[str, Callable[[argparse.Namespace], int]] = {
+        "client": test_client,
+        "server": test_server,
+        "list": list_scenarios,
+        "driver": show_driver,
+        "judge": judge_again,
+    }
+    return actions[arguments.action](arguments)
 
 
 @contextmanager
@@ -79,7 +79,9 @@ def _put_through(
     **facts: Any,
 ) -> int:
     """Run, show how far it has come, and report; `facts` are what the report says besides."""
-    expected = expected_of(arguments)
+    listed, expected = arguments.expected_failures, None
+    if listed is not None:
+        expected = load_expected_failures(listed, known_checks())
     stopwatch = Stopwatch()
     with stopping_on_signals() as stop, _captures(arguments, captures) as folder:
         with scenario_progress(arguments, total) as tell:
@@ -94,8 +96,6 @@ def _put_through(
         )
         return publish(arguments, report, captures_lent=arguments.output_dir is None)
 
-
-# -- a client -------------------------------------------------------------------------------------
 
 CLAIMS = ("roots", "sampling", "elicitation-form", "elicitation-url")
 DEFAULT_SUITE = "core"
@@ -225,9 +225,6 @@ def _client_repeat(
     return repeat_line([*words, "--verbose"], arguments)
 
 
-# -- a server -------------------------------------------------------------------------------------
-
-
 def test_server(arguments: argparse.Namespace) -> int:
     check_choice(arguments)
     if arguments.url is not None:
@@ -293,9 +290,8 @@ def _server_revision(arguments: argparse.Namespace, target: Target) -> tuple[Rev
     wanted = wanted_revision(arguments.spec_version)
     if wanted is not None:
         return wanted, ASKED_FOR
-    startup = startup_of(arguments)
     try:
-        met = newest_spoken(Order(target=target, startup=startup))
+        met = newest_spoken(Order(target=target, startup=startup_of(arguments)))
     except McptestError as error:
         raise error.masked(redaction.text) from None
     return met.revision, met.reason
@@ -320,16 +316,13 @@ def _server_chosen(
 
 def _server_repeat(arguments: argparse.Namespace, revision: Revision) -> str:
     words = ["mcptest", "conformance", "server", *server_options(arguments)]
-    for value in arguments.fixtures:
-        words += ["--fixture", value]
+    words += [word for value in arguments.fixtures for word in ("--fixture", value)]
     words += ["--strict-fixtures"] if arguments.strict_fixtures else []
     return repeat_line([*words, "--spec-version", revision.value], arguments)
 
 
-# -- lists, drivers, and captures that are judged again -------------------------------------------
-
-
-def list_scenarios(arguments: argparse.Namespace, stream: TextIO) -> int:
+def list_scenarios(arguments: argparse.Namespace) -> int:
+    stream = sys.stdout
     wanted = wanted_revision(arguments.spec_version)
     both = arguments.client == arguments.server
     groups = [
@@ -367,8 +360,9 @@ def _row(scenario: Scenario[Any]) -> dict[str, Any]:
     }
 
 
-def show_driver(arguments: argparse.Namespace, stream: TextIO) -> int:
+def show_driver(arguments: argparse.Namespace) -> int:
     """One program, or which there are."""
+    stream = sys.stdout
     chosen = drivers() if arguments.list or not arguments.driver else ()
     one = driver_named(arguments.driver) if arguments.driver else None
     if arguments.json:

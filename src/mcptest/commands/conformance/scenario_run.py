@@ -47,7 +47,6 @@ from mcptest.report.write import write_all
 from mcptest.rules.expected_failures import (
     Known,
     compared_with,
-    load_expected_failures,
     requirement_set,
 )
 from mcptest.transport.files import replace_file
@@ -59,17 +58,14 @@ def check_choice(arguments: argparse.Namespace) -> None:
     """`--requirements` says all of it: the revision and what is run."""
     if arguments.requirements is None:
         return
-    also = [
-        option
-        for option, given in (
-            ("--suite", arguments.suite),
-            ("--scenario", arguments.scenario),
-            ("--spec-version", arguments.spec_version != "auto"),
-        )
-        if given
-    ]
-    if also:
-        raise UsageError(f"--requirements already says what {also[0]} would", hint="give one")
+    choices = {
+        "--suite": arguments.suite,
+        "--scenario": arguments.scenario,
+        "--spec-version": arguments.spec_version != "auto",
+    }
+    for option, given in choices.items():
+        if given:
+            raise UsageError(f"--requirements already says what {option} would", hint="give one")
 
 
 class Required(msgspec.Struct, frozen=True):
@@ -107,12 +103,6 @@ def known_checks() -> Known:
         }
         for side in (Side.CLIENT, Side.SERVER)
     }
-
-
-def expected_of(arguments: argparse.Namespace) -> tuple[ExpectedFailure, ...] | None:
-    if arguments.expected_failures is None:
-        return None
-    return load_expected_failures(arguments.expected_failures, known_checks())
 
 
 @contextlib.contextmanager
@@ -185,7 +175,9 @@ def publish(
 
     `captures_lent`: they are gone at the end, and only the page shows what is in them.
     """
-    page = _as_html(report)
+    whole = report  # the page shows captures also where they do not stay
+    captures = [one.capture for one in report.results if one.capture]
+    name = f"mcptest conformance {report.side.value}"
     report, unkept = _with_kept_captures(arguments, report, captures_lent=captures_lent)
     unreachable = _unreachable(report)
     is_a_form = arguments.format != "text" and not arguments.json
@@ -197,7 +189,7 @@ def publish(
     wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
         (arguments.json_file, lambda: as_json(report)),
         (arguments.markdown, lambda: report.as_markdown().encode()),
-        (arguments.html, page),
+        (arguments.html, lambda: page_of(whole, captures, name=name, by_rules=False)),
         *forms.files(arguments),
     ]
     unwritten = [*unkept, *write_all(wanted)]
@@ -226,15 +218,6 @@ def _unreachable(report: ConformanceReport) -> PeerError | None:
     return None if started else PeerError(ErrorKind.SPAWN_FAILED, causes.pop().replace("\\n", "\n"))
 
 
-def _as_html(report: ConformanceReport) -> Callable[[], bytes]:
-    def page() -> bytes:
-        captures = (one.capture for one in report.results if one.capture)
-        name = f"mcptest conformance {report.side.value}"
-        return page_of(report, captures, name=name, by_rules=False)
-
-    return page
-
-
 def _with_kept_captures(
     arguments: argparse.Namespace, report: ConformanceReport, *, captures_lent: bool
 ) -> tuple[ConformanceReport, list[str]]:
@@ -257,10 +240,7 @@ def _with_kept_captures(
     return replace(report, results=tuple(results)), problems[:1]
 
 
-# -- The folders of the official suite ----------------------------------------------------------
-
 CAPTURE = "capture.jsonl"
-_SERVER = "server-"
 _MOST = 1_000
 
 
@@ -275,13 +255,18 @@ def write_results(folder: Path, result: ScenarioResult) -> Path:
         replace_file(place / "stdout.txt", result.stdout.encode("utf-8", "backslashreplace"))
         replace_file(place / "stderr.txt", result.stderr.encode("utf-8", "backslashreplace"))
     if result.capture:
-        _copy(Path(result.capture), place / CAPTURE)
+        try:
+            shutil.copyfile(result.capture, place / CAPTURE)
+            (place / CAPTURE).chmod(0o600)
+        except OSError as error:
+            where = place / CAPTURE
+            raise UsageError(f"can't copy the capture to {where}: {error.strerror}") from None
     return place
 
 
 def _new_folder(folder: Path, result: ScenarioResult, now: datetime.datetime) -> Path:
     stamp = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    name = result.scenario if result.side is Side.CLIENT else f"{_SERVER}{result.scenario}"
+    name = result.scenario if result.side is Side.CLIENT else f"server-{result.scenario}"
     base = f"{name}-{stamp.replace(':', '-').replace('.', '-')}"
     for number in range(1, _MOST + 1):
         place = folder / (base if number == 1 else f"{base}-{number}")
@@ -316,11 +301,3 @@ def _row(check: CheckResult, now: datetime.datetime) -> dict[str, Any]:
     if check.message:
         row["errorMessage"] = check.message
     return row
-
-
-def _copy(capture: Path, place: Path) -> None:
-    try:
-        shutil.copyfile(capture, place)
-        place.chmod(0o600)
-    except OSError as error:
-        raise UsageError(f"can't copy the capture to {place}: {error.strerror}") from None

@@ -17,7 +17,7 @@ from mcptest.commands.reporting import code_of_report, conclude
 from mcptest.commands.server_options import close_and_say_notes, exploring
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.safe_text import show
-from mcptest.probe.live_server import OfferedItems, Subject
+from mcptest.probe.live_server import OfferedItems
 from mcptest.report.coverage import (
     CoverageKinds,
     CoverageReport,
@@ -52,12 +52,10 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         try:
             subject = explored.subject
+            offer, named = subject.offer(), subject.client.server.info.get("name")
+            server = str(named or subject.masker.text(subject.target.label))
             report = coverage_of(
-                subject.offer(),
-                loaded.suite.tests,
-                server=_name_of(subject),
-                kinds=kinds,
-                threshold=arguments.threshold,
+                offer, loaded.suite.tests, server=server, kinds=kinds, threshold=arguments.threshold
             )
         except McptestError as error:
             raise error.masked(explored.subject.masker.cut_text) from None
@@ -65,11 +63,6 @@ def run_coverage(arguments: argparse.Namespace) -> int:
     written = conclude(arguments, report)
     code = code_of_report(report, "the server offers nothing that could be covered")
     return max(captured, written, code)
-
-
-def _name_of(subject: Subject) -> str:
-    named = subject.client.server.info.get("name")
-    return str(named or subject.masker.text(subject.target.label))
 
 
 def _kinds(words: str) -> tuple[ItemKind, ...]:
@@ -110,21 +103,18 @@ def coverage_of(
     skipped: Counter[tuple[ItemKind, str]] = Counter()
     unknown: dict[tuple[ItemKind, str], Unknown] = {}
     for test in tests:
-        counted = skipped if _is_skipped(test) else running
+        wanted = test.skip_unless_env
+        is_skipped = test.skip or (bool(wanted) and not os.environ.get(wanted))
+        counted = skipped if is_skipped else running
         for kind, name in set(_subjects(test, offered["resource"], templates)):
             if name in offered[kind]:
                 counted[kind, name] += 1
             elif kind in kinds and len(unknown) < _UNKNOWN_KEPT:
                 unknown.setdefault((kind, name), Unknown(kind, name, str(test.place)))
-    found = {
-        f"{kind}s": KindCoverage(
-            items=tuple(
-                CoveredItem(name, running[kind, name], skipped[kind, name])
-                for name in offered[kind]
-            )
-        )
-        for kind in kinds
-    }
+    found = {}
+    for kind in kinds:
+        counts = ((one, running[kind, one], skipped[kind, one]) for one in offered[kind])
+        found[f"{kind}s"] = KindCoverage(items=tuple(CoveredItem(*one) for one in counts))
     return CoverageReport(
         server=server,
         kinds=CoverageKinds(**found),
@@ -134,11 +124,6 @@ def coverage_of(
         problems=tuple(f"{name}: {show(why, 200)}" for name, why in offer.problems.items()),
         tool=f"mcptest {__version__}",
     )
-
-
-def _is_skipped(test: Test) -> bool:
-    wanted = test.skip_unless_env
-    return test.skip or (bool(wanted) and not os.environ.get(wanted))
 
 
 def _names(offer: OfferedItems, kind: ItemKind) -> Iterator[str]:

@@ -13,31 +13,8 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import add_html_option
 
-_DESCRIPTION = """\
-What will break when a server moves to another revision. Each thing that
-changes on the way is tried on the live server: it breaks, is ready, is not
-used, or is unknown, with the bytes that prove it and the fix. Tools are
-called only if they say that they only read, or are named with --allow-tool.
-"""
-_EPILOG = """\
-examples:
-  mcptest doctor --server "npx -y my-server /data" --to 2026-07-28
-  mcptest doctor --server http://127.0.0.1:3001/mcp --to draft --format markdown
-  mcptest doctor --to 2025-11-25 --from 2025-03-26 -- python my_server.py
-
-exit codes:
-  0    nothing breaks
-  1    something does, or not all could be looked at
-  2    there is no such way
-  3    the server could not be reached or started
-
-see also: mcptest compliance diff, mcptest compliance run,
-          docs/commands/doctor.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add = parser.add_argument
     add("--to", required=True, metavar="REV", help="the revision to move to")
     add(

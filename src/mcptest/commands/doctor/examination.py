@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -213,13 +213,13 @@ def knocks_for(a_list: str, transport: str, newer: Revision) -> dict[str, SentCh
         ),
         "unknown-method": SentCheck(method=UNKNOWN_METHOD),
     }
-    return {**knocks, **_http_knocks(newer)} if transport == "http" else knocks
-
-
-def _http_knocks(newer: Revision) -> Mapping[str, SentCheck]:
+    if transport != "http":
+        return knocks
     call = {"name": UNKNOWN_TOOL, "arguments": {}}
     version = {VERSION_HEADER: newer.wire_version}
+    events = {"Accept": "text/event-stream", **version}
     return {
+        **knocks,
         "method-missing": SentCheck(method=_DISCOVER, headers={METHOD_HEADER: None}),
         "method-wrong": SentCheck(method=_DISCOVER, headers={METHOD_HEADER: "prompts/list"}),
         "name-missing": SentCheck(method="tools/call", params=call, headers={NAME_HEADER: None}),
@@ -228,9 +228,7 @@ def _http_knocks(newer: Revision) -> Mapping[str, SentCheck]:
         ),
         "version-differs": SentCheck(method=_DISCOVER, headers={VERSION_HEADER: "2025-11-25"}),
         "session": SentCheck(method=_DISCOVER, headers={SESSION_HEADER: "mcptest-no-session"}),
-        "get": SentCheck(
-            http=SentHttpRequest("GET", headers={"Accept": "text/event-stream", **version})
-        ),
+        "get": SentCheck(http=SentHttpRequest("GET", headers=events)),
         "delete": SentCheck(http=SentHttpRequest("DELETE", headers=version)),
     }
 
@@ -253,9 +251,8 @@ class AskedCall(msgspec.Struct, frozen=True):
 
 def kept_apart(order: Order, folder: str) -> Order:
     """The same order with its captures in a folder of their own: each site counts from one."""
-    if order.captures is None:
-        return order
-    return msgspec.structs.replace(order, captures=order.captures / folder)
+    apart = order.captures / folder if order.captures is not None else None
+    return msgspec.structs.replace(order, captures=apart)
 
 
 class Examination:
@@ -294,9 +291,7 @@ class Examination:
 
     def declares(self, capability: str, part: str = "") -> bool:
         declared = self.site.capabilities.get(capability)
-        if not isinstance(declared, dict):
-            return False
-        return not part or declared.get(part) is True
+        return isinstance(declared, dict) and (not part or declared.get(part) is True)
 
     @property
     def tools(self) -> Iterator[Mapping[str, Any]]:
@@ -326,7 +321,11 @@ class Examination:
         if lost and self._reopened < _REOPENINGS:
             self._reopened += 1
             self._fell_silent = self._fell_silent or mute
-            self._note_loss(self._conversation)
+            gone = self._conversation.gone
+            why = gone.message if gone is not None else "it answered nothing any more"
+            lines = "; ".join(line.strip() for line in why.splitlines())
+            note = f"the server was lost and started again: {lines}"
+            self.notes += [note] if note not in self.notes else []
             self._conversation.close()
             self._listened_to = 0
             try:
@@ -335,14 +334,6 @@ class Examination:
                 self.notes.append(f"the server did not come back: {error.message}")
                 self._reopened = _REOPENINGS
         return self._conversation
-
-    def _note_loss(self, conversation: Conversation) -> None:
-        gone = conversation.gone
-        why = gone.message if gone is not None else "it answered nothing any more"
-        lines = (line.strip() for line in why.splitlines())
-        note = f"the server was lost and started again: {'; '.join(lines)}"
-        if note not in self.notes:
-            self.notes.append(note)
 
     def ask(self, check: SentCheck) -> Asked:
         """In the session, as a client of its revision asks; what came is taken note of."""
@@ -355,7 +346,10 @@ class Examination:
         if asked.unusable and check.method not in self._malformed:
             self._malformed.add(check.method)
             self.notes.append(asked.unusable)
-        self._note_second_answer(conversation)
+        second = next(conversation.client.connection.second_answers(), None)
+        if second is not None and not self._answered_twice:
+            self._answered_twice = True
+            self.notes.append(answered_twice(second, self.site.masker))
         return self.watch.take(check.method, asked)
 
     def _note_faults(self, method: str, faults: Faults) -> None:
@@ -366,25 +360,13 @@ class Examination:
             self._malformed.add(method)
             self.notes.append(f"the answer to {method} is {how}: {words}")
 
-    def _note_second_answer(self, conversation: Conversation) -> None:
-        second = next(conversation.client.connection.second_answers(), None)
-        if second is not None and not self._answered_twice:
-            self._answered_twice = True
-            self.notes.append(answered_twice(second, self.site.masker))
-
     def ask_in_newer(self, method: str, params: Mapping[str, Any] | None = None) -> Asked:
         """The same with the `_meta` of the newer revision, which an old server ignores."""
-        check = SentCheck(method=method, params=params, meta=self._newer_meta)
-        return self.ask(check)
-
-    @property
-    def _newer_meta(self) -> Mapping[str, Any]:
-        if self.speaks_newer or self.newer.era is Era.HANDSHAKE:
-            return {}
-        return {
-            PREFIX + "protocolVersion": self.newer.wire_version,
-            PREFIX + "clientCapabilities": {},
-        }
+        meta: dict[str, Any] = {}
+        if not self.speaks_newer and self.newer.era is Era.STATELESS:
+            version = self.newer.wire_version
+            meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
+        return self.ask(SentCheck(method=method, params=params, meta=meta))
 
     def _listen(self, conversation: Conversation) -> None:
         """Requests of the server may come at any time, also between two questions of ours."""
@@ -426,8 +408,7 @@ class Examination:
                     self.unlisted.add(member)
         if refuses_ping(self.conversation.tape.records):
             self.site.alive_method = self.a_list
-        self._read_one()
-        self._prompt_one()
+        self._use_one_of_each()
         budget = Deadline.after(self.site.order.timeout)
         for tool in self._callable():
             if budget.expired:
@@ -443,20 +424,18 @@ class Examination:
                 self.notes.append(listed.endless)
         return listed.items
 
-    def _read_one(self) -> None:
+    def _use_one_of_each(self) -> None:
+        """Read the first resource and get the first prompt."""
         uris = (one.get("uri") for one in self.lists.get("resources", ()) if isinstance(one, dict))
         uri = next((one for one in uris if isinstance(one, str)), None)
         if uri is not None:
             self._ask_soundly(SentCheck(method="resources/read", params={"uri": uri}))
-
-    def _prompt_one(self) -> None:
         prompts = (one for one in self.lists.get("prompts", ()) if isinstance(one, dict))
         first = next((one for one in prompts if isinstance(one.get("name"), str)), None)
-        if first is None:
-            return
-        arguments = {name: name for name, required in prompt_arguments(first) if required}
-        params = {"name": first["name"], "arguments": arguments}
-        self._ask_soundly(SentCheck(method="prompts/get", params=params))
+        if first is not None:
+            arguments = {name: name for name, required in prompt_arguments(first) if required}
+            params = {"name": first["name"], "arguments": arguments}
+            self._ask_soundly(SentCheck(method="prompts/get", params=params))
 
     def _callable(self) -> Iterator[Mapping[str, Any]]:
         """Tools that the user named, and some of those that say they only read."""
@@ -486,23 +465,18 @@ class Examination:
         What a server of both eras may read as of the older one is asked on a connection of its own.
         """
         checks = knocks_for(self.a_list, self.transport, self.newer)
-        apart = [{name: one} for name, one in checks.items() if may_change_era(one, self.newer)]
-        together = {
-            name: one for name, one in checks.items() if not may_change_era(one, self.newer)
-        }
+        alone = [name for name, one in checks.items() if may_change_era(one, self.newer)]
+        together = [name for name in checks if name not in alone]
         try:
-            doors = [(self._door(), each) for each in (together, *apart) if each]
+            doors = [(self._door(), each) for each in (together, *([one] for one in alone)) if each]
         except PeerError as error:
             self.notes.append(f"the server could not be spoken to in {self.newer}: {error.message}")
             return {}
-        first = [
-            (door, name, door.start(each[name])) for door, each in doors for name in [*each][:1]
-        ]
-        for door, _, one in first:
-            self._await_reader(door, one)
-        started = first + [
-            (door, name, door.start(each[name])) for door, each in doors for name in [*each][1:]
-        ]
+        started = [(door, one, door.start(checks[one])) for door, (one, *_) in doors]
+        for door, _, first in started:
+            self._await_reader(door, first)
+        others = [(door, one) for door, (_, *more) in doors for one in more]
+        started += [(door, one, door.start(checks[one])) for door, one in others]
         if doors and not self.speaks_newer:
             self._bound_silence([door for door, _ in doors])
         found = {name: door.finish(one) for door, name, one in started}
@@ -627,29 +601,17 @@ def probe(item: str, *, over_http: bool = False) -> Callable[[Probe], Probe]:
     return declare
 
 
-def breaks(detail: str, *proofs: Proof) -> Judged:
-    return Judged(DoctorVerdict.BREAKS, detail, _evidence(proofs))
-
-
-def ready(detail: str, *proofs: Proof, advice: str = "") -> Judged:
-    return Judged(DoctorVerdict.READY, detail, _evidence(proofs), advice)
-
-
-def not_used(detail: str, *proofs: Proof) -> Judged:
-    return Judged(DoctorVerdict.NOT_USED, detail, _evidence(proofs))
-
-
-def unknown(detail: str, *proofs: Proof, advice: str = "") -> Judged:
-    return Judged(DoctorVerdict.UNKNOWN, detail, _evidence(proofs), advice)
-
-
-def unchecked(detail: str) -> Judged:
-    return Judged(DoctorVerdict.UNKNOWN, detail, unchecked=True)
-
-
-def _evidence(proofs: Iterable[Proof]) -> tuple[Evidence, ...]:
+def conclude(verdict: DoctorVerdict, detail: str, *proofs: Proof, advice: str = "") -> Judged:
     found = [one if isinstance(one, Evidence) else proof(one) for one in proofs]
-    return tuple(one for one in found if one.sent or one.received)[:_MOST_PROOFS]
+    shown = tuple(one for one in found if one.sent or one.received)[:_MOST_PROOFS]
+    return Judged(verdict, detail, shown, advice)
+
+
+breaks = partial(conclude, DoctorVerdict.BREAKS)
+ready = partial(conclude, DoctorVerdict.READY)
+not_used = partial(conclude, DoctorVerdict.NOT_USED)
+unknown = partial(conclude, DoctorVerdict.UNKNOWN)
+unchecked = partial(Judged, DoctorVerdict.UNKNOWN, unchecked=True)
 
 
 def code_of(asked: Asked) -> int | None:

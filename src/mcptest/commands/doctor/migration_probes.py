@@ -56,6 +56,7 @@ from mcptest.rules.migration import (
     missing_resource_code,
 )
 from mcptest.rules.primitives import is_plain_tool_name
+from mcptest.rules.protocol import member_at
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.connection import encode
 from mcptest.session.lifecycle import PREFIX, UNSUPPORTED_VERSION, StatelessLifecycle
@@ -78,6 +79,7 @@ _OF_THE_CANDIDATE = frozenset({-32001, -32003, -32004})
 _ANNOUNCING = ("tools", "prompts", "resources")
 _INTERNAL_ERROR = -32603
 _ENDING = 12.0
+_AS_TASKS = ("optional", "required")
 _LACKING = {
     "list-without-meta": "_meta",
     "list-without-version": "protocolVersion in its _meta",
@@ -112,11 +114,8 @@ def request_meta(examination: Examination) -> Judged:
         if code_of(refused) != INVALID_PARAMS:
             told = f"a request without {lacking} is answered with {said(refused)}, not with -32602"
             return breaks(told, refused)
-    return ready(
-        "requests are served on their own, and refused without _meta",
-        served,
-        examination.knocked("list-without-meta"),
-    )
+    told = "requests are served on their own, and refused without _meta"
+    return ready(told, served, examination.knocked("list-without-meta"))
 
 
 def _is_read_as_older(name: str, refused: Asked, examination: Examination) -> bool:
@@ -233,15 +232,16 @@ def server_requests(examination: Examination) -> Judged:
     return not_used("nothing that was called led to a request of the server")
 
 
+def _lacking(found: Mapping[str, Evidence], what: str, otherwise: Judged) -> Judged:
+    return breaks(f"{what}: {some(found)}", shortest(found)) if found else otherwise
+
+
 @probe("result-type")
 def result_type(examination: Examination) -> Judged:
     watch = examination.watch
-    if not watch.results:
-        return unknown("no result was seen")
-    if watch.untyped:
-        told = f"results have no resultType: {some(watch.untyped)}"
-        return breaks(told, shortest(watch.untyped))
-    return ready(f"all {watch.results} results that were seen have a resultType")
+    typed = ready(f"all {watch.results} results that were seen have a resultType")
+    otherwise = typed if watch.results else unknown("no result was seen")
+    return _lacking(watch.untyped, "results have no resultType", otherwise)
 
 
 @probe("cache-hints")
@@ -249,10 +249,8 @@ def cache_hints(examination: Examination) -> Judged:
     watch = examination.watch
     if not watch.cacheable:
         return not_used("none of the results that carry cache hints was seen")
-    if watch.uncached:
-        told = f"ttlMs or cacheScope is missing: {some(watch.uncached)}"
-        return breaks(told, shortest(watch.uncached))
-    return ready(f"all {watch.cacheable} results that need ttlMs and cacheScope have them")
+    told = f"all {watch.cacheable} results that need ttlMs and cacheScope have them"
+    return _lacking(watch.uncached, "ttlMs or cacheScope is missing", ready(told))
 
 
 @probe("missing-resource")
@@ -271,11 +269,9 @@ def missing_resource(examination: Examination) -> Judged:
     if isinstance(checked, Pass):
         return ready(f"a missing resource is answered with {checked.code}", asked)
     wanted = missing_resource_code(examination.newer)
-    return unknown(
-        f"a missing resource is answered with {said(asked)}, which is about something else",
-        asked,
-        advice=f"{examination.newer} asks for {wanted}, whatever was answered before",
-    )
+    told = f"a missing resource is answered with {said(asked)}, which is about something else"
+    advice = f"{examination.newer} asks for {wanted}, whatever was answered before"
+    return unknown(told, asked, advice=advice)
 
 
 @probe("error-codes")
@@ -300,11 +296,7 @@ def error_codes(examination: Examination) -> Judged:
 
 @probe("tasks")
 def tasks(examination: Examination) -> Judged:
-    supporting = [
-        tool.get("name")
-        for tool in examination.tools
-        if task_support(tool) in ("optional", "required")
-    ]
+    supporting = [one.get("name") for one in examination.tools if task_support(one) in _AS_TASKS]
     asked = examination.ask_in_newer("tasks/list")
     if examination.declares("tasks") or supporting or is_result(asked):
         what = f"tools with taskSupport: {some(supporting)}" if supporting else "tasks of the core"
@@ -375,17 +367,14 @@ _MUTATIONS = {
 
 @probe("sessions", over_http=True)
 def sessions(examination: Examination) -> Judged:
-    if examination.speaks_newer:
-        return _no_sessions(examination)
-    if not examination.site.session_id:
-        return ready("the server gives out no session id")
-    asked = examination.ask(SentCheck(method=examination.a_list, headers={SESSION_HEADER: None}))
-    if is_result(asked):
-        return breaks("a session id is given out, though requests are served without it", asked)
-    return breaks(f"a request without its session id is answered with {said(asked)}", asked)
-
-
-def _no_sessions(examination: Examination) -> Judged:
+    if not examination.speaks_newer:
+        if not examination.site.session_id:
+            return ready("the server gives out no session id")
+        bare = SentCheck(method=examination.a_list, headers={SESSION_HEADER: None})
+        asked = examination.ask(bare)
+        if is_result(asked):
+            return breaks("a session id is given out, though requests are served without it", asked)
+        return breaks(f"a request without its session id is answered with {said(asked)}", asked)
     asked = examination.knocked("session")
     if not is_result(asked):
         return breaks(f"a request with a session id is answered with {said(asked)}", asked)
@@ -426,10 +415,6 @@ def param_headers(examination: Examination) -> Judged:
         problems = annotation_problems(tool.get("inputSchema"))
         if problems:
             return breaks(f"clients drop the tool {some([tool.get('name')])}: {problems[0]}")
-    return _call_without_header(examination, annotated)
-
-
-def _call_without_header(examination: Examination, annotated: list[Mapping[str, Any]]) -> Judged:
     names = {str(call.tool.get("name")) for call in examination.calls}
     for tool in annotated:
         arguments = arguments_for(tool)
@@ -438,8 +423,7 @@ def _call_without_header(examination: Examination, annotated: list[Mapping[str, 
             for one in header_annotations(tool.get("inputSchema"))
             if one.path is not None and len(one.path) == 1 and one.path[0] in arguments
         ]
-        may = may_call(tool, names)
-        if not (examination.speaks_newer and may and headers):
+        if not (examination.speaks_newer and may_call(tool, names) and headers):
             continue
         asked = examination.ask(replace(call_of(tool), headers=dict.fromkeys(headers)))
         if status_of(asked) == 400 and code_of(asked) == _HEADER_MISMATCH:
@@ -456,12 +440,9 @@ def http_methods(examination: Examination) -> Judged:
         return ready("GET and DELETE are answered with 405", get, delete)
     if not came(get):
         return unknown("GET was not answered", get)
-    told = f"GET is answered with {said(get)}, DELETE with {said(delete)}"
-    return ready(
-        "nothing depends on GET or DELETE; what is pushed on a GET stream is under subscriptions",
-        *others,
-        advice=f"{told}; 405 is recommended for both",
-    )
+    told = "nothing depends on GET or DELETE; what is pushed on a GET stream is under subscriptions"
+    came_back = f"GET is answered with {said(get)}, DELETE with {said(delete)}"
+    return ready(told, *others, advice=f"{came_back}; 405 is recommended for both")
 
 
 @probe("http-status", over_http=True)
@@ -485,19 +466,16 @@ def origin(examination: Examination) -> Judged:
 
 @probe("version-header", over_http=True)
 def version_header(examination: Examination) -> Judged:
-    unknown_one = examination.ask(
-        SentCheck(method="ping", headers={VERSION_HEADER: UNKNOWN_VERSION})
+    wrong, missing = (
+        examination.ask(SentCheck(method="ping", headers={VERSION_HEADER: version}))
+        for version in (UNKNOWN_VERSION, None)
     )
-    missing = examination.ask(SentCheck(method="ping", headers={VERSION_HEADER: None}))
-    if status_of(unknown_one) != 400:
-        told = f"the version {UNKNOWN_VERSION} in the header is answered with {said(unknown_one)}"
-        return breaks(told, unknown_one)
-    advice = ""
-    if not is_result(missing):
-        advice = f"a request without the header is answered with {said(missing)}"
-    return ready(
-        "an unknown version in the header is answered with 400", unknown_one, advice=advice
-    )
+    if status_of(wrong) != 400:
+        told = f"the version {UNKNOWN_VERSION} in the header is answered with {said(wrong)}"
+        return breaks(told, wrong)
+    advice = f"a request without the header is answered with {said(missing)}"
+    told = "an unknown version in the header is answered with 400"
+    return ready(told, wrong, advice="" if is_result(missing) else advice)
 
 
 @probe("transport")
@@ -558,28 +536,19 @@ def batches_received(examination: Examination) -> Judged:
 
 def _send_batch(examination: Examination) -> tuple[Asked, int, bool]:
     """An array of two harmless requests: what came, how many results, and is it still alive?"""
-    messages = [_alive_message(examination, one) for one in _BATCH_IDS]
-    conversation = examination.conversation
-    asked = conversation.ask(SentCheck(raw=encode(messages).decode()))
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": examination.alive.method}
+    if examination.site.revision.era is Era.STATELESS:
+        version = examination.site.revision.wire_version
+        meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
+        message["params"] = {"_meta": meta}
+    messages = [{**message, "id": one} for one in _BATCH_IDS]
+    asked = examination.conversation.ask(SentCheck(raw=encode(messages).decode()))
     answered = sum(
         one.kind is Kind.RESULT and one.id in _BATCH_IDS
         for message in asked.answers
         for one in (message.items or (message,))
     )
     return asked, answered, is_result(examination.ask(examination.alive))
-
-
-def _alive_message(examination: Examination, identifier: str) -> dict[str, Any]:
-    message: dict[str, Any] = {
-        "jsonrpc": "2.0",
-        "id": identifier,
-        "method": examination.alive.method,
-    }
-    if examination.site.revision.era is Era.STATELESS:
-        version = examination.site.revision.wire_version
-        meta = {PREFIX + "protocolVersion": version, PREFIX + "clientCapabilities": {}}
-        message["params"] = {"_meta": meta}
-    return message
 
 
 @probe("notifications")
@@ -631,31 +600,25 @@ def tool_schemas(examination: Examination) -> Judged:
     tools = list(examination.tools)[:_MOST_TOOLS]
     if not tools:
         return not_used("the server lists no tools")
-    wrong, limited = _schema_problems(tools)
+    wrong, limited = [], []
+    for tool, member in product(tools, ("inputSchema", "outputSchema")):
+        schema, named = tool.get(member), f"{tool.get('name')}.{member}"
+        if member == "outputSchema" and member not in tool:
+            continue
+        if not isinstance(schema, dict):
+            wrong.append(f"{named} is no object")
+            continue
+        try:
+            CompiledSchema(schema)
+        except SchemaLimitError as error:
+            limited.append(f"{named}: {error}")
+        except SchemaError as error:
+            wrong.append(f"{named}: {error}")
     if wrong:
         return breaks(f"schemas that are not valid: {some(wrong)}")
     if limited:
         return unchecked(f"schemas that can't be checked: {some(limited)}")
     return ready(f"the schemas of all {len(tools)} tools are valid")
-
-
-def _schema_problems(tools: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Schemas that are not valid, and those of which nobody can say."""
-    wrong, limited = [], []
-    for tool, member in product(tools, ("inputSchema", "outputSchema")):
-        if member == "outputSchema" and member not in tool:
-            continue
-        schema = tool.get(member)
-        if not isinstance(schema, dict):
-            wrong.append(f"{tool.get('name')}.{member} is no object")
-            continue
-        try:
-            CompiledSchema(schema)
-        except SchemaLimitError as error:
-            limited.append(f"{tool.get('name')}.{member}: {error}")
-        except SchemaError as error:
-            wrong.append(f"{tool.get('name')}.{member}: {error}")
-    return wrong, limited
 
 
 @probe("tool-names")
@@ -675,7 +638,9 @@ def tool_names(examination: Examination) -> Judged:
 
 @probe("argument-errors")
 def argument_errors(examination: Examination) -> Judged:
-    tool = next((one for one in examination.tools if is_safe(one) and _requires(one)), None)
+    required = ((one, member_at(one, "inputSchema", "required")) for one in examination.tools)
+    demanding = (one for one, names in required if isinstance(names, list) and names)
+    tool = next(filter(is_safe, demanding), None)
     if tool is None:
         return unknown("no tool that only reads has a required argument")
     params: dict[str, object] = {"name": tool.get("name"), "arguments": {}}
@@ -685,12 +650,6 @@ def argument_errors(examination: Examination) -> Judged:
         return ready("a call without its arguments is a result with isError", asked)
     advice = f"a call without its required arguments is answered with {said(asked)}"
     return ready("wrong arguments are refused in another way", asked, advice=advice)
-
-
-def _requires(tool: Mapping[str, Any]) -> bool:
-    schema = tool.get("inputSchema")
-    required = schema.get("required") if isinstance(schema, dict) else None
-    return isinstance(required, list) and bool(required)
 
 
 @probe("structured-output")

@@ -72,8 +72,13 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         finally:
             _progress_line(arguments)("")
         if stop.is_out_of_time and report.unreached:
-            report = _cut_short(report, out_of_time(arguments))
-        code = _code(report, stop)
+            notes = [note for note in report.notes if note != INTERRUPTED]
+            left = f"{report.unreached} of {len(report.items)} items not reached"
+            report = replace(report, notes=(*notes, f"{out_of_time(arguments)}: {left}"))
+        code: int = ExitCode.FAILED if report.failed else ExitCode.OK
+        if stop.is_set():
+            sys.stderr.write("mcptest: interrupted\n")
+            code = ExitCode.INTERRUPTED
         _print(report, arguments)
         unwritten = write_all(
             [
@@ -87,28 +92,12 @@ def run_doctor(arguments: argparse.Namespace) -> int:
         return code_with_reports(arguments, code, unwritten)
 
 
-def _code(report: DoctorReport, stop: Stop) -> int:
-    if stop.is_set():
-        sys.stderr.write("mcptest: interrupted\n")
-        return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if report.failed else ExitCode.OK
-
-
-def _cut_short(report: DoctorReport, why: str) -> DoctorReport:
-    total = len(report.items)
-    notes = [note for note in report.notes if note != INTERRUPTED]
-    notes.append(f"{why}: {report.unreached} of {total} items not reached")
-    return replace(report, notes=tuple(notes))
-
-
 def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
-    timeout = duration(arguments.timeout, "--timeout")
-    startup = startup_of(arguments)
     return Order(
+        timeout=duration(arguments.timeout, "--timeout"),
+        startup=startup_of(arguments),
         target=target_of(server_words(arguments)),
         allow_tools=tuple(arguments.allow_tool),
-        timeout=timeout,
-        startup=startup,
         captures=arguments.capture,
         should_stop=stop.is_over,
     )
@@ -118,12 +107,13 @@ def _progress_line(arguments: argparse.Namespace) -> Callable[[str], None]:
     """What is being looked at, on one line of a terminal; nothing elsewhere."""
     if arguments.quiet or not sys.stderr.isatty():
         return lambda _: None
-    return lambda text: _overwrite_line(f"looking at: {text}" if text else "")
 
+    def overwrite(text: str) -> None:
+        line = f"looking at: {text}" if text else ""
+        sys.stderr.write(f"\r{line:<72}\r")
+        sys.stderr.flush()
 
-def _overwrite_line(text: str) -> None:
-    sys.stderr.write(f"\r{text:<72}\r")
-    sys.stderr.flush()
+    return overwrite
 
 
 def _print(report: DoctorReport, arguments: argparse.Namespace) -> None:
@@ -218,7 +208,11 @@ def _run_probes(
         last = {name: place for place, name in enumerate(_LAST, 1)}
         for item in sorted(items, key=lambda one: last.get(one.id, 0)):
             tell(item.title)
-            judged[item.id] = _judge(item, examination)
+            found = PROBES[item.id](examination)
+            if item.rests_on in examination.unlisted and found.verdict is not DoctorVerdict.BREAKS:
+                why = f"the list of {item.rests_on} could not be read"
+                found = Judged(DoctorVerdict.UNKNOWN, why)
+            judged[item.id] = found
     except Stopped:
         examination.notes.append(INTERRUPTED)
     return judged
@@ -243,28 +237,23 @@ def _confirm_breaks(
         first.notes += [INTERRUPTED] if isinstance(error, Stopped) else []
         said = error.message if isinstance(error, PeerError) else "interrupted"
         left = len(broken) if isinstance(error, Stopped) else 0
-        return {one.id: _not_looked_at_again(judged[one.id], said) for one in broken}, left
+        why = f"it could not be looked at again: {said}"
+        return {one.id: _broke_once(judged[one.id], "", why) for one in broken}, left
     try:
         again = _run_probes(broken, examination, lambda _: None)
     finally:
         examination.close()
     first.notes += [one for one in examination.notes if one not in first.notes]
-    confirmed = {
-        item.id: judged[item.id]
-        if again[item.id].verdict is DoctorVerdict.BREAKS
-        else _not_confirmed(judged[item.id], again[item.id].detail, again[item.id].evidence)
-        for item in broken
-    }
+    confirmed = {item.id: judged[item.id] for item in broken}
+    for name, second in again.items():
+        if second.verdict is not DoctorVerdict.BREAKS:
+            why = f"then: {second.detail}"
+            confirmed[name] = _broke_once(judged[name], " and not again", why, second.evidence)
     return confirmed, sum(again[item.id] is _NOT_REACHED for item in broken)
 
 
-def _not_looked_at_again(first: Judged, why: str) -> Judged:
-    detail = f"broke once: {first.detail}; it could not be looked at again: {why}"
-    return Judged(DoctorVerdict.UNKNOWN, detail, first.evidence)
-
-
-def _not_confirmed(first: Judged, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:
-    detail = f"broke once and not again: {first.detail}; then: {why}"
+def _broke_once(first: Judged, how: str, why: str, evidence: tuple[Evidence, ...] = ()) -> Judged:
+    detail = f"broke once{how}: {first.detail}; {why}"
     return Judged(DoctorVerdict.UNKNOWN, detail, (*first.evidence, *evidence))
 
 
@@ -276,7 +265,10 @@ def _report(
     begun: float,
     unreached: int,
 ) -> DoctorReport:
-    site, diff = move.site, _diff(move)
+    site, was, now = move.site, corpus_of(move.older), corpus_of(move.newer)
+    diff = None if was is None or now is None else diff_versions(was, now)
+    total = diff.summary if diff is not None else None
+    on_the_way = RulesOnTheWay(total.changed, total.added, total.removed) if total else None
     unlisted = {f"the list of {member}" for member in examination.unlisted}
     info, mask = site.server_info, site.masker.text
     return DoctorReport(
@@ -286,7 +278,7 @@ def _report(
         newer=move.newer,
         spoken=move.newer if examination.speaks_newer else site.revision,
         items=tuple(_diagnosis(item, judged[item.id], diff, mask) for item in items),
-        rules=_changed_rules(diff),
+        rules=on_the_way,
         server_info=ServerInfo(
             name=mask(show(str(info.get("name") or ""), 80)),
             version=mask(show(str(info.get("version") or ""), 40)),
@@ -299,13 +291,6 @@ def _report(
         unanswered=tuple(sorted(examination.unanswered | unlisted)),
         notes=tuple(mask(one) for one in (*move.notes, *examination.notes)),
     )
-
-
-def _judge(item: MigrationItem, examination: Examination) -> Judged:
-    judged = PROBES[item.id](examination)
-    if item.rests_on in examination.unlisted and judged.verdict is not DoctorVerdict.BREAKS:
-        return Judged(DoctorVerdict.UNKNOWN, f"the list of {item.rests_on} could not be read")
-    return judged
 
 
 def find_move(order: Order, newer: Revision, older: Revision | None) -> RevisionMove:
@@ -339,10 +324,8 @@ def _choose_revision(order: Order, move: RevisionMove, older: Revision | None) -
         before, notes = _newest_older_revision(order, newer)
         return replace(move, older=before, notes=notes)
     if older is None:
-        raise UsageError(
-            f"the server speaks {newest}, which is newer than {newer}",
-            hint="name a newer revision with --to, or look at an older step with --from REV",
-        )
+        hint = "name a newer revision with --to, or look at an older step with --from REV"
+        raise UsageError(f"the server speaks {newest}, which is newer than {newer}", hint=hint)
     # One that speaks still newer revisions can be looked at in this one, if it speaks it.
     try:
         return _met_again(order, move, newer, "asked for by --to")
@@ -383,17 +366,6 @@ def _newest_older_revision(order: Order, newer: Revision) -> tuple[Revision, tup
             site.close()
     note = f"the server does not agree to {offer}: what changed after {before} was looked at"
     return before, (note,)
-
-
-def _diff(move: RevisionMove) -> VersionDiff | None:
-    was, now = corpus_of(move.older), corpus_of(move.newer)
-    return None if was is None or now is None else diff_versions(was, now)
-
-
-def _changed_rules(diff: VersionDiff | None) -> RulesOnTheWay | None:
-    if diff is None:
-        return None
-    return RulesOnTheWay(diff.summary.changed, diff.summary.added, diff.summary.removed)
 
 
 def _diagnosis(

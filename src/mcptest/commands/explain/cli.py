@@ -19,27 +19,7 @@ from mcptest.rules.composition import CompositionRule
 _CODE = re.compile(r"\s*[EWL]\d+\s*", re.IGNORECASE)
 
 
-_DESCRIPTION = """\
-One rule, or one code of the linter, in full: what must hold and why, the
-sentence of the specification it comes from, the revisions it holds in, what
-breaks it and how to mend that.
-"""
-_EPILOG = """\
-examples:
-  mcptest explain INV-003
-  mcptest explain PROTO-002 --json
-  mcptest explain E101
-
-exit codes:
-  0    told
-  2    there is no rule of that name
-
-see also: mcptest compliance rules, mcptest lint, docs/rules/README.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument(
         "rule",
         metavar="ID",

@@ -10,41 +10,9 @@ from mcptest.commands.reporting import add_report_options
 
 TIMEOUT, AUDIT_TIMEOUT = "30s", "15s"
 """As the commands that repeat a failure have them."""
-_DESCRIPTION = """\
-Judge every server of a client configuration by the specification, audit each
-of them, and find what goes wrong between them: in parallel, each in a process
-of its own, into one report.
-
-CONFIG is the file of a client: .mcp.json, mcp.json,
-claude_desktop_config.json. Entries that it says are disabled are skipped and
-told, unless --server names them. Only tools that say they just read are
-called.
-
-With --scheduler the servers are judged by the workers of a Dask cluster (pip
-install "mcptest[fleet]"). A server with a command runs on the worker's
-machine, and what the configuration gives it, secrets too, travels there.
-"""
-_EPILOG = """\
-examples:
-  mcptest fleet
-  mcptest fleet claude_desktop_config.json --json-file fleet.json
-  mcptest fleet mcp.json --server filesystem --server memory --min-grade B
-  mcptest fleet mcp.json --scheduler tcp://10.0.0.5:8786
-
-exit codes:
-  0    all passed
-  1    a server failed or could not be judged, or two of them share a name
-  2    the configuration or an option can't be used. Nothing was run
-  3    no server, or no scheduler, could be reached
-  4    there is no server to judge
-  130  interrupted
-
-see also: mcptest compliance run, mcptest audit, mcptest matrix, docs/commands/fleet.md
-"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add = parser.add_argument
     add("config", nargs="?", type=Path, metavar="CONFIG", help="with mcpServers (.mcp.json)")
     add = parser.add_argument_group("the servers").add_argument

@@ -47,7 +47,11 @@ def judging_on_cluster(
 
     UsageError where the extra or a fitting worker is missing, PeerError where nobody answers.
     """
-    _check_address(address)
+    scheme, separator, rest = address.partition("://")
+    known = ("tcp", "tls", "ws", "wss", "ucx")
+    if (separator and (scheme not in known or not rest)) or not address.strip():
+        said = f"not {show(address, 80)!r}"
+        raise UsageError(f"--scheduler takes an address such as tcp://10.0.0.5:8786, {said}")
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
@@ -63,15 +67,6 @@ def judging_on_cluster(
                 yield results
         finally:
             stop.on_set = lambda: None
-
-
-def _check_address(address: str) -> None:
-    scheme, separator, rest = address.partition("://")
-    known = ("tcp", "tls", "ws", "wss", "ucx")
-    if (separator and (scheme not in known or not rest)) or not address.strip():
-        raise UsageError(
-            f"--scheduler takes an address such as tcp://10.0.0.5:8786, not {show(address, 80)!r}"
-        )
 
 
 @contextlib.contextmanager
@@ -215,7 +210,9 @@ class _Work:
         try:
             while (self._todo or self._under_way) and not self._stop.is_set():
                 self._fill()
-                number = self._next_that_is_over()
+                number = None
+                with contextlib.suppress(queue.Empty):
+                    number = self._over.get(timeout=_LOOKS_UP)
                 if number is not None:
                     yield number, self._found(number, self._under_way.pop(number))
                 elif self._is_deserted():
@@ -239,11 +236,6 @@ class _Work:
             future.add_done_callback(lambda _, number=number: self._over.put(number))
             self._under_way[number] = future
 
-    def _next_that_is_over(self) -> int | None:
-        with contextlib.suppress(queue.Empty):
-            return self._over.get(timeout=_LOOKS_UP)
-        return None
-
     def _found(self, number: int, future: Any) -> Found:
         name = self._orders[number].name
         if future.status == "finished":
@@ -255,15 +247,12 @@ class _Work:
 
     def _is_deserted(self) -> bool:
         """Whether there has been nobody to do the work for a long time."""
-        if self._client.status == "running" and self._has_workers():
-            self._lonely = Deadline.after(_WITHOUT_WORKERS)
+        if self._client.status == "running":
+            present, error = _within(_REACHING, Stop(), self._client.nthreads)
+            wanted = self._workers
+            if error is None and any(wanted is None or one in wanted for one in present):
+                self._lonely = Deadline.after(_WITHOUT_WORKERS)
         return self._lonely.expired
-
-    def _has_workers(self) -> bool:
-        present, error = _within(_REACHING, Stop(), self._client.nthreads)
-        return error is None and any(
-            self._workers is None or one in self._workers for one in present
-        )
 
     def _left_over(self) -> Iterator[tuple[int, Found]]:
         """Orders that nobody carried out: because we were told to stop, or nobody is there."""

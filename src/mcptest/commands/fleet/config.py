@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,13 @@ def servers_of(
 ) -> list[ConfiguredServer]:
     """The servers in the order of the file; of those, the wanted. UsageError with the place."""
     entries = _entries(path)
-    _check_names(path, wanted, entries)
+    for name in wanted:
+        if name not in entries:
+            near = close_matches(name, entries, n=1)
+            hint = f"did you mean {show(near[0], 80)}? " if near else ""
+            names = ", ".join(show(one, 80) for one in list(entries)[:_TOLD]) or "none"
+            said = f"{path} has no server named {show(name, 80)!r}"
+            raise UsageError(said, hint=f"{hint}it names: {names}")
     chosen = {name: entry for name, entry in entries.items() if not wanted or name in wanted}
     servers: list[ConfiguredServer] = []
     wrong: list[str] = []
@@ -99,17 +105,6 @@ def _target(name: str, entry: Any, path: Path, words: ServerWords) -> Target:
         where = show(f"{path}: mcpServers.{name}", 200)
         raise UsageError(f"{where} holds half of a character (a lone surrogate)") from None
     return target
-
-
-def _check_names(path: Path, wanted: Sequence[str], entries: Mapping[str, Any]) -> None:
-    for name in wanted:
-        if name not in entries:
-            near = close_matches(name, entries, n=1)
-            hint = f"did you mean {show(near[0], 80)}? " if near else ""
-            names = ", ".join(show(one, 80) for one in list(entries)[:_TOLD]) or "none"
-            raise UsageError(
-                f"{path} has no server named {show(name, 80)!r}", hint=f"{hint}it names: {names}"
-            )
 
 
 # -- the file ------------------------------------------------------------------------------------

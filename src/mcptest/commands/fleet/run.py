@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.commands.fleet.cli import AUDIT_TIMEOUT, TIMEOUT
 from mcptest.commands.fleet.cluster import judging_on_cluster
-from mcptest.commands.fleet.config import ConfiguredServer, FleetServerOrder, servers_of
+from mcptest.commands.fleet.config import FleetServerOrder, servers_of
 from mcptest.commands.fleet.worker_pool import WorkerProcess, judging_here
 from mcptest.commands.options import (
     USUAL_STARTUP,
@@ -58,7 +58,15 @@ def run_fleet(arguments: argparse.Namespace) -> int:
     fleet = FleetRun(_order(arguments))
     with stopping_on_signals() as stop:
         with _progress(arguments, len(fleet.orders)) as (doing, done):
-            report = fleet.judged(_judges(arguments.scheduler, jobs, doing), stop, done)
+
+            def judges(
+                orders: Sequence[FleetServerOrder], stop: Stop
+            ) -> AbstractContextManager[Results]:
+                if arguments.scheduler:
+                    return judging_on_cluster(orders, stop, arguments.scheduler, jobs)
+                return judging_here(orders, stop, jobs or cores(), doing)
+
+            report = fleet.judged(judges, stop, done)
         written = _report(arguments, report)
     return report.exit_code or written
 
@@ -71,15 +79,20 @@ def _order(arguments: argparse.Namespace) -> FleetOrder:
     if arguments.capture is not None and arguments.scheduler:
         raise UsageError("--capture keeps files on this machine, and --scheduler works on others")
     revision = wanted_revision(arguments.spec_version)
+    # Options of ours that the commands which repeat a failure have as well.
+    version = arguments.spec_version if arguments.spec_version != "auto" else ""
+    repeated = ["--spec-version", version] if version else []
+    repeated += ["--timeout", arguments.timeout] if arguments.timeout else []
+    startup = arguments.startup_timeout
+    repeated += ["--startup-timeout", startup] if startup else []
+    repeated += ["--clean-env"] if arguments.clean_env else []
     return FleetOrder(
         config=_config(arguments),
         wanted=tuple(dict.fromkeys(arguments.server)),
         revision=revision.value if revision is not None else "",
         timeout=duration(arguments.timeout or TIMEOUT, "--timeout"),
         audit_timeout=duration(arguments.timeout or AUDIT_TIMEOUT, "--timeout"),
-        startup=duration(
-            arguments.startup_timeout or arguments.timeout or USUAL_STARTUP, "--startup-timeout"
-        ),
+        startup=duration(startup or arguments.timeout or USUAL_STARTUP, "--startup-timeout"),
         limit=duration(arguments.server_timeout, "--server-timeout"),
         strict=arguments.strict,
         min_grade=arguments.min_grade,
@@ -87,7 +100,7 @@ def _order(arguments: argparse.Namespace) -> FleetOrder:
         prefixed=arguments.prefixed,
         captures=arguments.capture,
         clean_env=arguments.clean_env,
-        repeat_options=tuple(_repeat_options(arguments)),
+        repeat_options=tuple(repeated),
     )
 
 
@@ -100,27 +113,6 @@ def _config(arguments: argparse.Namespace) -> Path:
         f"no client configuration is named, and there is no {DEFAULT_CONFIG} here",
         hint="mcptest fleet mcp.json",
     )
-
-
-def _repeat_options(arguments: argparse.Namespace) -> Iterator[str]:
-    """Options of ours that the commands which repeat a failure have as well."""
-    if arguments.spec_version != "auto":
-        yield from ("--spec-version", arguments.spec_version)
-    if arguments.timeout:
-        yield from ("--timeout", arguments.timeout)
-    if arguments.startup_timeout:
-        yield from ("--startup-timeout", arguments.startup_timeout)
-    if arguments.clean_env:
-        yield "--clean-env"
-
-
-# -- judging ---------------------------------------------------------------------------------------
-
-
-def _judges(scheduler: str, jobs: int, doing: Callable[[Sequence[WorkerProcess]], None]) -> Judges:
-    if scheduler:
-        return lambda orders, stop: judging_on_cluster(orders, stop, scheduler, jobs)
-    return lambda orders, stop: judging_here(orders, stop, jobs or cores(), doing)
 
 
 @contextmanager
@@ -210,10 +202,6 @@ def _outcome(found: Found) -> tuple[ServerOutcome, str]:
     if code != ExitCode.OK or found.audit.failed:
         return ServerOutcome.FAILED, found.reason
     return ServerOutcome.PASSED, found.reason
-
-
-def disabled_row(name: str) -> FleetServer:
-    return FleetServer(name, ServerOutcome.DISABLED, "the configuration says that it is disabled")
 
 
 # -- several servers behind one client ---------------------------------------------------------
@@ -329,6 +317,13 @@ class FleetOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Options that belong to the commands that repeat."""
 
 
+_FOR_EACH_SERVER = (
+    *("revision", "timeout", "audit_timeout", "startup", "limit"),
+    *("strict", "min_grade", "min_score"),
+)
+"""What an order says about each server alike."""
+
+
 class FleetRun:
     """The servers of one configuration. UsageError when it can't be used; nothing is run yet."""
 
@@ -347,26 +342,17 @@ class FleetRun:
             if order.captures is not None:
                 name = names.name_for(server.name).removesuffix(".yaml")
                 folder = str(order.captures.absolute() / name)
+            # A command that holds no secret: they stay in the file.
+            named = ("--mcp-config", str(order.config), "--server", server.name)
+            words = shlex.join((*named, *order.repeat_options))
             yield FleetServerOrder(
                 name=server.name,
                 target=server.target,
-                revision=order.revision,
-                timeout=order.timeout,
-                audit_timeout=order.audit_timeout,
-                startup=order.startup,
-                limit=order.limit,
-                strict=order.strict,
-                min_grade=order.min_grade,
-                min_score=order.min_score,
                 captures=folder,
-                repeat_compliance=self._repeat("compliance run", server),
-                repeat_audit=self._repeat("audit", server),
+                repeat_compliance=f"mcptest compliance run {words}",
+                repeat_audit=f"mcptest audit {words}",
+                **{name: getattr(order, name) for name in _FOR_EACH_SERVER},
             )
-
-    def _repeat(self, command: str, server: ConfiguredServer) -> str:
-        """A command that holds no secret: they stay in the file."""
-        named = ("--mcp-config", str(self._order.config), "--server", server.name)
-        return f"mcptest {command} {shlex.join((*named, *self._order.repeat_options))}"
 
     def judged(
         self, judges: Judges, stop: Stop, tell: Callable[[FleetServer], None]
@@ -383,7 +369,14 @@ class FleetRun:
                     rows[order.name] = row_of(found, order.repeat_compliance)
                     offers[order.name] = found.offered
                     tell(rows[order.name])
-        in_order = tuple(rows.get(one.name) or _row_without(one) for one in self._servers)
+        for one in self._servers:  # of some nobody told anything
+            if one.name not in rows and one.target is not None:
+                rows[one.name] = row_of(Found(one.name))
+        why = "the configuration says that it is disabled"
+        in_order = tuple(
+            rows.get(one.name) or FleetServer(one.name, ServerOutcome.DISABLED, why)
+            for one in self._servers
+        )
         offers = {row.name: offers[row.name] for row in in_order if row.name in offers}
         hazards = hazards_among(offers, prefixed=self._order.prefixed)
         report = FleetReport(
@@ -398,10 +391,3 @@ class FleetRun:
             notes=tuple(notes_on(offers)),
         )
         return replace(report, exit_code=exit_code_of(in_order, hazards, interrupted=stop.is_set()))
-
-
-def _row_without(server: ConfiguredServer) -> FleetServer:
-    """Of a server that nobody told anything about."""
-    if server.target is None:
-        return disabled_row(server.name)
-    return row_of(Found(server.name))

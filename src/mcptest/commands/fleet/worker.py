@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -154,12 +154,10 @@ def _audited(
         captures=_folder(order, "audit"),
         should_stop=is_over,
     )
-    audit = Audit(
-        subject,
-        AuditOrder(
-            timeout=order.audit_timeout, min_score=order.min_score, repeat=order.repeat_audit
-        ),
+    wanted = AuditOrder(
+        timeout=order.audit_timeout, min_score=order.min_score, repeat=order.repeat_audit
     )
+    audit = Audit(subject, wanted)
     try:
         with subject:
             total = audit.meet()
@@ -176,22 +174,16 @@ def _audited(
 
 def names_of(offer: OfferedItems) -> OfferedNames:
     """What is compared with other servers: the names, as many as can be kept."""
-    lists = {
-        "tools": _names_in(offer.tools, "name"),
-        "prompts": _names_in(offer.prompts, "name"),
-        "resources": _names_in(offer.resources, "uri"),
-    }
-    kept = {
-        kind: tuple(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
-        for kind, names in lists.items()
-    }
-    left_out = sum(map(len, lists.values())) - sum(map(len, kept.values()))
-    return OfferedNames(kept["tools"], kept["prompts"], kept["resources"], left_out)
-
-
-def _names_in(items: Iterable[Any], member: str) -> list[str]:
-    named = (item.get(member) for item in items if isinstance(item, dict))
-    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
+    kept: list[tuple[str, ...]] = []
+    left_out = 0
+    for items, member in ((offer.tools, "name"), (offer.prompts, "name"), (offer.resources, "uri")):
+        named = (item.get(member) for item in items if isinstance(item, dict))
+        names = dict.fromkeys(name for name in named if isinstance(name, str))
+        short = tuple(name for name in names if len(name) <= _LONGEST_NAME)[:_MOST_NAMES]
+        left_out += len(names) - len(short)
+        kept.append(short)
+    tools, prompts, resources = kept
+    return OfferedNames(tools, prompts, resources, left_out)
 
 
 # -- what may be told --------------------------------------------------------------------------
@@ -232,12 +224,21 @@ _BETWEEN_NEWS = 0.2
 def main() -> int:
     out = os.dup(1)
     os.dup2(2, 1)  # whatever else writes to stdout writes to stderr
-    line, rest = _read_line(0)
-    if not line:
-        return ExitCode.INTERRUPTED  # whoever started us changed their mind
-    order = msgspec.json.decode(line, type=FleetServerOrder)
+    told = b""
+    while b"\n" not in told:
+        chunk = os.read(0, 1 << 20)
+        if not chunk:
+            return ExitCode.INTERRUPTED  # whoever started us changed their mind
+        told += chunk
+    order = msgspec.json.decode(told, type=FleetServerOrder)
     signal.signal(signal.SIGTERM, lambda number, frame: _leave())
-    threading.Thread(target=_leave_when_alone, args=(rest,), daemon=True).start()
+
+    def leave_when_alone() -> None:
+        while os.read(0, 4096):
+            pass  # nothing is said after the order
+        _leave()
+
+    threading.Thread(target=leave_when_alone, daemon=True).start()
 
     def keep(found: Found) -> None:
         _write(out, encoded(WorkerFinished(found, is_all=False)))
@@ -252,16 +253,6 @@ def _found(order: FleetServerOrder, tell: Tell, keep: Callable[[Found], None]) -
     except Exception as error:  # noqa: BLE001 - a defect of ours costs one server, and is said
         said = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
         return Found(order.name, kept=Kept.LOST, reason=redaction.masker.cut_text(said))
-
-
-def _read_line(descriptor: int) -> tuple[bytes, bytes]:
-    parts = []
-    while chunk := os.read(descriptor, 65536):
-        line, newline, rest = chunk.partition(b"\n")
-        parts.append(line)
-        if newline:
-            return b"".join(parts), rest
-    return b"", b""
 
 
 def _telling(out: int) -> Callable[[str], None]:
@@ -288,12 +279,6 @@ def _write(out: int, data: bytes) -> None:
             view = view[os.write(out, view) :]
     except BrokenPipeError:  # nobody wants to know any more
         _leave()
-
-
-def _leave_when_alone(rest: bytes) -> None:
-    while os.read(0, 4096):
-        pass  # nothing is said after the order
-    _leave()
 
 
 def _leave() -> None:

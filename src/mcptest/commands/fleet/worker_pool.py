@@ -24,6 +24,7 @@ from mcptest.commands.fleet.config import FleetServerOrder
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
+from mcptest.report.codec import plain_json
 from mcptest.report.fleet import Found, Kept
 from mcptest.transport.descendants import become_subreaper, look_at, tree_of
 from mcptest.transport.interrupt import Stop, kill_living
@@ -52,21 +53,7 @@ _decoder = msgspec.json.Decoder(WorkerMessage)
 
 def encoded(value: msgspec.Struct) -> bytes:
     """One line. Half a character, which a server can say and UTF-8 can't, is made visible."""
-    try:
-        raw = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        raw = msgspec.json.encode(_visible(msgspec.to_builtins(value)))
-    return raw + b"\n"
-
-
-def _visible(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, dict):
-        return {_visible(key): _visible(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_visible(one) for one in value]
-    return value
+    return plain_json(value) + b"\n"
 
 
 class WorkerMessages:
@@ -127,24 +114,23 @@ class WorkerProcess:
             bufsize=0,
             start_new_session=True,  # Ctrl-C is for us; we tell it
         )
-        self.stdin, self.stdout, self.stderr = map(_unblocked, self._pipes())
+        for pipe in self._pipes():
+            os.set_blocking(pipe.fileno(), False)
+        self.stdin, self.stdout, self.stderr = (pipe.fileno() for pipe in self._pipes())
 
     def _pipes(self) -> tuple[IO[bytes], ...]:
         pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
         return tuple(pipe for pipe in pipes if pipe is not None)
 
-    @property
-    def wants_to_write(self) -> bool:
-        return bool(self._unsent)
-
-    def write(self) -> None:
-        """Send more of the order."""
+    def write(self) -> bool:
+        """Send more of the order; False when there is no more of it."""
         try:
             self._unsent = self._unsent[os.write(self.stdin, self._unsent) :]
         except BlockingIOError:
             pass
         except BrokenPipeError:  # it is gone, which its stdout tells as well
             self._unsent = memoryview(b"")
+        return bool(self._unsent)
 
     def read(self) -> bool:
         """Take what it says; False at the end of it."""
@@ -225,7 +211,11 @@ class WorkerProcess:
         if kept is not None:
             known = self.so_far or Found(self.order.name)
             return replace(known, kept=kept, reason=reason, duration_ms=spent)
-        said = self._trouble or f"the process that judged it {self._end_in_words()}"
+        code = self._process.wait()
+        ended = f"ended with code {code} and told nothing"
+        if code < 0:
+            ended = f"was ended by {signal.Signals(-code).name}"
+        said = self._trouble or f"the process that judged it {ended}"
         tail = b"".join(self._stderr)[-_STDERR_KEPT:].decode("utf-8", "backslashreplace")
         last = tail.strip().rpartition("\n")[2]
         mask = redaction.masker.cut_text
@@ -236,33 +226,18 @@ class WorkerProcess:
             duration_ms=spent,
         )
 
-    def _end_in_words(self) -> str:
-        code = self._process.wait()
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"ended with code {code} and told nothing"
-
-
-def _unblocked(pipe: IO[bytes]) -> int:
-    os.set_blocking(pipe.fileno(), False)
-    return pipe.fileno()
-
 
 def end_orphaned_servers() -> None:
     """Servers whose process of ours was killed by others. They are our children now (Linux)."""
     ours = os.getpid()
     for pid in list(tree_of(ours)):
         process = look_at(pid)
-        if process is not None and process.parent == ours and _is_a_server(pid):
+        environment = b""
+        with contextlib.suppress(OSError):  # it went, or it is another user's
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+        is_a_server = any(one.startswith(f"{MARKER}=".encode()) for one in environment.split(b"\0"))
+        if process is not None and process.parent == ours and is_a_server:
             kill_living([*tree_of(pid), pid])
-
-
-def _is_a_server(pid: int) -> bool:
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:  # it went, or it is another user's
-        return False
-    return any(one.startswith(f"{MARKER}=".encode()) for one in environment.split(b"\0"))
 
 
 # -- All of them at once -------------------------------------------------------------------------
@@ -355,8 +330,7 @@ class ServerPool:
             elif not any(one is child for _, one in self._at_work.values()):
                 continue  # it ended with what its other pipe said
             elif key.fd == child.stdin:
-                child.write()
-                if not child.wants_to_write:
+                if not child.write():
                     self._selector.unregister(child.stdin)
             elif key.fd == child.stderr:
                 if not child.read_stderr():

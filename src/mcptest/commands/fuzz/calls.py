@@ -157,7 +157,19 @@ class Stream:
                 return
             if not self._waiting[0].pending.done:
                 self._settle(client, self._waiting[0].pending)
-            self._collect(client)
+            # Hand on what was answered, up to the first that was not.
+            waiting, limit = self._waiting, Deadline.after(self._pace.patience)
+            while waiting and waiting[0].pending.done:
+                call = waiting.popleft()
+                try:
+                    self._hand_on(client, call, limit)
+                except PeerError as error:
+                    self._doubtful.append(call.number)
+                    if error.kind is not ErrorKind.HTTP_STATUS and not _is_refused(call.pending):
+                        raise
+                if call.since:
+                    took = time.monotonic() - call.since
+                    self._pace.answered(took, over_http=_is_over_http(client))
 
     def _send(self, client: Client, cases: Sequence[InputCase]) -> None:
         if not cases:
@@ -197,21 +209,6 @@ class Stream:
 
     def _answered(self) -> int:
         return sum(call.pending.done for call in self._waiting)
-
-    def _collect(self, client: Client) -> None:
-        """Hand on what was answered, up to the first that was not."""
-        waiting, limit = self._waiting, Deadline.after(self._pace.patience)
-        while waiting and waiting[0].pending.done:
-            call = waiting.popleft()
-            try:
-                self._hand_on(client, call, limit)
-            except PeerError as error:
-                self._doubtful.append(call.number)
-                if error.kind is not ErrorKind.HTTP_STATUS and not _is_refused(call.pending):
-                    raise
-            if call.since:
-                took = time.monotonic() - call.since
-                self._pace.answered(took, over_http=_is_over_http(client))
 
     def _hand_on(self, client: Client, call: _Call, limit: Deadline) -> None:
         pending = call.pending
@@ -322,26 +319,23 @@ class SliceFuzzer:
     def run(self) -> SliceFuzzer:
         """Send them all. Being stopped ends it early; what was found until then counts."""
         try:
-            self._send_all()
+            place, pace = self._numbers.start, self._alone.pace
+            recent: tuple[int, ...] = ()
+            while self._some(place, 1) and not self._is_over:
+                if pace.width == 1:
+                    recent, before = (place,), len(self.found)
+                    self._one_by_one(recent)
+                    pace.width += len(self.found) == before
+                    place += 1
+                else:
+                    end, place = self._stream_from(place)
+                    recent = end.recent
+            if recent and not self._is_over and self._subject.aftermath(self._timeout) is not None:
+                self._one_by_one(recent, again=True)
         except Stopped:
             self.stopped = True
         self.lost = self._subject.given_up
         return self
-
-    def _send_all(self) -> None:
-        place, pace = self._numbers.start, self._alone.pace
-        recent: tuple[int, ...] = ()
-        while self._some(place, 1) and not self._is_over:
-            if pace.width == 1:
-                recent, before = (place,), len(self.found)
-                self._one_by_one(recent)
-                pace.width += len(self.found) == before
-                place += 1
-            else:
-                end, place = self._stream_from(place)
-                recent = end.recent
-        if recent and not self._is_over and self._subject.aftermath(self._timeout) is not None:
-            self._one_by_one(recent, again=True)
 
     def _some(self, start: int, count: int) -> Sequence[InputCase]:
         return self._inputs.some(start, min(count, self._numbers.stop - start))
@@ -475,9 +469,15 @@ class ToolFuzzer:
         for one in self._slices:
             self._found |= one.found
             self._sent += one.sent
-        notes = self._notes_on_sending()
+        notes, form = self._notes_on_sending(), self._inputs.form
         alone = Alone(subject, self._name, self._timeout)
-        failures = self._failures(alone)
+        groups: dict[tuple[FuzzVerdict, bool, str], list[int]] = {}
+        for number in sorted(self._found):
+            groups.setdefault(self._found[number].signature, []).append(number)
+        failures = tuple(
+            self._failure(numbers, alone if place < _MOST_SHRUNK else None, alone.subject.masker)
+            for place, numbers in enumerate(groups.values())
+        )
         self.calls += alone.calls
         return FuzzedTool(
             name=self._name,
@@ -486,7 +486,9 @@ class ToolFuzzer:
             failures=failures,
             notes=(*notes, *self._notes_on_inputs()),
             refuses_as_internal=any(one.wrong_codes for one in self._slices),
-            unchecked=self._unchecked(),
+            unchecked=f"its input schema can't be checked: {form.unusable}"
+            if form.unchecked
+            else "",
             categories=Counter(one.category.value for one in self._inputs.cases[: self._sent]),
             duration_ms=round((time.monotonic() - self._begun) * 1000),
         )
@@ -509,15 +511,6 @@ class ToolFuzzer:
         if any(one.lost for one in self._slices):
             return [f"the server did not come back: {left} inputs were not sent"]
         return []
-
-    def _failures(self, alone: Alone) -> tuple[FuzzFailure, ...]:
-        groups: dict[tuple[FuzzVerdict, bool, str], list[int]] = {}
-        for number in sorted(self._found):
-            groups.setdefault(self._found[number].signature, []).append(number)
-        return tuple(
-            self._failure(numbers, alone if place < _MOST_SHRUNK else None, alone.subject.masker)
-            for place, numbers in enumerate(groups.values())
-        )
 
     def _failure(self, numbers: list[int], alone: Alone | None, mask: Masker) -> FuzzFailure:
         cases = self._inputs.cases
@@ -578,10 +571,6 @@ class ToolFuzzer:
         except Stopped:
             self.stopped = True
             return case.arguments, 0
-
-    def _unchecked(self) -> str:
-        form = self._inputs.form
-        return f"its input schema can't be checked: {form.unusable}" if form.unchecked else ""
 
     def _notes_on_inputs(self) -> list[str]:
         notes = []

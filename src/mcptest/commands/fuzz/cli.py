@@ -12,39 +12,7 @@ from mcptest.commands.server_options import add_fixture_option
 TIMEOUT = "15s"
 
 
-_DESCRIPTION = """\
-Send each tool inputs that are almost valid: wrong types, missing and unknown
-members, extreme values, strings made to break things. What crashes, hangs,
-leaks or answers nonsense is made small and told with the command that repeats
-it; --output saves it as a test.
-
-The same seed gives the same inputs. Tools that do not say that they only read
-are skipped and listed; --include-writes fuzzes them too, and so does --docker
-IMAGE.
-
-The Markdown report is appended to $GITHUB_STEP_SUMMARY where that is set, as
-`mcptest ci` does.
-"""
-_EPILOG = """\
-examples:
-  mcptest fuzz --server "npx -y my-server"
-  mcptest fuzz --server "npx -y my-server" --runs 500 --seed 42 --tool search
-  mcptest fuzz --fixture ./data --output fuzz -- node server.js {{fixture}}
-
-exit codes:
-  0    every input was taken well
-  1    a crash, a hang, a leak, or no answer
-  2    bad options
-  3    the server could not be reached or started
-  4    there was nothing to fuzz
-  130  interrupted
-
-see also: mcptest property, mcptest audit, docs/commands/fuzz.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add_server_options(parser, timeout=TIMEOUT)
     add = parser.add_argument_group("what is tested").add_argument
     add("--tool", action="append", default=[], metavar="NAME", help="only this tool; may repeat")

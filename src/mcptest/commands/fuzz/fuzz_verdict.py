@@ -121,10 +121,6 @@ def leak_in(answer: Mapping[str, Any], sent: Any, mask: Callable[[str], str]) ->
         for found in re.finditer(pattern, text):
             if found.group() not in given:
                 return Leak(what, show(found.group().strip(), 160), pattern)
-    return _told_secret(text, given, mask)
-
-
-def _told_secret(text: str, given: str, mask: Callable[[str], str]) -> Leak | None:
     if mask(text) != text and mask(given) == given:
         return Leak(_SECRET, "***", "")
     return None

@@ -82,6 +82,8 @@ class Fuzz:
             without={"prompts/list", "resources/list", "resources/templates/list"}
         )
         self._problem = offer.problems.get("tools/list", "")
+        if not offer.tools:  # what it said of itself may be why
+            self._problem = self._problem or next(iter(offer.problems.values()), "")
         others = (pair for pair in offer.problems.items() if pair[0] != "tools/list")
         mask = subject.masker.text
         self._notes += (f"{method}: {mask(problem)}" for method, problem in others)
@@ -120,8 +122,14 @@ class Fuzz:
 
     def _work(self, subject: Subject, tell: Callable[[FuzzedTool], None]) -> None:
         """Take one slice of inputs after the other, until there are none."""
-        if subject is not self._subjects[0] and not self._meets(subject):
-            return
+        if subject is not self._subjects[0]:
+            try:
+                subject.client  # noqa: B018 - it is begun
+            except PeerError as error:  # a server that can't be there twice is no reason to fail
+                with self._lock:
+                    reason = subject.masker.text(error.message.partition("\n")[0])
+                    self._notes.append(f"a further server for --jobs did not start: {reason}")
+                return
         while (slot := self._next_slot()) is not None:
             fuzzer, numbers, number = slot
             sliced = fuzzer.sliced(subject, numbers)
@@ -129,20 +137,16 @@ class Fuzz:
                 self.interrupted |= sliced.stopped
                 is_last = fuzzer.take(sliced)
             if is_last:
-                fuzzed = self._with_commands(fuzzer, subject)
+                fuzzed = fuzzer.report(subject)
+                failures = [
+                    replace(one, repeat=self._repeat(one, subject)) for one in fuzzed.failures
+                ]
+                fuzzed = replace(fuzzed, failures=tuple(failures))
                 with self._lock:
+                    self._calls += fuzzer.calls
+                    self.interrupted |= fuzzer.stopped
                     self._done[number] = fuzzed
                     tell(fuzzed)
-
-    def _meets(self, subject: Subject) -> bool:
-        """A server that can't be there twice is no reason to fail."""
-        try:
-            return bool(subject.client)
-        except PeerError as error:
-            with self._lock:
-                reason = subject.masker.text(error.message.partition("\n")[0])
-                self._notes.append(f"a further server for --jobs did not start: {reason}")
-            return False
 
     def _next_slot(self) -> _Slot | None:
         """Inputs that nobody has sent yet. Tools that are not called are noted on the way."""
@@ -180,15 +184,6 @@ class Fuzz:
         else:
             inputs = inputs_for(tool, runs, order.seed, writes=bool(why_not(tool)))
         return ToolFuzzer(tool["name"], inputs, runs, order.timeout)
-
-    def _with_commands(self, fuzzer: ToolFuzzer, subject: Subject) -> FuzzedTool:
-        """The report on a tool, with the command that shows each failure again."""
-        fuzzed = fuzzer.report(subject)
-        with self._lock:
-            self._calls += fuzzer.calls
-            self.interrupted |= fuzzer.stopped
-        failures = tuple(replace(one, repeat=self._repeat(one, subject)) for one in fuzzed.failures)
-        return replace(fuzzed, failures=failures)
 
     def _repeat(self, failure: FuzzFailure, subject: Subject) -> str:
         """Just this input again; by its seed where it is too long for a command line."""

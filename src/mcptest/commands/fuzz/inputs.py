@@ -128,20 +128,17 @@ class _Mutation:
             self.steps.append(f"{place} of any type")
             return self._anything()
         if isinstance(value, dict | list) and value and way > 1 and depth < _DEEPEST:
-            return self._inside(value, place, depth)
+            keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+            key = keys[self._index(len(keys))]
+            copy = value.copy()
+            copy[key] = self._changed(value[key], f"{place}/{key}", depth + 1)
+            return copy
         change = _CHANGES.get(type(value))
         if change is None or way == 1:
             self.steps.append(f"{place} wrapped")
             return [value] if self._index(2) else {place.rpartition("/")[2]: value}
         self.steps.append(f"{place} changed")
         return change(self, value)
-
-    def _inside(self, value: Any, place: str, depth: int) -> Any:
-        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-        key = keys[self._index(len(keys))]
-        copy = value.copy()
-        copy[key] = self._changed(value[key], f"{place}/{key}", depth + 1)
-        return copy
 
     def _anything(self) -> Any:
         way = self._index(7)

@@ -41,7 +41,13 @@ _WORTH_A_SERVER = 1_000
 
 
 def run_fuzz(arguments: argparse.Namespace) -> int:
-    _check(arguments)
+    if arguments.runs < 1:
+        raise UsageError(f"--runs is at least 1, not {arguments.runs}")
+    if arguments.input is not None and len(arguments.tool) != 1:
+        raise UsageError("--input is for one tool", hint="name it with --tool NAME")
+    _jobs(arguments)
+    if arguments.seed is None:
+        arguments.seed = secrets.randbelow(_LARGEST_SEED)
     with stopping_on_signals() as stop, exploring(arguments, stop) as explored:
         stop.limit = limit_of(arguments)
         try:
@@ -53,16 +59,6 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
     hint = ": --include-writes fuzzes tools that may write" if report.skipped else ""
     code = code_of_report(report, f"nothing was fuzzed{hint}")
     return max(saved.tell(arguments), written, code)
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    if arguments.runs < 1:
-        raise UsageError(f"--runs is at least 1, not {arguments.runs}")
-    if arguments.input is not None and len(arguments.tool) != 1:
-        raise UsageError("--input is for one tool", hint="name it with --tool NAME")
-    _jobs(arguments)
-    if arguments.seed is None:
-        arguments.seed = secrets.randbelow(_LARGEST_SEED)
 
 
 def _jobs(arguments: argparse.Namespace) -> int:

@@ -22,32 +22,8 @@ from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.answers import NO_ANSWERS
 from mcptest.transport.interrupt import Stop, stopping_on_signals
 
-_DESCRIPTION = """\
-Write a starter test for each tool, prompt and resource. Nothing is called:
-the inputs come from the schemas. Tools that do not say that they only read
-are marked skip: true; --include-writes leaves that out. Files that exist are
-kept unless you say --overwrite. For tests that know what to expect, see
-`mcptest init`.
-"""
-_EPILOG = """\
-examples:
-  mcptest generate --server "npx -y my-server" --output evals
-  mcptest generate --server demo --output evals --overwrite
-  mcptest generate --fixture ./data --output evals -- node server.js {{fixture}}
-
-exit codes:
-  0    written
-  1    something could not be written down
-  2    bad options
-  3    the server could not be reached or started
-  4    the server offers nothing
-
-see also: mcptest init, mcptest coverage, docs/commands/generate.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add_fixture_option(add_server_options(parser).add_argument)
     add = parser.add_argument_group("what is tested").add_argument
     add("--include-writes", action="store_true", help="no skip: true for tools that may write")

@@ -26,7 +26,7 @@ from mcptest.probe.starter_suites import (
     starters_of_audit,
     written_server,
 )
-from mcptest.report.audit import AuditItem, AuditReport, broken_claims
+from mcptest.report.audit import AuditItem, broken_claims
 from mcptest.report.starter_files import placed_lines
 from mcptest.schema.plausible import NO_STRUCTURED_CONTENT
 from mcptest.session.answers import NO_ANSWERS
@@ -61,7 +61,17 @@ def _write_suite(
 ) -> tuple[int, WrittenServer | None]:
     """Write the tests; gives the server that they name, if any was written."""
     _check_free(arguments.folder)
-    report = _audit(arguments, explored)
+    order = AuditOrder(
+        include_writes=arguments.include_writes,
+        verify=False,
+        ground=explored.ground(),
+        timeout=duration(arguments.timeout, "--timeout"),
+    )
+    audit = Audit(explored.subject, order)
+    audit.meet()
+    for _ in audit.items():
+        pass
+    report = audit.report()
     if report.interrupted:
         return ExitCode.INTERRUPTED, None
     fixture = str(explored.fixture) if explored.fixture is not None else ""
@@ -104,7 +114,8 @@ def _keep_answers(arguments: argparse.Namespace, target: Target, server: Written
     # Only servers that the tests start see it: what the suite calls ${NAME} has its value here.
     started = target.way == "stdio"
     if server.needs:
-        values = [target.env[name] for name in server.needs] if started else _credentials(target)
+        held = (value for name, value in target.headers.items() if is_credential_header(name))
+        values = [target.env[name] for name in server.needs] if started else [*held]
         os.environ.update(dict(zip(server.needs, values, strict=True)))
     options = [f"--timeout={arguments.timeout}", *(["--quiet"] if arguments.quiet else [])]
     options += [f"--fixture={arguments.fixture}"] if arguments.fixture else []
@@ -116,24 +127,6 @@ def _keep_answers(arguments: argparse.Namespace, target: Target, server: Written
         options += [] if started else [f"--server={target.url}"]
         command = target.command if started else ()
     return keep_first_answers(arguments.folder, options, command)
-
-
-def _credentials(target: Target) -> list[str]:
-    return [value for name, value in target.headers.items() if is_credential_header(name)]
-
-
-def _audit(arguments: argparse.Namespace, explored: Explored) -> AuditReport:
-    order = AuditOrder(
-        include_writes=arguments.include_writes,
-        verify=False,
-        ground=explored.ground(),
-        timeout=duration(arguments.timeout, "--timeout"),
-    )
-    audit = Audit(explored.subject, order)
-    audit.meet()
-    for _ in audit.items():
-        pass
-    return audit.report()
 
 
 def _check_free(folder: Path) -> None:

@@ -12,34 +12,8 @@ from mcptest.commands.options import (
     add_strict_option,
 )
 
-_DESCRIPTION = """\
-Sit between an agent and a server, then check what the agent did. Give it to
-the agent as the command of the server: everything goes through unchanged,
-both ways, with nothing of ours on stdout. When the session is over the tool
-calls are held against the trajectory, and the session against the rules that
-hold for every session.
-"""
-_EPILOG = """\
-examples:
-  mcptest intercept --trajectory calls.yaml --server "npx my-server /data"
-  mcptest intercept --trajectory calls.yaml --junit c.xml -- python server.py
-  mcptest intercept --trajectory calls.yaml --server http://127.0.0.1:3001/mcp \\
-      --listen 127.0.0.1:8080
-
-exit codes:
-  0    all held, and the server ended well or the proxy for a URL was stopped
-  1    a check failed; other codes are the server's own, 128 + n if signal n
-       ended it
-  2    bad options
-  3    the server would not start
-  4    nothing was said
-
-see also: mcptest record, mcptest run, docs/commands/intercept.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument(
         "--trajectory",
         action="append",

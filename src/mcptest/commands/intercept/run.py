@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from mcptest.probe.proxied_session import Passage, Passed, pass_through
 from mcptest.probe.suites.settings import skip_reason
 from mcptest.report import run_results
 from mcptest.report.html.building import page_of
-from mcptest.report.terminal import Style, columns, say
+from mcptest.report.terminal import Style, columns, counted, say
 from mcptest.report.write import rendered, write_all
 from mcptest.session.server_spec import target_of
 from mcptest.suite.expectations import check_trajectory
@@ -46,7 +47,8 @@ from mcptest.wire.json_text import UNREAD, has_too_many_values
 
 def run_intercept(arguments: argparse.Namespace) -> int:
     target = target_of(server_words(arguments))
-    limit = _patience(arguments.timeout)
+    endless = arguments.timeout in {"0", "0s"}
+    limit = None if endless else duration(arguments.timeout, "--timeout")
     patience = None if limit is None else limit - time_to_end(limit)
     wanted = Interception(
         tests=trajectories_in(arguments.trajectory),
@@ -61,13 +63,12 @@ def run_intercept(arguments: argparse.Namespace) -> int:
     except McptestError as error:
         raise error.masked(redaction.text) from None
     _print(intercepted, arguments)
-    unwritten = _write_files(intercepted, arguments)
+    report, page = intercepted.report, lambda: _as_html(intercepted, arguments.capture)
+    forms = ("json_file", "junit", "markdown")
+    files = [(getattr(arguments, name), partial(rendered, name, report)) for name in forms]
+    unwritten = write_all([*files, (arguments.html, page)])
     say_unwritten(unwritten)
     return code_with_reports(arguments, intercepted.code, unwritten)
-
-
-def _patience(text: str) -> float | None:
-    return None if text in {"0", "0s"} else duration(text, "--timeout")
 
 
 def _print(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
@@ -76,24 +77,9 @@ def _print(intercepted: Intercepted, arguments: argparse.Namespace) -> None:
         return
     style = Style.of(sys.stderr, no_color=arguments.no_color)
     calls = () if arguments.quiet else intercepted.calls
-    lines = intercepted_lines(
-        calls, intercepted.report, style, verbose=arguments.verbose, width=columns()
-    )
-    for line in lines:
+    shown = {"verbose": arguments.verbose, "width": columns()}
+    for line in intercepted_lines(calls, intercepted.report, style, **shown):
         say(sys.stderr, line + "\n")
-
-
-def _write_files(intercepted: Intercepted, arguments: argparse.Namespace) -> list[str]:
-    """A sentence for each that could not be written."""
-    report = intercepted.report
-    return write_all(
-        [
-            (arguments.json_file, lambda: rendered("json", report)),
-            (arguments.junit, lambda: rendered("junit", report)),
-            (arguments.markdown, lambda: rendered("markdown", report)),
-            (arguments.html, lambda: _as_html(intercepted, arguments.capture)),
-        ]
-    )
 
 
 def _as_html(intercepted: Intercepted, capture: Path | None) -> bytes:
@@ -227,7 +213,8 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
     """Pass everything on until the session is over, then judge it. Raises PeerError."""
     trace = Trace()
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
-    with _place_of_capture(wanted.capture) as path:
+    with contextlib.ExitStack() as lent:
+        path = wanted.capture or lent.enter_context(temporary_folder()) / "session.jsonl"
         with Recorder(path, masker=redaction.masker) as recorder:
             passed = pass_through(target, recorder, wanted.passage, trace.watch)
         masker = redaction.masker
@@ -238,7 +225,14 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
         # An agent that does not wait for us to judge a long session gets what is known by then.
         interrupted = False
         try:
-            results += _invariant_results(wanted, recorder, _time_to_judge(wanted, began))
+            if wanted.invariants and recorder.kept:
+                # What the session left of the limit, and a moment in any case.
+                limit = wanted.limit
+                if limit is not None:
+                    limit = max(_JUDGING, began + limit - time.monotonic())
+                block, kept = InvariantsBlock(strict=wanted.strict), wanted.capture is not None
+                place = recorder.written_to
+                results += run_invariants_lane(block, [place], kept=kept, limit=limit)
         except KeyboardInterrupt:
             interrupted = True
     report = RunReport(
@@ -253,12 +247,6 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
     return Intercepted(report, shown, _code(report, passed, trace))
 
 
-def _time_to_judge(wanted: Interception, began: float) -> float | None:
-    """What the session left of the limit, and a moment in any case."""
-    limit = wanted.limit
-    return None if limit is None else max(_JUDGING, began + limit - time.monotonic())
-
-
 def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
     """A check that failed decides; then the server's own end is ours."""
     if report.failed:
@@ -270,15 +258,6 @@ def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
     return passed.code
 
 
-@contextlib.contextmanager
-def _place_of_capture(wanted: Path | None) -> Iterator[Path]:
-    if wanted is not None:
-        yield wanted
-        return
-    with temporary_folder() as folder:
-        yield folder / "session.jsonl"
-
-
 # -- what is judged ------------------------------------------------------------------------
 
 
@@ -288,16 +267,16 @@ def _session_results(
     """What makes every other verdict doubtful."""
     if passed.timed_out:
         detail = f"timed out: the session was not over after {wanted.limit:g} s"
-        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="timeout")
+        yield TestResult(SESSION, Status.FAIL, detail, kind="timeout")
     if recorder.error is not None:
         detail = f"the capture is not complete: {recorder.error.strerror}"
-        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="start")
+        yield TestResult(SESSION, Status.FAIL, detail, kind="start")
     elif recorder.dropped:
         detail = f"the capture is full: {recorder.dropped} records did not fit"
-        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="start")
+        yield TestResult(SESSION, Status.FAIL, detail, kind="start")
     if trace.unread:
         detail = f"not all of it was judged: {trace.unread}"
-        yield TestResult(name=SESSION, status=Status.FAIL, detail=detail, kind="check")
+        yield TestResult(SESSION, Status.FAIL, detail, kind="check")
 
 
 def _trajectory_results(wanted: Interception, trace: Trace, masker: Masker) -> Iterator[TestResult]:
@@ -335,38 +314,13 @@ def _judged(
     )
     detail = "\n".join(failure.message for failure in failures)
     proof = Proof(capture=str(capture) if capture is not None else "")
-    return _result(test, Status.FAIL, detail, failures, proof)
+    return _result(test, Status.FAIL, detail, failures=failures, proof=proof)
 
 
-def _result(
-    test: Test,
-    status: Status,
-    detail: str = "",
-    failures: tuple[FailedCheck, ...] = (),
-    proof: Proof | None = None,
-) -> TestResult:
-    return TestResult(
-        name=test.name,
-        status=status,
-        detail=detail,
-        file=test.place.file,
-        line=test.place.line,
-        kind="check" if status is Status.FAIL else "",
-        failures=failures,
-        proof=proof,
-        tags=test.tags,
-    )
-
-
-def _invariant_results(
-    wanted: Interception, recorder: Recorder, limit: float | None
-) -> Iterator[TestResult]:
-    if not wanted.invariants or not recorder.kept:
-        return
-    block = InvariantsBlock(strict=wanted.strict)
-    place = recorder.written_to
-    kept = wanted.capture is not None
-    yield from run_invariants_lane(block, [place], kept=kept, limit=limit)
+def _result(test: Test, status: Status, detail: str = "", **more: Any) -> TestResult:
+    more |= {"file": test.place.file, "line": test.place.line, "tags": test.tags}
+    kind = "check" if status is Status.FAIL else ""
+    return TestResult(test.name, status, detail, kind=kind, **more)
 
 
 # -- what is told --------------------------------------------------------------------------
@@ -374,7 +328,7 @@ def _invariant_results(
 
 def _notes(passed: Passed, trace: Trace, wanted: Interception, recorder: Recorder) -> Iterator[str]:
     calls = len(trace.calls) + trace.left_out
-    yield f"{trace.messages} messages, {calls} tool call{'' if calls == 1 else 's'}"
+    yield f"{trace.messages} messages, {counted(calls, 'tool call')}"
     yield passed.told
     if wanted.capture is not None and recorder.kept:
         yield f"the capture is {recorder.written_to}"
@@ -403,20 +357,15 @@ def intercepted_lines(
     """Of the invariants only those that are broken, unless `verbose`: there are many that hold."""
     for number, call in enumerate(calls, 1):
         yield style.paint(f"  [{number}] {call}", "dim")
-    held = [one for one in report.results if _is_quiet(one)]
+    held: list[TestResult] = []
+    others: list[TestResult] = []
+    for one in report.results:
+        quiet = one.name.startswith(_INVARIANT) and one.status is not Status.FAIL
+        (held if quiet else others).append(one)
     if not verbose and held:
-        others = tuple(one for one in report.results if not _is_quiet(one))
-        report = replace(report, results=others, notes=(*report.notes, *_in_words(held)))
+        passed = sum(one.status is Status.PASS for one in held)
+        advice = (one for one in held if one.detail.startswith("not followed"))
+        told = (f"{one.name.removeprefix(_INVARIANT)}: {one.detail}" for one in advice)
+        notes = (*report.notes, f"{passed} session invariants hold", *told)
+        report = replace(report, results=tuple(others), notes=notes)
     yield run_results.render(report, style, verbose=verbose, width=width).rstrip("\n")
-
-
-def _is_quiet(result: TestResult) -> bool:
-    return result.name.startswith(_INVARIANT) and result.status is not Status.FAIL
-
-
-def _in_words(held: Sequence[TestResult]) -> Iterator[str]:
-    passed = sum(one.status is Status.PASS for one in held)
-    advice = [one for one in held if one.detail.startswith("not followed")]
-    yield f"{passed} session invariants hold"
-    for one in advice:
-        yield f"{one.name.removeprefix(_INVARIANT)}: {one.detail}"

@@ -21,40 +21,7 @@ THRESHOLDS = {
 }
 
 
-_DESCRIPTION = """\
-Can a model use these tools? Reads what a server says about them: names,
-descriptions, schemas, hints, and what they cost in tokens. Nothing is called
-unless --call-tools or --detect-nondeterminism asks for it, and then only
-tools that say that they only read.
-
-An error will make a model go wrong, a warning may; a note is what every
-second published tool has: it is counted, listed with --verbose, and never
-fails. --profile mcp-assert has the codes and severities of that tool.
-
-A code may be given by its beginning: --select E is every error code of
-mcp-assert, --ignore L all codes that only mcptest has. `mcptest explain CODE`
-tells what a code means.
-"""
-_EPILOG = """\
-examples:
-  mcptest lint --server "npx -y my-server"
-  mcptest lint --server demo --fix
-  mcptest lint --tools tools.json --strict --ignore W103,W109
-  mcptest lint --list
-
-exit codes:
-  0    no errors; with --strict no warnings either
-  1    errors, or more errors and warnings than --threshold allows
-  2    bad options, or a file that can't be read
-  3    the server could not be reached or started
-  4    there was nothing to lint
-
-see also: mcptest explain, mcptest audit, docs/commands/lint.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add = parser.add_argument
     add(
         "--profile",
@@ -63,12 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="mcp-assert: its codes with its severities; notes become errors and warnings",
     )
     add("--fix", action="store_true", help="show a concrete change for each finding")
-    group = parser.add_argument_group("thresholds")
+    add = parser.add_argument_group("thresholds").add_argument
     for name, words in THRESHOLDS.items():
-        group.add_argument(f"--{name.replace('_', '-')}", type=int, metavar="N", help=words)
-    group.add_argument(
-        "--similarity", type=float, metavar="X", help="likeness of two descriptions (0.8)"
-    )
+        add(f"--{name.replace('_', '-')}", type=int, metavar="N", help=words)
+    add("--similarity", type=float, metavar="X", help="likeness of two descriptions (0.8)")
     add_server_options(parser, timeout="15s")
     add = parser.add_argument_group("what is tested").add_argument
     add("--tools", type=Path, metavar="FILE", help="a tools/list answer or a capture, no server")

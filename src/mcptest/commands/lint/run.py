@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -40,9 +40,6 @@ from mcptest.transport.interrupt import stopping_on_signals
 from mcptest.wire.envelope import decode
 from mcptest.wire.json_text import read_json
 
-if TYPE_CHECKING:
-    from mcptest.wire.capture_forms import SessionSource
-
 
 def run_lint(arguments: argparse.Namespace) -> int:
     rules = _rules(arguments)
@@ -60,10 +57,9 @@ def _lint_and_report(
 ) -> int:
     begun = time.monotonic()
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    report = _from_file(arguments, rules, limits) if arguments.tools else None
-    report = report or _from_server(arguments, rules, limits)
+    look = _from_file if arguments.tools else _from_server
     report = replace(
-        report,
+        look(arguments, rules, limits),
         strict=arguments.strict,
         profile=arguments.profile,
         threshold=arguments.threshold or None,  # 0 is mcp-assert's way to say: none
@@ -84,17 +80,16 @@ def _lint_and_report(
 
 
 def _rules(arguments: argparse.Namespace) -> list[LintRule]:
-    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
+    def codes(words: Sequence[str]) -> list[str]:
+        return [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
+
+    select, ignore = codes(arguments.select), codes(arguments.ignore)
     for code in unknown_codes([*select, *ignore]):
         raise UsageError(f"no lint code is or begins with {code!r}", hint="see mcptest lint --list")
     rules = chosen_rules(select, ignore, arguments.profile)
     if not rules:
         raise UsageError("--select and --ignore leave no code to lint by")
     return rules
-
-
-def _codes(words: Sequence[str]) -> list[str]:
-    return [code.strip().upper() for word in words for code in word.split(",") if code.strip()]
 
 
 def _limits(arguments: argparse.Namespace) -> LintLimits:
@@ -144,11 +139,9 @@ def _from_server(
             raise error.masked(subject.masker.cut_text) from None
         subject.close()  # only now it is known whether its capture is whole
         mask = subject.masker.text
-        peer = mask(explored.target.label)
-        troubles = subject.notes
     surface = surface_of(*map(list, (offer.tools, offer.prompts, offer.resources, offer.templates)))
     return LintReport(
-        server=peer,
+        server=mask(explored.target.label),
         server_name=str(info.get("name", "")),
         server_version=str(info.get("version", "")),
         transport=met.transport,
@@ -157,7 +150,7 @@ def _from_server(
         **_counts(surface),
         findings=(*lint(surface, rules, limits), *called),
         problems={method: mask(reason) for method, reason in offer.problems.items()},
-        notes=(*notes, *troubles),
+        notes=(*notes, *subject.notes),
         tokens=surface.size // 4,
         interrupted=stop.is_set(),
     )
@@ -185,12 +178,8 @@ def _findings_of_calls(
 
 
 def _counts(surface: Surface) -> dict[str, Any]:
-    return {
-        "tools": len(surface.tools),
-        "prompts": len(surface.prompts),
-        "resources": len(surface.resources),
-        "templates": len(surface.templates),
-    }
+    kinds = ("tools", "prompts", "resources", "templates")
+    return {kind: len(getattr(surface, kind)) for kind in kinds}
 
 
 def _repeat(arguments: argparse.Namespace) -> str:
@@ -265,7 +254,12 @@ class ListsInFile(msgspec.Struct):
 def listed_in(path: Path) -> ListsInFile:
     """Raises UsageError when the file can't be read, or nothing is listed in it."""
     listed = ListsInFile(server=path.name)
-    value = _whole_value(path)
+    try:
+        is_small = path.stat().st_size <= LARGEST_INPUT
+    except OSError as error:
+        raise unreadable(path, "", error) from None
+    # One JSON value; what is something else, such as lines of a capture, is streamed.
+    value = read_json(read_input(path).removeprefix(b"\xef\xbb\xbf"))[0] if is_small else ABSENT
     if isinstance(value, list) and not any(_is_session(one) for one in value):
         listed.add({"tools": value})
     elif isinstance(value, dict) and not _is_session(value):
@@ -282,18 +276,6 @@ def _is_session(value: Any) -> bool:
     return isinstance(value, dict) and ("exchanges" in value or "kind" in value)
 
 
-def _whole_value(path: Path) -> Any:
-    """The file as one JSON value; ABSENT when it is something else, such as lines of a capture."""
-    try:
-        if path.stat().st_size > LARGEST_INPUT:
-            return ABSENT  # a capture is streamed
-    except OSError as error:
-        raise unreadable(path, "", error) from None
-    data = read_input(path)
-    value, _ = read_json(data.removeprefix(b"\xef\xbb\xbf"))
-    return value
-
-
 def _add_capture(path: Path, listed: ListsInFile) -> None:
     """The first session that lists something; what the others list is said to be left out."""
     from mcptest.transport.capture_file import open_capture
@@ -305,20 +287,16 @@ def _add_capture(path: Path, listed: ListsInFile) -> None:
                 left_out += 1
             else:
                 listed.server = source.label or listed.server
-                _add_session(source, listed)
+                pages: dict[str, bool] = {}
+                for _, record in source.records:
+                    if type(record) is Frame:
+                        message = decode(record.raw)
+                        if message.kind is Kind.REQUEST and record.sender == "client":
+                            pages[repr(message.id)] = "cursor" in message.params
+                        elif record.sender == "server" and isinstance(message.result, dict):
+                            anew = not pages.get(repr(message.id), False)
+                            listed.add(message.result, anew=anew)
     except UsageError as error:
         raise UsageError(error.message, hint=_HINT) from None
     if left_out:
         listed.notes = (f"{left_out} more sessions of the capture were not looked at",)
-
-
-def _add_session(source: SessionSource, listed: ListsInFile) -> None:
-    pages: dict[str, bool] = {}
-    for _, record in source.records:
-        if type(record) is not Frame:
-            continue
-        message = decode(record.raw)
-        if message.kind is Kind.REQUEST and record.sender == "client":
-            pages[repr(message.id)] = "cursor" in message.params
-        elif record.sender == "server" and isinstance(message.result, dict):
-            listed.add(message.result, anew=not pages.get(repr(message.id), False))

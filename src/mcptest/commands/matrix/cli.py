@@ -22,35 +22,7 @@ _SPECIFICATION = re.compile(r"\s*([^:\s\"']+)\s*:\s*(.*?)\s*", re.DOTALL)
 _WHOLLY_QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'", re.DOTALL)
 
 
-_DESCRIPTION = """\
-Run one suite over several servers and show a table with a column for each:
-the same tool in two languages, an old and a new version, two transports.
-
-Each server is NAME:SERVER, where SERVER is whatever --server of `mcptest run`
-takes. {{fixture}} in it is replaced. A comma within quotes does not end an
-entry, and a SERVER that is quoted as a whole loses the quotes: 'node:node
-server.js,go:"./server -x 1,2"'. The option may also be repeated, once for
-each server.
-"""
-_EPILOG = """\
-examples:
-  mcptest matrix evals/ --languages 'js:node server.js,python:python server.py'
-  mcptest matrix --suite evals/ --languages old:http://127.0.0.1:8001/mcp \\
-      --languages new:demo --markdown matrix.md
-
-exit codes:
-  0    every cell passed
-  1    a cell failed
-  2    could not start
-  4    no test was selected, or all of them were skipped
-  130  interrupted
-
-see also: mcptest run, mcptest fleet, docs/suite-format.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument_group("the servers").add_argument(
         "--languages",
         action="append",

@@ -64,21 +64,18 @@ def _table_lines(rows: _Rows, languages: Sequence[str], style: Style, width: int
     yield style.paint("  ".join([terminal.pad("", room), *header]).rstrip(), "bold")
     for title, cells in zip(titles, rows.values(), strict=True):
         name = terminal.pad(terminal.cut(show(title, NAME), room), room)
-        found = [_cell(cells.get(language), style) for language in languages]
-        shown = [
-            _centred(text, width, style, colour)
-            for (text, colour), width in zip(found, widths, strict=True)
-        ]
+        shown = []
+        for language, across in zip(languages, widths, strict=True):
+            trials = cells.get(language)
+            if trials:
+                status = overall(trials)
+                text = (_SYMBOLS if style.unicode else _WORDS)[status]
+                shown.append(_centred(text, across, style, _COLOURS[status]))
+            else:  # it was interrupted before it came to this one
+                shown.append(" " * across)
         yield "  ".join([name, *shown]).rstrip()
     totals = [_centred(_total(rows, one), w) for one, w in zip(languages, widths, strict=True)]
     yield style.paint("  ".join([terminal.pad("passed", room), *totals]).rstrip(), "dim")
-
-
-def _cell(trials: Sequence[TestResult] | None, style: Style) -> tuple[str, str]:
-    if not trials:
-        return "", "dim"  # it was interrupted before it came to this one
-    status = overall(trials)
-    return (_SYMBOLS if style.unicode else _WORDS)[status], _COLOURS[status]
 
 
 def _total(rows: _Rows, language: str) -> str:

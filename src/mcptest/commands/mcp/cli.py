@@ -5,30 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_DESCRIPTION = """\
-mcptest itself as an MCP server, for agents. Without options nothing is
-started and nothing is written: the tools read and judge what lies below
---root. Tools that are not allowed are not listed. Over HTTP it listens on
-127.0.0.1, at a URL that holds a secret: the token in MCPTEST_MCP_TOKEN, or a
-new one, which is told on stderr.
-"""
-_EPILOG = """\
-examples:
-  mcptest mcp
-  mcptest mcp --root ./evals --allow-run --allow-server "python my_server.py"
-  mcptest mcp --mcp-config .mcp.json --allow-run --allow-server filesystem
-  mcptest mcp --http 8765
-
-exit codes:
-  0    the client has gone
-  2    bad options, or the port is taken
-
-see also: mcptest serve, docs/commands/mcp.md
-"""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add = parser.add_argument_group("what agents may do").add_argument
     add(
         "--root",

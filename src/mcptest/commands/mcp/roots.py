@@ -186,14 +186,10 @@ def _copy_file(source: int, target: str, budget: _Budget) -> None:
     try:
         while left and (chunk := os.read(source, min(left, _CHUNK))):
             left -= len(chunk)
-            _write_all(descriptor, chunk)
+            while chunk:
+                chunk = chunk[os.write(descriptor, chunk) :]
     finally:
         os.close(descriptor)
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(descriptor, content) :]
 
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-[^}]*)?\}")
@@ -255,17 +251,14 @@ def allowed_of(
         )
     if len(servers) > _MAX_SERVERS:
         raise UsageError(f"at most {_MAX_SERVERS} servers can be allowed")
+    for root in roots:
+        if not Path(root).is_dir():
+            raise UsageError(f"--root is not a folder: {show(root, 200)}")
     return Allowed(
-        roots=tuple(_real_folder(root) for root in (roots or ["."])),
+        roots=tuple(os.path.realpath(root) for root in (roots or ["."])),
         servers=tuple(_allowed_server(name, config) for name in dict.fromkeys(servers)),
         write=write,
     )
-
-
-def _real_folder(path: str) -> str:
-    if not Path(path).is_dir():
-        raise UsageError(f"--root is not a folder: {show(path, 200)}")
-    return os.path.realpath(path)
 
 
 def _allowed_server(name: str, config: Path | None) -> AllowedServer:
@@ -284,11 +277,9 @@ def _allowed_server(name: str, config: Path | None) -> AllowedServer:
 
 def _entry(name: str, config: Path | None) -> Mapping[str, Any] | None:
     """The entry of the configuration with this name. Read once: who edits it later is not heard."""
-    path = config
-    if path is None:
-        path = Path(DEFAULT_CONFIG)
-        if not path.is_file():
-            return None
+    path = config or Path(DEFAULT_CONFIG)
+    if config is None and not path.is_file():
+        return None
     data = read_input(path, "the configuration")
     try:
         document = json.loads(data)

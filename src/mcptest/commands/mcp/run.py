@@ -34,7 +34,10 @@ def run_mcp(arguments: argparse.Namespace) -> int:
         config=arguments.mcp_config,
         write=arguments.allow_write,
     )
-    options = options_for(allowed)
+    # Neither logs nor changing lists nor subscriptions: what is there stays as it is.
+    options = Options()
+    options.hide = frozenset({"logging", "subscribe", "list-changed"})
+    options.page_size = PAGE_SIZE
     try:
         if arguments.http is not None:
             set_option(options, "transport", "http")
@@ -74,23 +77,21 @@ SCHEMAS = "mcptest://schema/"
 _KINDS = ("test", "compliance rule", "lint finding", "audit", "doctor")
 
 
-def _rule_index(world: World) -> Obj:
-    rules = knowledge.listed_rules(None, None, "")
-    return {"text": "\n".join(f"{one['id']} {one['title']}" for one in rules) + "\n"}
-
-
-def _schema(name: str) -> Resource:
-    return Resource(
-        SCHEMAS + name,
-        f"schema-{name}",
-        f"JSON Schema: {name}",
-        f"The JSON Schema of the file format {name}.",
-        "application/schema+json",
-        contents=lambda world: {"text": knowledge.schema_text(name)},
-    )
-
-
 def resources() -> tuple[Resource, ...]:
+    def rule_index(world: World) -> Obj:
+        rules = knowledge.listed_rules(None, None, "")
+        return {"text": "\n".join(f"{one['id']} {one['title']}" for one in rules) + "\n"}
+
+    def schema(name: str) -> Resource:
+        return Resource(
+            SCHEMAS + name,
+            f"schema-{name}",
+            f"JSON Schema: {name}",
+            f"The JSON Schema of the file format {name}.",
+            "application/schema+json",
+            contents=lambda world: {"text": knowledge.schema_text(name)},
+        )
+
     return (
         Resource(
             "mcptest://guide/suite",
@@ -106,9 +107,9 @@ def resources() -> tuple[Resource, ...]:
             "All rules",
             "The ids and titles of all rules, one per line.",
             "text/plain",
-            contents=_rule_index,
+            contents=rule_index,
         ),
-        *(_schema(name) for name in NAMES),
+        *map(schema, NAMES),
     )
 
 
@@ -192,11 +193,16 @@ class AgentContent(Content):
 
     def __init__(self, allowed: Allowed) -> None:
         self._children = CommandProcesses()
+        # So that an agent does not look for what is not there, and can tell its user.
+        runs = "No server may be started: the user allows that with --allow-run --allow-server."
+        if allowed.servers:
+            runs = "Servers that may be tested: " + ", ".join(allowed.server_names) + "."
+        writes = "" if allowed.write else " Nothing may be written: --allow-write allows that."
         super().__init__(
             NAME,
             "mcptest",
             "Tests and judges MCP servers and clients.",
-            _ALWAYS + _limits(allowed),
+            _ALWAYS + runs + writes,
             tools_for(allowed, Toolbox(allowed, self._children)),
             prompts(),
             resources(),
@@ -205,22 +211,3 @@ class AgentContent(Content):
 
     def close(self) -> None:
         self._children.close()
-
-
-def _limits(allowed: Allowed) -> str:
-    """So that an agent does not look for what is not there, and can tell its user."""
-    runs = (
-        "Servers that may be tested: " + ", ".join(allowed.server_names) + "."
-        if allowed.servers
-        else "No server may be started: the user allows that with --allow-run --allow-server."
-    )
-    writes = "" if allowed.write else " Nothing may be written: --allow-write allows that."
-    return runs + writes
-
-
-def options_for(allowed: Allowed) -> Options:
-    """Neither logs nor changing lists nor subscriptions: what is there stays as it is."""
-    options = Options()
-    options.hide = frozenset({"logging", "subscribe", "list-changed"})
-    options.page_size = PAGE_SIZE
-    return options

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.commands.mcp.roots import AllowedServer, Roots
 from mcptest.core.errors import ExitCode, McptestError
@@ -131,7 +132,7 @@ class CommandProcesses:
     ) -> CommandProcess:
         if len(self._running) >= MAX_CHILDREN:
             raise ToolFailure(f"{MAX_CHILDREN} calls are running already; wait for one to end")
-        child = CommandProcess(loop, words, cwd, env, self._ended)
+        child = CommandProcess(loop, words, cwd, env, lambda child: self._running.pop(child, None))
         self._running[child] = None
         return child
 
@@ -143,9 +144,6 @@ class CommandProcesses:
         for child in running:
             child.reap(max(0.0, until - time.monotonic()))
 
-    def _ended(self, child: CommandProcess) -> None:
-        self._running.pop(child, None)
-
 
 class CommandProcess:
     """A process whose output is kept; it is asked to go, and then made to."""
@@ -156,7 +154,7 @@ class CommandProcess:
         words: Sequence[str],
         cwd: str,
         env: Mapping[str, str],
-        forget: Callable[[CommandProcess], None],
+        forget: Callable[[CommandProcess], object],
     ) -> None:
         self._loop = loop
         self._forget = forget
@@ -343,7 +341,9 @@ def await_command(
     words = [*interpreter(), "-m", order.module, *order.words, *report]
     environment = environment_for(order.server, place)
     child = children.start(call.world.loop, words, place.folder, environment)
-    what = _what(order)
+    what = "the check of the suite"
+    if order.module == "mcptest":
+        what = " ".join(order.words[: 2 if order.words[0] == "compliance" else 1])
     try:
         last = 0
         while not child.ended:
@@ -354,26 +354,10 @@ def await_command(
                 last = int(child.seconds)
                 call.progress(last, order.limit, f"{what} has been running for {last} s")
     finally:
-        _leave(child, place)
-    return _output_of(child, order)
-
-
-def _what(order: ToolCommand) -> str:
-    """What is running, for whoever waits for it."""
-    if order.module != "mcptest":
-        return "the check of the suite"
-    return " ".join(order.words[: 2 if order.words[0] == "compliance" else 1])
-
-
-def _leave(child: CommandProcess, place: WorkFolder) -> None:
-    """Where nobody wants the rest, it is ended; its folder goes when it is gone."""
-    if not child.ended:
-        place.in_use = True
-        child.at_end = place.close
-        child.stop()
-
-
-def _output_of(child: CommandProcess, order: ToolCommand) -> CommandOutput:
+        if not child.ended:  # nobody wants the rest; its folder goes when it is gone
+            place.in_use = True
+            child.at_end = place.close
+            child.stop()
     if child.overflowed:
         raise ToolFailure("it printed more than can be kept; name fewer things at once")
     if child.seconds > order.limit and child.code in {ExitCode.INTERRUPTED, -15, -9}:
@@ -398,14 +382,9 @@ def result_of(order: ToolCommand, output: CommandOutput, place: WorkFolder, call
         advice = _WHAT_TO_DO.get(ExitCode(code), "") if code in set(ExitCode) else ""
         return failure(f"{said}\n{advice}".strip())
     report = place.report()
-    said = _agent_text(report, order, code) or output.out or output.err
+    for_agents = report_for_agents(report, code, _repeat(order)) if order.lacks_agent_form else ""
+    said = for_agents or output.out or output.err
     return outcome(call, order, verdict, code, _cut(said), report)
-
-
-def _agent_text(report: bytes, order: ToolCommand, code: int) -> str:
-    if not order.lacks_agent_form:
-        return ""
-    return report_for_agents(report, code, _repeat(order))
 
 
 def outcome(
@@ -466,21 +445,15 @@ def report_for_agents(report: bytes, code: int, repeat: str) -> str:
     if isinstance(stored, SessionsReport):
         run_command = stored.as_run(strict="--strict" in repeat)
     elif isinstance(stored, RunReport):
-        run_command = _without_commands(stored)
+        # Anybody may have written the file: no command in it is handed to whoever might run it.
+        results = [
+            one if one.proof is None else replace(one, proof=replace(one.proof, repeat=""))
+            for one in stored.results
+        ]
+        run_command = replace(stored, results=tuple(results))
     else:
         return ""
     return agent.render(run_command, code, repeat=repeat).decode().strip("\n")
-
-
-def _without_commands(run_command: RunReport) -> RunReport:
-    """Anybody may have written the file: no command in it is handed to whoever might run it."""
-    results = tuple(
-        msgspec.structs.replace(one, proof=msgspec.structs.replace(one.proof, repeat=""))
-        if one.proof is not None
-        else one
-        for one in run_command.results
-    )
-    return msgspec.structs.replace(run_command, results=results)
 
 
 def _diagnoses(report: DoctorReport, repeat: str) -> Iterator[str]:

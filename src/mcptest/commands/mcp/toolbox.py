@@ -120,19 +120,12 @@ class Toolbox:
             folder = fixture[0].partition("=")[2] if fixture else ""
             yield from self._guarded(path, folder, call, place)
             select = [f"-k={arguments['select']}"] if "select" in arguments else []
+            more = (*fixture, *select, *_patience(arguments))
+            as_given = (*select, *_as_given(arguments))
             server = self._allowed.server(arguments["server_name"])
             order = ToolCommand(
-                (
-                    *("run", "--format=agent", *place.name_server(server), path),
-                    *(*fixture, *select, *_patience(arguments)),
-                ),
-                (
-                    "run",
-                    f"--server={server.name}",
-                    arguments["path"],
-                    *select,
-                    *_as_given(arguments),
-                ),
+                ("run", _FOR_AGENTS, *place.name_server(server), path, *more),
+                ("run", f"--server={server.name}", arguments["path"], *as_given),
                 server,
                 _limit(arguments),
             )
@@ -155,12 +148,13 @@ class Toolbox:
         server = self._allowed.server(arguments["server_name"])
         more = _options(arguments)
         plain = [word for word in command if word != _FOR_AGENTS]
+        # What was found before it is over is told, where the command can do so.
+        most = _limit(arguments) * 5 // 6  # it has to start before it, and to end after it
+        bounded = most > 0 and command[0] in _WITH_MAX_TIME
+        limits = [*_patience(arguments), *([f"--max-time={most}s"] if bounded else [])]
         with WorkFolder(self._roots) as place:
             order = ToolCommand(
-                (
-                    *(*command, *place.name_server(server), *more),
-                    *(*_patience(arguments), *_max_time(command, arguments)),
-                ),
+                (*command, *place.name_server(server), *more, *limits),
                 (*plain, f"--server={server.name}", *more),
                 server,
                 _limit(arguments),
@@ -212,12 +206,6 @@ def _patience(arguments: Obj) -> list[str]:
     return [f"--timeout={third}s"] if 0 < third < _USUAL_TIMEOUT else []
 
 
-def _max_time(command: tuple[str, ...], arguments: Obj) -> list[str]:
-    """So that what was found by then is told, where the command can do so."""
-    most = _limit(arguments) * 5 // 6  # it has to start before it, and to end after it
-    return [f"--max-time={most}s"] if most > 0 and command[0] in _WITH_MAX_TIME else []
-
-
 def _limit(arguments: Obj) -> int:
     return int(arguments.get("limit", DEFAULT_LIMIT))
 
@@ -225,49 +213,6 @@ def _limit(arguments: Obj) -> int:
 # -- The tools as an agent sees them, from `tools.yml`: what is not allowed is not listed ---------
 
 _TABLE = Path(__file__).parent / "tools.yml"
-_HINTS = {
-    "reads": {"readOnlyHint": True, "openWorldHint": False},
-    "runs": {
-        "readOnlyHint": False,
-        "destructiveHint": False,
-        "idempotentHint": False,
-        "openWorldHint": True,
-    },
-    "writes": {
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": True,
-        "openWorldHint": False,
-    },
-}
-_SHARED: dict[str, Obj] = {
-    "limit": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": MAX_LIMIT,
-        "default": DEFAULT_LIMIT,
-        "description": "After how many seconds it is ended",
-    },
-    "mode": {
-        "type": "string",
-        "enum": ["normal", "strict"],
-        "default": "normal",
-        "description": "strict: a broken SHOULD fails as well",
-    },
-    "fixture_dir": {
-        "type": "path",
-        "description": "Folder that stands for {{fixture}} in the suite",
-        "examples": ["tests/data"],
-    },
-}
-"""Parameters that several tools have."""
-_OUTCOME: Obj = {
-    "verdict": {"type": "string", "enum": ["passed", "failed", "nothing ran"]},
-    "exit_code": {"type": "integer", "description": "That of the command"},
-    "repeat": {"type": "string", "description": "The command line that does the same"},
-    "report": {"type": "object", "description": "The JSON report, unless it is too long"},
-    "text": {"type": "string", "description": "The outcome in words, without a report"},
-}
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -284,24 +229,32 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str | None = None
 
 
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    hints: dict[str, Obj]
+    shared: dict[str, Obj]
+    """Parameters that several tools have."""
+    outcome: Obj
+    tools: tuple[_Row, ...]
+
+
 def tools_for(allowed: Allowed, box: Toolbox) -> tuple[Tool, ...]:
     """What this agent may do, the harmless first."""
     listed = {"reads": True, "runs": bool(allowed.servers), "writes": allowed.write}
-    rows = msgspec.yaml.decode(_TABLE.read_bytes(), type=tuple[_Row, ...])
-    return tuple(_tool(row, allowed, box) for row in rows if listed[row.hints])
+    table = msgspec.yaml.decode(_TABLE.read_bytes(), type=_Table)
+    table.shared["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+    table.shared["server_name"]["enum"] = allowed.server_names
+    return tuple(_tool(row, table, box) for row in table.tools if listed[row.hints])
 
 
-def _tool(row: _Row, allowed: Allowed, box: Toolbox) -> Tool:
-    names = allowed.server_names
-    server = {"type": "string", "enum": names, "description": "Which of the allowed servers"}
-    shared = {**_SHARED, "server_name": server}
-    outcome = _object(_OUTCOME, "verdict", "exit_code", "repeat")
+def _tool(row: _Row, table: _Table, box: Toolbox) -> Tool:
+    shared = table.shared
+    outcome = _object(table.outcome, "verdict", "exit_code", "repeat")
     return Tool(
         box.body_of(row.name, row.command, row.file),
         row.title,
         row.description,
         {name: _schema(known or shared[name]) for name, known in row.takes.items()},
-        _HINTS[row.hints],
+        table.hints[row.hints],
         row.needs,
         outcome if row.gives is None else _object(row.gives, *row.gives),
         name=row.name,

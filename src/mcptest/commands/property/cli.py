@@ -13,37 +13,7 @@ from mcptest.core.errors import UsageError
 TIMEOUT = "5s"
 
 
-_DESCRIPTION = """\
-Property tests of the protocol itself: valid and invalid messages and whole
-conversations are generated, played on the server and judged by the rules.
-What breaks a property is made small, kept in .mcptest/examples and tried
-first next time; --output DIR writes it as a test as well.
-
-The same seed gives the same examples. Tools that do not say that they only
-read are not called; --allow-tool NAME allows one, '*' all of them. It needs
-the extra: pip install "mcptest[property]".
-"""
-_EPILOG = """\
-examples:
-  mcptest property --server "npx -y my-server"
-  mcptest property --server demo --property conversations --examples 1000
-  mcptest property --server demo --replay conversations-1f0c5a2b9d
-  mcptest property --list
-
-exit codes:
-  0    every property holds
-  1    a counterexample to a MUST; with --strict also to a SHOULD
-  2    bad options
-  3    the server could not be reached or started
-  4    there was nothing to try
-  130  interrupted
-
-see also: mcptest fuzz, mcptest compliance run, docs/commands/property.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add_server_options(parser, timeout=TIMEOUT)
     add = parser.add_argument_group("what is tested").add_argument
     add("--property", action="append", default=[], metavar="NAME", help="only this; may repeat")

@@ -40,9 +40,7 @@ from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.search import keep_nothing_here
 from mcptest.probe.starter_suites import written_server
 from mcptest.probe.suites.settings import cores
-from mcptest.report.property import (
-    PropertyReport,
-)
+from mcptest.report.property import PropertyReport
 from mcptest.session.connection import Stopped
 from mcptest.session.server_spec import target_of
 from mcptest.transport.files import claim_folder
@@ -54,32 +52,24 @@ _LARGEST_SEED = 2**31
 
 def run_property(arguments: argparse.Namespace) -> int:
     if arguments.list:
-        return _list()
+        width = max(map(len, PROPERTIES))
+        for one in PROPERTIES.values():
+            sys.stdout.write(f"{one.name:<{width}}  {one.about}\n")
+        return ExitCode.OK
     _check(arguments)
     target = target_of(server_words(arguments))
     with captures_for_html(arguments):
-        return _try_and_report(arguments, target)
-
-
-def _try_and_report(arguments: argparse.Namespace, target: Target) -> int:
-    try:
-        with stopping_on_signals() as stop:
-            report = _try_properties(arguments, target, stop)
-    except Stopped:
-        raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
-    except McptestError as error:
-        raise error.masked(redaction.masker.cut_text) from None
-    saved = _save(arguments, target, report)
-    written = conclude(arguments, report)
+        try:
+            with stopping_on_signals() as stop:
+                report = _try_properties(arguments, target, stop)
+        except Stopped:
+            raise KeyboardInterrupt from None  # nothing was seen yet that could be reported
+        except McptestError as error:
+            raise error.masked(redaction.masker.cut_text) from None
+        saved = _save(arguments, target, report)
+        written = conclude(arguments, report)
     code = code_of_report(report, "nothing was tried")
     return max(saved.tell(arguments), written, code)
-
-
-def _list() -> int:
-    width = max(map(len, PROPERTIES))
-    for one in PROPERTIES.values():
-        sys.stdout.write(f"{one.name:<{width}}  {one.about}\n")
-    return ExitCode.OK
 
 
 def _check(arguments: argparse.Namespace) -> None:

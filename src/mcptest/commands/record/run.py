@@ -23,7 +23,13 @@ def run_record(arguments: argparse.Namespace) -> int:
     mask = redaction.text
     try:
         if arguments.proxy:
-            return _record_proxied(arguments, target)
+            from mcptest.probe.proxied_session import Passage, record_proxied  # most record a tour
+
+            if arguments.call or arguments.read:
+                said = "--proxy asks nothing by itself: --call and --read don't go with it"
+                raise UsageError(said)
+            passage = Passage.asked_for(arguments.listen, arguments.port_file)
+            return record_proxied(target, arguments.out, arguments.format, passage)
         if arguments.listen is not None or arguments.port_file is not None:
             raise UsageError("--listen and --port-file go with --proxy")
         return _record_tour(arguments, target, mask)
@@ -31,17 +37,16 @@ def run_record(arguments: argparse.Namespace) -> int:
         raise error.masked(mask) from None
 
 
-def _record_proxied(arguments: argparse.Namespace, target: Target) -> int:
-    from mcptest.probe.proxied_session import Passage, record_proxied  # most record a tour
-
-    if arguments.call or arguments.read:
-        raise UsageError("--proxy asks nothing by itself: --call and --read don't go with it")
-    passage = Passage.asked_for(arguments.listen, arguments.port_file)
-    return record_proxied(target, arguments.out, arguments.format, passage)
-
-
 def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[str], str]) -> int:
-    recording = _recording(arguments, target)
+    recording = Recording(
+        target=target,
+        path=arguments.out,
+        form=arguments.format,
+        revision=wanted_revision(arguments.spec_version),
+        timeout=duration(arguments.timeout, "--timeout"),
+        startup=startup_of(arguments),
+        wishes=Wishes(tuple(map(_call, arguments.call)), tuple(arguments.read)),
+    )
     report = RecordingReport(
         sys.stderr, sys.stdout, quiet=arguments.quiet, no_color=arguments.no_color, mask=mask
     )
@@ -62,20 +67,6 @@ def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[
             raise unreachable
         raise SessionCutShortError(unreachable)
     return ExitCode.FAILED if report.failed or summary.problem else ExitCode.OK
-
-
-def _recording(arguments: argparse.Namespace, target: Target) -> Recording:
-    return Recording(
-        target=target,
-        path=arguments.out,
-        form=arguments.format,
-        revision=wanted_revision(arguments.spec_version),
-        timeout=duration(arguments.timeout, "--timeout"),
-        startup=startup_of(arguments),
-        wishes=Wishes(
-            calls=tuple(_call(word) for word in arguments.call), reads=tuple(arguments.read)
-        ),
-    )
 
 
 class SessionCutShortError(McptestError):

@@ -87,15 +87,15 @@ def _as_one_run(stored: Sequence[Stored]) -> RunReport:
 
     Servers that were held against the same rules are told apart.
     """
-    subjects = {show(getattr(one.report, "server", ""), 60) for one in stored} - {""}
-    several = len(subjects) > 1
-    return merged([_with_its_server(one) if several else one.report.as_run() for one in stored])
-
-
-def _with_its_server(stored: Stored) -> RunReport:
-    run, server = stored.report.as_run(), show(getattr(stored.report, "server", ""), 60)
-    named = (replace(one, language=one.language or server) for one in run.results)
-    return replace(run, results=tuple(named)) if server else run
+    subjects = [show(getattr(one.report, "server", ""), 60) for one in stored]
+    several = len({*subjects} - {""}) > 1
+    runs = [one.report.as_run() for one in stored]
+    for number, server in enumerate(subjects):
+        if several and server:
+            results = runs[number].results
+            named = (replace(one, language=one.language or server) for one in results)
+            runs[number] = replace(runs[number], results=tuple(named))
+    return merged(runs)
 
 
 def _print(arguments: argparse.Namespace, whole: RunReport, files: int) -> None:

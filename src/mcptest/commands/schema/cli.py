@@ -18,28 +18,7 @@ from mcptest.transport.files import replace_file
 _EXAMPLE = "a counterexample that `mcptest property` keeps"
 
 
-_DESCRIPTION = """\
-Print the JSON Schema (2020-12) of a file format; without a name, which there
-are. Schemas of what people write (suite, known-failures, expected-failures)
-are for editors that complete and check while one types; the others say what a
-report holds. Members are only added within a version of a format.
-"""
-_EPILOG = """\
-examples:
-  mcptest schema
-  mcptest schema suite --output evals/.mcptest.schema.json
-  mcptest schema run
-
-exit codes:
-  0    printed or written
-  2    no such format, or it could not be written
-
-see also: mcptest init, mcptest completion, docs/editors.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     parser.add_argument(
         "name",
         nargs="?",

@@ -19,37 +19,9 @@ _GROUPS = {
     "what it offers": ("root", "era", "page-size", "offer", "hide"),
 }
 """Where the help shows the options that the demo has as a program of its own."""
-_DESCRIPTION = """\
-Be a server: for trying out clients, and mcptest itself. The demo conforms to
-every revision and has some of everything. A mock is YAML with the answers you
-want; `mcptest schema mock` prints its JSON Schema. A recording answers over
-stdio as the recorded server did, and refuses in words what that was never
-asked.
-
-With --scenario it is the scripted server of a scenario for clients, as
-`mcptest conformance client` starts it, and --capture is the file that keeps
-what went over the wire.
-"""
-_EPILOG = """\
-examples:
-  mcptest serve demo
-  mcptest serve demo --transport http --port 3001
-  mcptest serve --mock weather.yaml
-  mcptest serve --capture session.jsonl
-  mcptest serve --scenario tools_call --transport http --port 3002
-
-exit codes:
-  0    the client has gone
-  2    bad options, an unsound mock, no capture, or the port is taken
-  130  interrupted
-
-see also: mcptest record, mcptest conformance client, mcptest mcp,
-          docs/commands/serve.md
-"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add = parser.add_argument
     add("what", nargs="?", choices=["demo"], help="the server to be")
     add("--mock", metavar="FILE", help="be the server that this YAML describes")

@@ -11,47 +11,19 @@ from mcptest.suite.golden import BUILT_IN
 REPORTS = ("json_file", "junit", "markdown", "badge", "html")
 
 
-_DESCRIPTION = """\
-Golden answers: keep what each test is answered, and see what has changed
-since. The answer is held against .snapshots/NAME.snap beside the suite; what
-the test expects of it is the business of `mcptest run`. Timestamps, UUIDs,
-random ids, durations and the place of the fixture stand in golden files as
-<timestamp>, <uuid>, <id>, <duration> and <fixture>. Golden files of tests
-that did not run are never touched. A .snapshots.json of mcp-assert is read as
-it is.
-"""
-_EPILOG = """\
-examples:
-  mcptest snapshot --suite evals --server "npx -y my-server" --update
-  mcptest snapshot --suite evals --server "npx -y my-server"
-  mcptest snapshot evals --update --mask "build (?P<build>[0-9a-f]+)"
-  mcptest snapshot evals -k "read and not slow" --junit snapshots.xml
-
-exit codes:
-  0    all match, or were written
-  1    something is changed, new or missing, or a server gave no answer
-  2    could not start
-  4    nothing was compared
-  130  interrupted
-
-see also: mcptest run, mcptest init, docs/commands/snapshot.md
-"""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     add_suite_options(parser)
     add_server_options(parser)
-    group = parser.add_argument_group("golden files")
-    group.add_argument("--update", action="store_true", help="write what is new or has changed")
-    group.add_argument(
+    add = parser.add_argument_group("golden files").add_argument
+    add("--update", action="store_true", help="write what is new or has changed")
+    add(
         "--mask",
         action="append",
         default=[],
         metavar="PATTERN",
         help="what differs in every run (RE2); an update remembers it. May repeat",
     )
-    group.add_argument(
+    add(
         "--no-mask",
         action="append",
         default=[],

@@ -16,7 +16,6 @@ from mcptest.report.snapshot import snapshot_json, snapshot_summary, snapshot_te
 from mcptest.report.terminal import Style, say, say_json
 from mcptest.report.write import Wanted, write_reports
 from mcptest.suite.golden import BUILT_IN, Masks, SnapshotReport, mask_problem
-from mcptest.suite.load import LoadedSuite
 
 
 def run_snapshot(arguments: argparse.Namespace) -> int:
@@ -27,7 +26,16 @@ def run_snapshot(arguments: argparse.Namespace) -> int:
         return show_list(tests, as_data=arguments.json)
     report = compare_answers(arguments, loaded, tests, left_out, order)
     unwritten = _publish(arguments, report)
-    return code_with_reports(arguments, _exit_code(loaded, report), unwritten)
+    code = ExitCode.OK
+    if report.run.interrupted:
+        sys.stderr.write("mcptest: interrupted\n")
+        code = ExitCode.INTERRUPTED
+    elif report.failed or loaded.problems:
+        code = ExitCode.FAILED
+    elif not report.compared:
+        sys.stderr.write("mcptest: no answer was compared\n")
+        code = ExitCode.NOTHING_MATCHED
+    return code_with_reports(arguments, code, unwritten)
 
 
 def _order(arguments: argparse.Namespace) -> SnapshotOrder:
@@ -58,15 +66,3 @@ def _publish(arguments: argparse.Namespace, report: SnapshotReport) -> list[str]
     tell_unwritten(arguments, unwritten)
     sys.stdout.flush()
     return unwritten
-
-
-def _exit_code(loaded: LoadedSuite, report: SnapshotReport) -> int:
-    if report.run.interrupted:
-        sys.stderr.write("mcptest: interrupted\n")
-        return ExitCode.INTERRUPTED
-    if report.failed or loaded.problems:
-        return ExitCode.FAILED
-    if not report.compared:
-        sys.stderr.write("mcptest: no answer was compared\n")
-        return ExitCode.NOTHING_MATCHED
-    return ExitCode.OK

@@ -11,8 +11,9 @@ import os
 import stat
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import PurePath
 from typing import TypeAlias
 
 import msgspec
@@ -84,25 +85,23 @@ def is_below(path: str, folder: str) -> bool:
 def is_scratch(name: str) -> bool:
     """What editors and compilers leave beside a file: the file itself follows, or did not change.
 
-    `4913` is how vim finds out whether a folder can be written to.
+    `4913` is how vim finds out whether a folder can be written to, and `#123` how Linux tells of a
+    file that has no name yet (O_TMPFILE), such as a report of ours: it gets one when it is whole.
     """
     return (
         name.endswith(_SCRATCH_ENDINGS)
         or name.startswith((".#", ".~"))
         or name == "4913"
-        or (name.startswith("#") and name.endswith("#"))
+        or (name.startswith("#") and (name.endswith("#") or name[1:].isdecimal()))
     )
 
 
 def folders_of(place: Watched) -> Iterator[str]:
     """The folder and those below it, each before what it holds; links are not followed."""
-    if os.path.isdir(place.path):  # noqa: PTH112 - paths are texts here
-        yield from islice(_folders(place), MOST_FOLDERS)
-
-
-def _folders(place: Watched) -> Iterator[str]:
-    waiting = [place.path]
-    while waiting:
+    waiting = [place.path] if os.path.isdir(place.path) else []  # noqa: PTH112 - paths are texts here
+    for _ in range(MOST_FOLDERS):
+        if not waiting:
+            return
         folder = waiting.pop()
         yield folder
         waiting += [entry.path for entry in _entries(folder) if _is_entered(entry, place)]
@@ -117,16 +116,12 @@ def files_of(place: Watched, folder: str) -> Iterator[os.DirEntry[str]]:
 
 def signatures(place: Watched) -> dict[str, Signature]:
     """Every file that matters, with what changes when it is saved."""
-    if not os.path.isdir(place.path):  # noqa: PTH112 - as above
-        found = signature_of(place.path)
-        return {} if found is None else {place.path: found}
-    known: dict[str, Signature] = {}
-    for folder in folders_of(place):
-        for entry in islice(files_of(place, folder), MOST_FILES - len(known)):
-            found = signature_of(entry.path)
-            if found is not None:
-                known[entry.path] = found
-    return known
+    files: Iterable[str] = [place.path]
+    if os.path.isdir(place.path):  # noqa: PTH112 - as above
+        entries = (entry for folder in folders_of(place) for entry in files_of(place, folder))
+        files = (entry.path for entry in islice(entries, MOST_FILES))
+    known = ((path, signature_of(path)) for path in files)
+    return {path: signature for path, signature in known if signature is not None}
 
 
 def signature_of(path: str) -> Signature | None:
@@ -159,27 +154,14 @@ def _is_entered(entry: os.DirEntry[str], place: Watched) -> bool:
 
 # -- File events of the Linux kernel, read without a thread and without a package ----------------
 
-_CLOSE_WRITE = 0x8
-_MOVED_FROM = 0x40
-_MOVED_TO = 0x80
-_CREATE = 0x100
-_DELETE = 0x200
-_DELETE_SELF = 0x400
-_MOVE_SELF = 0x800
+_CHANGED = 0x8 | 0x40 | 0x80 | 0x100 | 0x200
+"""Closed after writing, moved from here, moved to here, created, deleted."""
+_GONE = 0x400 | 0x800
+"""Deleted or moved: the watched folder itself."""
 _Q_OVERFLOW = 0x4000
 _IGNORED = 0x8000
 _ONLYDIR = 0x1000000
 _ISDIR = 0x40000000
-_WANTED = (
-    _CLOSE_WRITE
-    | _MOVED_FROM
-    | _MOVED_TO
-    | _CREATE
-    | _DELETE
-    | _DELETE_SELF
-    | _MOVE_SELF
-    | _ONLYDIR
-)
 _HEAD = struct.Struct("iIII")
 _READ_AT_ONCE = 64 * 1024
 _READS = 64
@@ -206,11 +188,8 @@ class Inotify:
         self._errno = ctypes.get_errno
         try:
             libc = ctypes.CDLL(None, use_errno=True)
-            start, self._add, self._remove = (
-                libc.inotify_init1,
-                libc.inotify_add_watch,
-                libc.inotify_rm_watch,
-            )
+            start, self._add = libc.inotify_init1, libc.inotify_add_watch
+            self._remove = libc.inotify_rm_watch
         except AttributeError:
             raise OSError("this system has no inotify") from None
         self._descriptor: int = start(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -222,7 +201,8 @@ class Inotify:
 
     def add(self, folder: str) -> int:
         """Watch a folder: its number, the same one whenever it is added again."""
-        number: int = self._add(self._descriptor, os.fsencode(folder), _WANTED)
+        wanted = _CHANGED | _GONE | _ONLYDIR
+        number: int = self._add(self._descriptor, os.fsencode(folder), wanted)
         if number < 0:
             self._refuse(folder)
         return number
@@ -239,7 +219,14 @@ class Inotify:
                 data = os.read(self._descriptor, _READ_AT_ONCE)
             except BlockingIOError:
                 break
-            found += _events_in(data)
+            at = 0
+            while at + _HEAD.size <= len(data):
+                number, mask, _, length = _HEAD.unpack_from(data, at)
+                end = at + _HEAD.size + length
+                name = os.fsdecode(data[end - length : end].rstrip(b"\0"))
+                at = end
+                is_folder = bool(mask & (_GONE | _IGNORED | _ISDIR))
+                found.append(FolderEvent(number, name, is_folder, bool(mask & _Q_OVERFLOW)))
         return found
 
     def close(self) -> None:
@@ -248,20 +235,6 @@ class Inotify:
     def _refuse(self, what: str) -> None:
         number = self._errno()
         raise OSError(number, os.strerror(number), what)
-
-
-def _events_in(data: bytes) -> list[FolderEvent]:
-    found: list[FolderEvent] = []
-    at = 0
-    while at + _HEAD.size <= len(data):
-        number, mask, _, length = _HEAD.unpack_from(data, at)
-        at += _HEAD.size
-        name = os.fsdecode(data[at : at + length].rstrip(b"\0"))
-        at += length
-        itself = bool(mask & (_DELETE_SELF | _MOVE_SELF | _IGNORED))
-        lost = bool(mask & _Q_OVERFLOW)
-        found.append(FolderEvent(number, name, itself or bool(mask & _ISDIR), lost))
-    return found
 
 
 # -- Being told of changes below the places that are watched, or looking for them where nobody ---
@@ -313,30 +286,23 @@ class NotifiedChanges:
         changed: set[str] = set()
         moved = False
         for seen in self._events.read():
-            if seen.folder not in self._folders and not seen.is_lost:
-                continue  # the last word about a folder that is watched no more
             if seen.is_lost:
                 changed.update(place.path for place in self._places)
                 moved = True
-                continue
-            path = self._path(seen)
-            changed.update(self._paths_behind(path, seen.is_folder))
-            # A place that is watched has come, gone, or been exchanged: itself, or a folder above.
-            moved = (
-                moved
-                or seen.is_folder
-                or any(place.path == path or is_below(place.path, path) for place in self._places)
-            )
+            elif (folder := self._folders.get(seen.folder)) is not None:
+                # else it is the last word about a folder that is watched no more
+                path = f"{folder.rstrip('/')}/{seen.name}" if seen.name else folder
+                changed.update(self._paths_behind(path, seen.is_folder))
+                # A place that is watched came, went or was exchanged: itself, or a folder above.
+                places = (place.path for place in self._places)
+                above = any(place == path or is_below(place, path) for place in places)
+                moved = moved or seen.is_folder or above
         if moved:
             changed.update(self._follow_on())
         return changed
 
     def close(self) -> None:
         self._events.close()
-
-    def _path(self, seen: FolderEvent) -> str:
-        folder = self._folders[seen.folder]
-        return f"{folder.rstrip('/')}/{seen.name}" if seen.name else folder
 
     def _paths_behind(self, path: str, is_folder: bool) -> Iterator[str]:
         for place in self._places:
@@ -375,7 +341,8 @@ class NotifiedChanges:
         for place in self._places:
             # The parent tells when the place itself is exchanged; and if it is not there, the
             # nearest folder that is tells when it comes.
-            yield _nearest_folder(os.path.dirname(place.path))  # noqa: PTH120 - paths are texts here
+            parents = map(str, PurePath(place.path).parents)
+            yield next(filter(os.path.isdir, parents))
             for count, folder in enumerate(folders_of(place), 1):
                 yield folder
                 note = f"only the first {MOST_FOLDERS} folders of {place.path} are watched"
@@ -411,12 +378,6 @@ class PolledChanges:
             found.update(signatures(place))
         self.interval = max(self._least, _SHARE * (time.monotonic() - began))
         return found
-
-
-def _nearest_folder(path: str) -> str:
-    while not os.path.isdir(path):  # noqa: PTH112 - paths are texts here
-        path = os.path.dirname(path)  # noqa: PTH120 - as above
-    return path
 
 
 def _is_empty(path: str, place: Watched) -> bool:

@@ -70,7 +70,13 @@ def run_watch(arguments: argparse.Namespace) -> int:
     # What we write ourselves must not start the next run.
     written = [FOLDER, arguments.capture, *(getattr(arguments, name) for name in REPORTS)]
     keys = keys_of(sys.stdin) if sys.stdout.isatty() else None
-    screen = _screen(arguments, keys=keys is not None)
+    screen = WatchScreen(
+        sys.stdout,
+        Style.of(sys.stdout, no_color=arguments.no_color),
+        keys=keys is not None,
+        quiet=arguments.quiet,
+        detail=Detail(FULL if arguments.verbose else BRIEF, arguments.all_failures),
+    )
     unwritten: list[str] = []
 
     def publish(report: RunReport) -> list[str]:
@@ -95,23 +101,10 @@ def run_watch(arguments: argparse.Namespace) -> int:
             ours=frozenset(os.path.realpath(path) for path in written if path is not None),
             publish=publish,
         )
-        screen.starts(
-            [*paths, *([arguments.fixture] if arguments.fixture else []), *arguments.also]
-        )
+        screen.starts([*paths, *filter(None, [arguments.fixture]), *arguments.also])
         code = _watch(watch, screen)
     say_unwritten(unwritten)  # of the latest run: the screen told of each as it happened
     return code_with_reports(arguments, code, unwritten)
-
-
-def _screen(arguments: argparse.Namespace, *, keys: bool) -> WatchScreen:
-    bounds = FULL if arguments.verbose else BRIEF
-    return WatchScreen(
-        sys.stdout,
-        Style.of(sys.stdout, no_color=arguments.no_color),
-        keys=keys,
-        quiet=arguments.quiet,
-        detail=Detail(bounds, arguments.all_failures),
-    )
 
 
 def _watch(watch: WatchSetup, screen: WatchScreen) -> int:

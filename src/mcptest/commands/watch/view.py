@@ -15,7 +15,7 @@ import signal
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, TextIO
 
@@ -134,7 +134,10 @@ def _proof(flip: Flip, style: Style, width: int, detail: Detail) -> Iterator[str
     for label, text in proof_lines(flip.now, bounds):
         if label == "response" and difference:
             yield f"{_labelled('response', style)}- when it passed, + now"
-            yield from _painted(difference, style, width)
+            for line in difference:
+                sign, rest = line[:1], show(line[1:], BRIEF.characters)
+                colour = {"-": "red", "+": "green"}.get(sign, "dim")
+                yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, width - 2), colour)
             continue
         shown = label if label != previous else ""
         previous = label
@@ -153,7 +156,8 @@ def _cut(line: str, style: Style, width: int) -> str:
 
 
 def _response_difference(flip: Flip) -> Iterator[str]:
-    before, now = _response(flip.before), _response(flip.now)
+    proofs = [one.proof if one is not None else None for one in (flip.before, flip.now)]
+    before, now = (proof.response[:_DIFFED] if proof is not None else "" for proof in proofs)
     if not before or not now or before == now:
         return
     found = difflib.unified_diff(_in_lines(before), _in_lines(now), lineterm="", n=0)
@@ -161,12 +165,6 @@ def _response_difference(flip: Flip) -> Iterator[str]:
     yield from lines[:_DIFF_LINES]
     if len(lines) > _DIFF_LINES:
         yield f" ({len(lines) - _DIFF_LINES} more lines differ)"
-
-
-def _response(result: TestResult | None) -> str:
-    if result is None or result.proof is None:
-        return ""
-    return result.proof.response[:_DIFFED]
 
 
 def _in_lines(text: str) -> list[str]:
@@ -178,13 +176,6 @@ def _in_lines(text: str) -> list[str]:
     return [line.strip().removesuffix(",") for line in lines]
 
 
-def _painted(lines: Sequence[str], style: Style, width: int) -> Iterator[str]:
-    for line in lines:
-        sign, rest = line[:1], show(line[1:], BRIEF.characters)
-        colour = {"-": ("red",), "+": ("green",)}.get(sign, ("dim",))
-        yield f"{_MARGIN}  " + style.paint(_cut(f"{sign} {rest}", style, width - 2), *colour)
-
-
 # -- The screen of `watch` -----------------------------------------------------------------------
 
 PROBLEMS_SHOWN = 5
@@ -192,10 +183,6 @@ KEYS = "a all, r failed, q quit"
 _LEAST_ROOM = 12
 
 Segment = tuple[str, tuple[str, ...]]
-
-
-def _clock() -> str:
-    return time.strftime("%H:%M:%S")
 
 
 class WatchScreen:
@@ -212,7 +199,7 @@ class WatchScreen:
         keys: bool = False,
         quiet: bool = False,
         detail: Detail | None = None,
-        clock: Callable[[], str] = _clock,
+        clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
         width: Callable[[], int] = terminal_width,
     ) -> None:
         self._style = style
@@ -234,15 +221,13 @@ class WatchScreen:
 
     def waiting(self, standing: WatchTotals) -> None:
         """Nothing is going on until the next change or key."""
-        counted = _counted(standing)
-        keys: list[Segment] = [(KEYS, ("dim",))] if self._keys else []
+        segments = _counted(standing) + ([(KEYS, ("dim",))] if self._keys else [])
         # The keys stay to be seen: it is what happened last that has to fit in between.
-        taken = sum(terminal.cells(text) + 3 for text, _ in (*counted, *keys))
-        room = self._width() - 1 - taken
-        last: list[Segment] = []
+        room = self._width() - 1 - sum(terminal.cells(text) + 3 for text, _ in segments)
         if self._last and room > _LEAST_ROOM:
-            last.append((terminal.cut(self._last, room), ("dim",)))
-        self._draw([*counted, *last, *keys])
+            last = (terminal.cut(self._last, room), ("dim",))
+            segments.insert(len(segments) - self._keys, last)
+        self._draw(segments)
 
     def begins(self, why: str, number: int) -> None:
         self._why, self._done, self._total = why, 0, number
@@ -269,7 +254,12 @@ class WatchScreen:
             flips = [flip for flip in flips if flip.is_worse]
         if flips or not (self._live or self._quiet or report.interrupted):
             self._block.clear()
-            self._block.tell(list(self._run_lines(at, why, report, flips)))
+            reason = f"{why}: " if why else ""
+            first = f"{self._style.paint(at, 'dim')} {reason}{summary(report, self._style)}"
+            told = flip_lines(flips, self._style, self._width(), self._detail)
+            label = self._style.paint("note:", "yellow")
+            notes = (f"{label} {show(note, 500)}" for note in report.notes)
+            self._block.tell([first, *told, *notes])
         self.waiting(standing)
 
     def problems(self, problems: Sequence[SuiteProblem]) -> None:
@@ -291,24 +281,11 @@ class WatchScreen:
     def closes(self, standing: WatchTotals) -> None:
         """The last word, in place of the line at the bottom."""
         self._block.clear()
-        self._block.tell(
-            [self._style.dot.join(f" {text} " for text, _ in _counted(standing)).strip()]
-        )
-
-    def _run_lines(
-        self, at: str, why: str, report: RunReport, flips: Sequence[Flip]
-    ) -> Iterable[str]:
-        counted = summary(report, self._style)
-        reason = f"{why}: " if why else ""
-        yield f"{self._style.paint(at, 'dim')} {reason}{counted}"
-        yield from flip_lines(flips, self._style, self._width(), self._detail)
-        yield from (f"{self._style.paint('note:', 'yellow')} {show(n, 500)}" for n in report.notes)
+        self._block.tell([f" {self._style.dot} ".join(text for text, _ in _counted(standing))])
 
     def _draw(self, segments: Sequence[Segment]) -> None:
-        if self._live:
-            self._block.draw([self._one_line(segments)])
-
-    def _one_line(self, segments: Sequence[Segment]) -> str:
+        if not self._live:
+            return
         room = max(10, self._width() - 1)
         separator = f" {self._style.dot} "
         parts: list[str] = []
@@ -319,25 +296,21 @@ class WatchScreen:
             fitted = terminal.cut(text, room)
             room -= terminal.cells(fitted)
             parts.append(self._style.paint(fitted, *styles))
-        return separator.join(parts)
+        self._block.draw([separator.join(parts)])
 
 
 def _counted(standing: WatchTotals) -> list[Segment]:
     if standing.is_nothing:
         return [("no test yet", ("yellow",))]
+    plural = "s" if standing.problems > 1 else ""
     counts = (
+        (standing.problems, f"problem{plural} in the suites", "red"),
         (standing.failed, "failed", "red"),
         (standing.passed, "passed", "green"),
         (standing.skipped, "skipped", "yellow"),
         (standing.not_run, "not run", "yellow"),
     )
-    found: list[Segment] = [
-        (f"{count} {word}", (colour,)) for count, word, colour in counts if count
-    ]
-    if standing.problems:
-        plural = "s" if standing.problems > 1 else ""
-        found.insert(0, (f"{standing.problems} problem{plural} in the suites", ("red",)))
-    return found
+    return [(f"{count} {word}", (colour,)) for count, word, colour in counts if count]
 
 
 # -- Single keys, of a terminal that is given back as it was however the program ends ------------

@@ -14,7 +14,7 @@ import selectors
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -76,13 +76,12 @@ def affected(
     if server:
         return everything(tests, loaded, _changed(server))
     data = [path for path in touched if sources.fixture and _is_seen(path, (sources.fixture,))]
-    found = {
-        identity(test)
-        for test in tests
-        if test.place.file in files
-        or (data and uses_fixture(test, choice))
-        or _reads(test, touched)
-    }
+    found = set()
+    for test in tests:
+        log = test.block.audit_log if isinstance(test.block, TrajectoryBlock) else ""
+        reads = log and os.path.realpath(log) in touched
+        if test.place.file in files or reads or (data and uses_fixture(test, choice)):
+            found.add(identity(test))
     lanes = {lane.file for lane in loaded.lanes if lane.file in files or data}
     return Wish(frozenset(found), frozenset(lanes), _changed([*files, *data] or list(touched)))
 
@@ -98,41 +97,22 @@ def uses_fixture(test: Test, choice: ServerChoice) -> bool:
     return _FIXTURE.search(repr(test)) is not None
 
 
-def _reads(test: Test, touched: Collection[str]) -> bool:
-    """Whether it judges a log that changed."""
-    log = test.block.audit_log if isinstance(test.block, TrajectoryBlock) else ""
-    return bool(log) and os.path.realpath(log) in touched
-
-
 def _is_seen(path: str, places: Iterable[Watched]) -> bool:
     return any(path == place.path or is_below(path, place.path) for place in places)
 
 
 def _changed(paths: Collection[str]) -> str:
-    """`server.py changed`, `server.py and 2 more changed`."""
-    names = sorted({_short(path) for path in paths})
+    """`server.py changed`, `server.py and 2 more changed`: from here, if it is below."""
+    here = os.getcwd()  # noqa: PTH109 - paths are texts here
+    real = {path: os.path.realpath(path) for path in paths}
+    names = sorted({r[len(here) + 1 :] if is_below(r, here) else path for path, r in real.items()})
     if not names:
         return ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"{names[0]}{more} changed"
 
 
-def _short(path: str) -> str:
-    """From here, if it is below."""
-    here = os.getcwd()  # noqa: PTH109 - paths are texts here
-    real = os.path.realpath(path)
-    return real[len(here) + 1 :] if is_below(real, here) else path
-
-
 # -- Suites that stay loaded ---------------------------------------------------------------------
-
-
-class _Known(msgspec.Struct, frozen=True):
-    """One file, as it was when it was read."""
-
-    signature: Signature | None
-    loaded: LoadedSuite
-    """Of a file that can't be used only the problems."""
 
 
 class Refreshed(msgspec.Struct, frozen=True):
@@ -159,7 +139,8 @@ class WarmSuites:
         self._fixture = fixture
         self._server_given = server_given
         self._lanes = lanes
-        self._files: dict[str, _Known] = {}
+        self._files: dict[str, tuple[Signature | None, LoadedSuite]] = {}
+        """Each as it was when it was read; of one that can't be used only the problems."""
         self._problems: tuple[SuiteProblem, ...] = ()
 
     def refresh(self, touched: Collection[str] = ()) -> Refreshed:
@@ -174,40 +155,36 @@ class WarmSuites:
         for found in discover(self._paths, self._fixture):
             if isinstance(found, SuiteProblem):
                 elsewhere.append(found)
-            else:
-                # Resolving links looks at every folder on the way: only for the few it can be.
-                is_touched = (
-                    found.rpartition("/")[2] in names and os.path.realpath(found) in touched
-                )
-                self._files[found] = self._known(found, before.get(found), is_touched)
-        changed = {
-            file
-            for file, known in self._files.items()
-            if file not in before or known.loaded is not before[file].loaded
-        }
-        loaded = _together(elsewhere, self._files.values(), with_lanes=self._lanes)
-        problems_before, self._problems = self._problems, loaded.problems
-        return Refreshed(loaded, frozenset(changed), loaded.problems != problems_before)
+                continue
+            signature, earlier = signature_of(found), before.get(found)
+            # Resolving links looks at every folder on the way: only for the few it can be.
+            may_be = found.rpartition("/")[2] in names
+            is_touched = may_be and os.path.realpath(found) in touched
+            if earlier is not None and earlier[0] == signature and not is_touched:
+                self._files[found] = earlier
+                continue
+            loaded = self._load(found)
+            if earlier is not None and earlier[1] == loaded:  # saved without a change, or touched
+                loaded = earlier[1]
+            self._files[found] = signature, loaded
+        now = {file: loaded for file, (_, loaded) in self._files.items()}
+        changed = {f for f, one in now.items() if f not in before or one is not before[f][1]}
+        whole = _together(elsewhere, now.values(), with_lanes=self._lanes)
+        problems_before, self._problems = self._problems, whole.problems
+        return Refreshed(whole, frozenset(changed), whole.problems != problems_before)
 
-    def _known(self, file: str, before: _Known | None, is_touched: bool) -> _Known:
-        signature = signature_of(file)
-        if before is not None and before.signature == signature and not is_touched:
-            return before
+    def _load(self, file: str) -> LoadedSuite:
         try:
-            loaded = load_suites(
+            return load_suites(
                 [file], fixture=self._fixture, keep_going=True, server_given=self._server_given
             )
         except SuiteError as error:
-            loaded = LoadedSuite(Suite(()), error.problems)
-        if before is not None and before.loaded == loaded:  # saved without a change, or touched
-            loaded = before.loaded
-        return _Known(signature, loaded)
+            return LoadedSuite(Suite(()), error.problems)
 
 
 def _together(
-    elsewhere: Iterable[SuiteProblem], files: Iterable[_Known], *, with_lanes: bool
+    elsewhere: Iterable[SuiteProblem], known: Collection[LoadedSuite], *, with_lanes: bool
 ) -> LoadedSuite:
-    known = [each.loaded for each in files]
     tests = tuple(test for one in known for test in one.suite.tests)
     names = tuple(name for one in known for name in one.suite.files)
     problems = (
@@ -290,11 +267,10 @@ class Runner:
             ended = WatchedRunEnded(plan, self._carry_out(plan, stop, self._tell))
         except Exception as error:  # noqa: BLE001 - whoever reads the news says it or raises it
             ended = WatchedRunEnded(plan, error=error)
-        self._news.put(ended)
-        self._wake()
+        self._tell(ended)
 
-    def _tell(self, result: TestResult) -> None:
-        self._news.put(result)
+    def _tell(self, news: TestResult | WatchedRunEnded) -> None:
+        self._news.put(news)
         self._wake()
 
 
@@ -344,10 +320,17 @@ class Ledger:
         fresh: dict[str, list[TestResult]] = {}
         for result in results:
             key = key_of(result)
-            fresh.setdefault(key, []).append(_kept(result))
+            if result.status is not Status.FAIL and result.proof is not None:
+                # Of a pass only the answer, for a later comparison: there may be very many.
+                proof = Proof(response=result.proof.response)
+                result = msgspec.structs.replace(result, proof=proof)  # noqa: PLW2901 - less of it
+            fresh.setdefault(key, []).append(result)
             if key not in tests and result.file in lanes:
                 self._lane_of[key] = result.file
-        self._forget_lanes(lanes, fresh)
+        # What a lane that was run no longer tells of is not so any more.
+        for key in [key for key, file in self._lane_of.items() if file in lanes]:
+            if key not in fresh:
+                self._forget(key)
         flips: list[Flip] = []
         for key, found in fresh.items():
             now, last = _decisive(found), self._outcomes.get(key)
@@ -359,21 +342,14 @@ class Ledger:
 
     def failed(self) -> frozenset[str]:
         """The tests that failed when they were last run."""
-        return frozenset(
-            key for key, results in self._current() if _decisive(results).status is Status.FAIL
-        )
+        now = {key: _decisive(results).status for key, results in self._current()}
+        return frozenset(key for key, status in now.items() if status is Status.FAIL)
 
     def standing(self, problems: int = 0) -> WatchTotals:
-        counts = dict.fromkeys(Status, 0)
-        for _, results in self._current():
-            counts[_decisive(results).status] += 1
-        return WatchTotals(
-            passed=counts[Status.PASS],
-            failed=counts[Status.FAIL],
-            skipped=counts[Status.SKIP],
-            not_run=sum(key not in self._outcomes for key in self._tests),
-            problems=problems,
-        )
+        counts = Counter(_decisive(results).status for _, results in self._current())
+        not_run = sum(key not in self._outcomes for key in self._tests)
+        passed, failed, skipped = (counts[s] for s in (Status.PASS, Status.FAIL, Status.SKIP))
+        return WatchTotals(passed, failed, skipped, not_run, problems)
 
     def report(self, last: RunReport) -> RunReport:
         """Everything that is known now, as if it had been one run."""
@@ -381,40 +357,24 @@ class Ledger:
         return msgspec.structs.replace(last, results=tuple(results))
 
     def _current(self) -> Iterable[tuple[str, list[TestResult]]]:
-        for key in self._tests:
-            if key in self._outcomes:
-                yield key, self._outcomes[key]
-        for key, results in self._outcomes.items():
-            if key not in self._tests and self._is_current(key):
-                yield key, results
+        """First the tests in their order, then what lanes said."""
+        known = self._outcomes
+        of_lanes = (key for key in known if key not in self._tests and self._is_current(key))
+        return ((key, known[key]) for key in (*self._tests, *of_lanes) if key in known)
 
     def _is_current(self, key: str) -> bool:
         return key in self._tests or self._lane_of.get(key) in self._lanes
-
-    def _forget_lanes(self, lanes: Collection[str], fresh: Mapping[str, object]) -> None:
-        """What a lane that was run no longer tells of is not so any more."""
-        for key in [key for key, file in self._lane_of.items() if file in lanes]:
-            if key not in fresh:
-                self._forget(key)
 
     def _forget(self, key: str) -> None:
         self._outcomes.pop(key, None)
         self._lane_of.pop(key, None)
 
 
-def _kept(result: TestResult) -> TestResult:
-    """Of a pass only the answer, to be compared with a later one: there may be very many."""
-    if result.status is Status.FAIL or result.proof is None:
-        return result
-    return msgspec.structs.replace(result, proof=Proof(response=result.proof.response))
-
-
 def _is_flip(before: TestResult | None, now: TestResult) -> bool:
+    fails = now.status is Status.FAIL
     if before is None:
-        return now.status is Status.FAIL
-    return before.status is not now.status or (
-        now.status is Status.FAIL and _reason(before) != _reason(now)
-    )
+        return fails
+    return before.status is not now.status or (fails and _reason(before) != _reason(now))
 
 
 def _reason(result: TestResult) -> tuple[str, str]:
@@ -494,10 +454,8 @@ class WatchLoop:
             selector.register(self._woken, selectors.EVENT_READ, self._hear_the_run)
             if (events := self._watch.changes.fileno()) is not None:
                 selector.register(events, selectors.EVENT_READ, self._hear_changes)
-            if self._watch.keys is not None:
-                selector.register(
-                    self._watch.keys, selectors.EVENT_READ, lambda: self._hear_keys(selector)
-                )
+            if (keys := self._watch.keys) is not None:
+                selector.register(keys, selectors.EVENT_READ, lambda: self._hear_keys(selector))
             self._begin()
             while not (self._over and not self._runner.is_running):
                 for ready, _ in selector.select(self._patience()):
@@ -506,13 +464,10 @@ class WatchLoop:
 
     def _patience(self) -> float | None:
         """Until when to wait if nothing happens; None for as long as it takes."""
-        now = time.monotonic()
-        limits = []
-        if self._burst is not None:
-            limits.append(min(self._burst) - now)
+        limits = list(self._burst or ())
         if self._watch.changes.interval is not None:
-            limits.append(self._next_look - now)
-        return max(0.0, min(limits)) if limits else None
+            limits.append(self._next_look)
+        return max(0.0, min(limits) - time.monotonic()) if limits else None
 
     def _after_waiting(self) -> None:
         now = time.monotonic()
@@ -522,29 +477,34 @@ class WatchLoop:
             self._next_look = time.monotonic() + (self._watch.changes.interval or interval)
         if self._burst is not None and now >= min(self._burst):
             touched, self._touched, self._burst = self._touched, set(), None
-            self._take_in(touched)
+            # Read what changed; what it affects is to be run.
+            changed, watch = self._read_suites(touched), self._watch
+            by = (watch.sources, watch.choice)
+            self._wish(affected(touched, changed, self._tests, self._loaded, *by))
+            if not self._runner.is_running and not self._pending:
+                self._screen.waiting(self.standing())
         self._begin()
 
     def _hear_changes(self) -> None:
-        found = {path for path in self._watch.changes.read() if not self._is_ours(path)}
+        ours = self._watch.ours
+        found = {
+            path
+            for path in self._watch.changes.read()
+            if not any(path == one or is_below(path, one) for one in ours)
+        }
         for note in self._watch.changes.notes:
             self._screen.note(note)
         self._watch.changes.notes.clear()
         if self._runner.is_running:
             # Only sources: a fixture is copied, and a suite has to say something new to be run.
             servers = self._watch.sources.servers
-            self._seen_during |= {
-                path for path in found if any(place.sees(path) for place in servers)
-            }
+            self._seen_during |= {one for one in found if any(of.sees(one) for of in servers)}
             found = {path for path in found if self._during[path] < _ITS_OWN_DOING}
         if found:
             now = time.monotonic()
             latest = self._burst[1] if self._burst is not None else now + _LONGEST_BURST
             self._burst = (now + _QUIET, latest)
             self._touched |= found
-
-    def _is_ours(self, path: str) -> bool:
-        return any(path == one or path.startswith(f"{one}/") for one in self._watch.ours)
 
     def _hear_keys(self, selector: selectors.BaseSelector) -> None:
         assert self._watch.keys is not None
@@ -564,12 +524,8 @@ class WatchLoop:
     def _run_what_failed(self) -> None:
         failed = self._ledger.failed()
         tests = failed & frozenset(map(identity, self._tests))
-        of_lanes = failed - tests
-        lanes = {
-            lane.file
-            for lane in self._loaded.lanes
-            if any(key.startswith(f"{lane.file}::") for key in of_lanes)
-        }
+        files = {lane.file for lane in self._loaded.lanes}
+        lanes = {file for file in files if any(k.startswith(f"{file}::") for k in failed - tests)}
         if wish := Wish(tests, frozenset(lanes), "what failed"):
             self._wish(wish)
         elif not self._runner.is_running:
@@ -585,15 +541,6 @@ class WatchLoop:
                 self._finish(piece)
             else:
                 self._screen.result(piece)
-
-    def _take_in(self, touched: set[str]) -> None:
-        """Read what changed; what it affects is to be run."""
-        changed = self._read_suites(touched)
-        watch = self._watch
-        wish = affected(touched, changed, self._tests, self._loaded, watch.sources, watch.choice)
-        self._wish(wish)
-        if not self._runner.is_running and not self._pending:
-            self._screen.waiting(self.standing())
 
     def _take_in_everything(self, why: str) -> None:
         self._read_suites(set())
@@ -643,25 +590,21 @@ class WatchLoop:
             self._screen.note(ended.error.message)
         elif ended.error is not None:
             raise ended.error
-        self._notice_its_own_doing()
-        report, wish = ended.report, ended.plan.wish
-        flips = self._ledger.enter(report.results, wish.tests, wish.lanes)
-        if report.interrupted:
-            done = frozenset(map(key_of, report.results))
-            rest = Wish(wish.tests - done, wish.lanes)
-            self._pending = rest.also(self._pending)
-        for sentence in self._watch.publish(self._ledger.report(report)):
-            self._screen.note(sentence)
-        self._screen.ended(report, flips, self.standing())
-
-    def _notice_its_own_doing(self) -> None:
-        """A server that writes into what is watched would have itself run for ever."""
-        for path in [path for path in self._during if path not in self._seen_during]:
+        # A server that writes into what is watched would have itself run for ever.
+        for path in self._during.keys() - self._seen_during:
             del self._during[path]
         self._during.update(self._seen_during)
         for path in sorted(self._seen_during):
             if self._during[path] == _ITS_OWN_DOING:
+                always = f"{path} changed during each of the last {_ITS_OWN_DOING} runs"
                 self._screen.note(
-                    f"{path} changed during each of the last {_ITS_OWN_DOING} runs: from now on "
-                    "a change of it during a run starts no other"
+                    f"{always}: from now on a change of it during a run starts no other"
                 )
+        report, wish = ended.report, ended.plan.wish
+        flips = self._ledger.enter(report.results, wish.tests, wish.lanes)
+        if report.interrupted:
+            rest = Wish(wish.tests - frozenset(map(key_of, report.results)), wish.lanes)
+            self._pending = rest.also(self._pending)
+        for sentence in self._watch.publish(self._ledger.report(report)):
+            self._screen.note(sentence)
+        self._screen.ended(report, flips, self.standing())

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from mcptest.core.errors import ExitCode, UsageError
-from mcptest.core.judgement import Event, GateResult, Grade, Judgement, Scorecard
+from mcptest.core.judgement import GateResult, Grade, Judgement, Scorecard
 from mcptest.core.verdict import Severity
-from mcptest.probe.compliance.judging import judge_server, run_tests
+from mcptest.probe.compliance.judging import Tell, judge_server, run_tests
 from mcptest.probe.compliance.site import Order
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.version_diff import judge_spec_version_check
@@ -21,8 +21,6 @@ from mcptest.rules.grading import judge_grade_delta, rank
 from mcptest.session.connection import Stopped
 from mcptest.suite.compliance_block import ComplianceBlock
 from mcptest.suite.reading import SuiteError
-
-Tell: TypeAlias = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +58,27 @@ def judge_block(
 
     `order` may be None only then. Raises PeerError when the server can't be reached.
     """
-    gates = [] if block.spec_version_check is None else [_spec_version_gate(block, corpora)]
+    gates: list[GateResult] = []
+    found = judge_spec_version_check(block, lambda revision: corpus_of(revision, corpora))
+    if found is not None:
+        gates.append(GateResult(found.gate, found.passed, found.note, found.failures))
     judgement = graded = None
     if order is not None:
         judgement = _judged_tests(block, order, tell)
         wants_grade = needs_grade or block.grade_delta is not None
         if wants_grade and not _is_interrupted(order):
-            graded = judgement if block.tests is None else _judged_whole(order, tell)
+            if block.tests is None:
+                graded = judgement
+            else:
+                with contextlib.suppress(Stopped):  # before the server was met again
+                    graded = judge_server(msgspec.structs.replace(order, rules=()), tell)
     if block.grade_delta is not None and graded is not None and not _is_interrupted(order):
         gates.append(judge_grade_delta(block.grade_delta, graded, before))
     judged = () if judgement is None else (judgement,)
-    return JudgedBlock(judged, tuple(gates), graded, tuple(_notes(judgement, graded)))
+    notes: tuple[str, ...] = ()
+    if graded is not None and graded is not judgement and graded.grade is not None:
+        notes = (f"the grade is of the whole corpus: {_graded(graded.grade)}",)
+    return JudgedBlock(judged, tuple(gates), graded, notes)
 
 
 def _is_interrupted(order: Order | None) -> bool:
@@ -84,48 +92,25 @@ def _judged_tests(block: ComplianceBlock, order: Order, tell: Tell) -> Judgement
     try:
         if block.tests is None:
             return judge_server(order, tell)
-        return _repeatable(run_tests(order, block.tests, tell), order)
+        judged = run_tests(order, block.tests, tell)
     except UsageError as error:
         # Which revision is spoken was found out only now, and it lacks a rule that was named.
         if order.revision is not None or isinstance(error, SuiteError):
             raise
         remedy = "--spec-version" if block.tests is None else "compliance.spec_version"
         raise UsageError(error.message, hint=f"name the revision that has it: {remedy}") from None
-
-
-def _repeatable(judgement: Judgement, order: Order) -> Judgement:
-    """The name of a test may hold spaces: the command that repeats it must still be one."""
+    # The name of a test may hold spaces: the command that repeats it must still be one.
     results = tuple(
         msgspec.structs.replace(one, repeat=f"{order.repeat} --rule {shlex.quote(one.id)}")
         if order.repeat and shlex.quote(one.id) != one.id
         else one
-        for one in judgement.results
+        for one in judged.results
     )
-    return msgspec.structs.replace(judgement, results=results)
-
-
-def _judged_whole(order: Order, tell: Tell) -> Judgement | None:
-    """None when we are told to stop before the server was met again."""
-    try:
-        return judge_server(msgspec.structs.replace(order, rules=()), tell)
-    except Stopped:
-        return None
-
-
-def _notes(judgement: Judgement | None, graded: Judgement | None) -> list[str]:
-    if graded is None or graded is judgement or graded.grade is None:
-        return []
-    return [f"the grade is of the whole corpus: {_graded(graded.grade)}"]
+    return msgspec.structs.replace(judged, results=results)
 
 
 def _graded(grade: Grade) -> str:
     return f"{grade.letter} with {grade.score:.1f}" if grade.letter else "no letter"
-
-
-def _spec_version_gate(block: ComplianceBlock, corpora: Path | None) -> GateResult:
-    found = judge_spec_version_check(block, lambda revision: corpus_of(revision, corpora))
-    assert found is not None  # the block has the gate
-    return GateResult(found.gate, found.passed, found.note, found.failures)
 
 
 def min_grade_gate(wanted: str, judgement: Judgement) -> GateResult:

@@ -113,16 +113,12 @@ class Confirmation:
         """Set the questions going: ordinary ones first, and of these a MUST before a SHOULD."""
         repetitions = repetitions_of(doubts)
         for one in sorted(repetitions, key=lambda one: (one.is_rude, not one.is_must)):
-            alone = self._is_asked_alone(one)
+            shares = self._begins and one.may_share(self.site)
+            self._begun_alone += shares and one.is_must
+            alone = not shares or (one.is_must and self._begun_alone <= _MOST_ALONE)
             pool = self._alone if alone else self._in_turn
             seen = pool.submit(self._ask, one, alone=alone)
             self._under_way += [(doubt, seen) for doubt in one.doubts]
-
-    def _is_asked_alone(self, one: Repetition) -> bool:
-        if not one.may_share(self.site) or not self._begins:
-            return True
-        self._begun_alone += one.is_must
-        return one.is_must and self._begun_alone <= _MOST_ALONE
 
     def results(self) -> list[RuleResult]:
         """Every verdict that was in doubt, as it stands now. Raises when we are told to stop."""
@@ -149,20 +145,16 @@ class Confirmation:
             return judged
         if all(result.failed for result in judged.values()):
             return judged
-        return {**judged, **self._failed_side_by_side(one, one.asked)}
-
-    def _failed_side_by_side(self, one: Repetition, first: Conversation) -> dict[int, RuleResult]:
-        """What fails where another connection is open, as it was the first time."""
         try:
-            sessions = self._side_by_side(first)
+            sessions = self._side_by_side(one.asked)
         except PeerError:
-            return {}
-        return {
-            id(doubt): msgspec.structs.replace(judged, reason=_SIDE_BY_SIDE)
-            for doubt in one.doubts
-            for judged in map(doubt.judge, sessions)
-            if judged.failed
-        }
+            return judged
+        # What fails where another connection is open, as it was the first time.
+        for doubt in one.doubts:
+            for second in map(doubt.judge, sessions):
+                if second.failed:
+                    judged[id(doubt)] = msgspec.structs.replace(second, reason=_SIDE_BY_SIDE)
+        return judged
 
     def _side_by_side(self, first: Conversation) -> tuple[Conversation, Conversation]:
         """A session that has little to say, and one beside it in which all is said again."""
@@ -171,18 +163,17 @@ class Confirmation:
         quiet.start(self.site.alive_check)
         busy.ask(self.site.alive_check)
         quiet.pump(2 * RACE, lambda: not quiet.usable)
-        for session in (quiet, busy):
-            session.close()
+        quiet.close()
+        busy.close()
         return quiet, busy
 
     def _seen_alone(self, one: Repetition) -> RowJob | Probed | Conversation:
-        if not one.may_share(self.site) or not self._begins:
-            return self._seen(one, None)
-        home = self.site.open()
+        home = self.site.open() if self._begins and one.may_share(self.site) else None
         try:
             return self._seen(one, home)
         finally:
-            self.site.leave(home)
+            if home is not None:
+                self.site.leave(home)
 
     def _home_for(self, one: Repetition) -> Conversation:
         """The connection that the question before was asked on, if it is as it was at first."""
@@ -199,21 +190,17 @@ class Confirmation:
         """What comes when it is asked again; of a session, all of it, after its end."""
         probe = one.probe
         if probe is not None:
-            return take_probe(probe, self.site, home)
+            return take_probe(probe, self.site, home, again=True)
         if isinstance(one.asked, Conversation):
             again = self._repeated(one.asked)
-            if any(shown_by(doubt.result.id) == "silence" for doubt in one.doubts):
-                self._let_races_end(again)
+            if any(shown_by(doubt.result.id) == "silence" for doubt in one.doubts) and again.usable:
+                # From then on no answer was on its way when its request was cancelled.
+                again.pump(2 * RACE, lambda: not again.usable)
+                again.ask(self.site.alive_check)
             again.close()
             return again
         assert isinstance(one.asked, RowJob)  # a probe has a name
         return self._job_again(one.asked, home)
-
-    def _let_races_end(self, again: Conversation) -> None:
-        """From then on no answer was on its way when its request was cancelled."""
-        if again.usable:
-            again.pump(2 * RACE, lambda: not again.usable)
-            again.ask(self.site.alive_check)
 
     def _job_again(self, job: RowJob, home: Conversation | None) -> RowJob:
         again = RowJob(job.check, job.lane, beside=job.beside)
@@ -221,7 +208,7 @@ class Confirmation:
         again.asked = conversation.ask(job.check)
         again.conversation = conversation
         if not conversation.usable:
-            slow = slow_machine(self.site, conversation)
+            slow = slow_machine(self.site, conversation, again=True)
             if slow is not None:
                 raise slow
             again.killed = conversation.gone or silence(conversation, self.site.order.timeout)
@@ -273,18 +260,14 @@ def confirmed(first: RuleResult, second: RuleResult | PeerError) -> RuleResult:
     if isinstance(second, PeerError):
         return unconfirmed(first, f"it failed once and could not be asked again: {second.message}")
     if second.failed:
-        return _with_condition(first) if second.reason == _SIDE_BY_SIDE else first
+        if second.reason != _SIDE_BY_SIDE:
+            return first
+        finding, *others = first.findings
+        told = msgspec.structs.replace(finding, message=f"{finding.message}; {_SIDE_BY_SIDE}")
+        return msgspec.structs.replace(first, findings=(told, *others))
     seen = second.reason or "it passed"
     why = f"it failed once and not again; asked again alone, on a fresh connection: {seen}"
-    without = unconfirmed(first, why)
-    return msgspec.structs.replace(without, again=second.evidence)
-
-
-def _with_condition(first: RuleResult) -> RuleResult:
-    """The same failure, which says when it is seen."""
-    finding, *others = first.findings
-    told = msgspec.structs.replace(finding, message=f"{finding.message}; {_SIDE_BY_SIDE}")
-    return msgspec.structs.replace(first, findings=(told, *others))
+    return msgspec.structs.replace(unconfirmed(first, why), again=second.evidence)
 
 
 def unconfirmed(result: RuleResult, why: str) -> RuleResult:

@@ -95,12 +95,8 @@ def _tool_uses(params: Mapping[str, Any]) -> dict[str, Any] | None:
         {"type": "tool_use", "id": f"mcptest-{number}", "name": first.get("name"), "input": {}}
         for number in (1, 2)
     ]
-    return {
-        "role": "assistant",
-        "content": uses,
-        "model": "mcptest-static",
-        "stopReason": "toolUse",
-    }
+    kept = {"role": "assistant", "model": "mcptest-static", "stopReason": "toolUse"}
+    return {**kept, "content": uses}
 
 
 _CAPABILITIES = PREFIX + "clientCapabilities"
@@ -177,10 +173,8 @@ def _params(check: SentCheck, lifecycle: Lifecycle, revision: Revision) -> dict[
     changes = dict(check.meta)
     if check.declare and revision.era is Era.STATELESS and _CAPABILITIES not in changes:
         changes[_CAPABILITIES] = capabilities_of(check.declare, revision)
-    return _with_meta(params, changes) if changes else params
-
-
-def _with_meta(params: dict[str, Any] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    if not changes:
+        return params
     params = params or {}
     own = params.get("_meta")
     meta = {**(own if isinstance(own, Mapping) else {}), **changes}
@@ -212,6 +206,8 @@ class Asked(msgspec.Struct, frozen=True):
     """A request got no answer, and less than the timeout was waited for one."""
     unusable: str = ""
     """What came in place of the answer, in words."""
+    unsent: str = ""
+    """Why it could not be sent, where it could not."""
 
 
 class Started(msgspec.Struct):
@@ -233,6 +229,8 @@ class Started(msgspec.Struct):
     """It was taken back before the timeout was over."""
     given_up: bool = False
     """We took it back: whether an answer comes is not waited for."""
+    unsent: str = ""
+    """Why it could not be sent, where it could not."""
 
     @property
     def identifier(self) -> Any:
@@ -410,11 +408,8 @@ class Conversation:
             self.asked.append({"method": method, "params": params})
         if self.revision.era is Era.HANDSHAKE:
             outcome = self.answers.reply_to(message, self.revision)
-            self._guarded(
-                lambda: self.client.connection.answer(
-                    message.id, outcome, self.lifecycle.headers("", None)
-                )
-            )
+            answer, headers = self.client.connection.answer, self.lifecycle.headers("", None)
+            self._guarded(lambda: answer(message.id, outcome, headers))
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -429,10 +424,8 @@ class Conversation:
 
     def begin_without_listening(self, deadline: Deadline) -> None:
         """Begin a session without the stream on which a server may talk unasked."""
-        connection = self.client.connection
-        lifecycle = HandshakeLifecycle(
-            connection, self.revision, self.answers, _CLIENT_INFO, listen=False
-        )
+        connection, known = self.client.connection, (self.revision, self.answers, _CLIENT_INFO)
+        lifecycle = HandshakeLifecycle(connection, *known, listen=False)
         lifecycle.finish(lifecycle.begin(deadline), deadline)
         connection.on_request = self._take_request
         self._own_lifecycle = lifecycle
@@ -492,7 +485,9 @@ class Conversation:
         started = self._begun(check)
         self.said.append(Said("start", started, identifier))
         if self.gone is None and not self.mute:
-            self._guarded(lambda: self._send(started, identifier))
+            error = self._guarded(lambda: self._send(started, identifier))
+            if error is not None and self.transport != "stdio" and started.stream is None:
+                started.unsent = error.message  # over a pipe, bytes may have been written
         return started
 
     def notify(self, check: SentCheck) -> Asked:
@@ -533,8 +528,7 @@ class Conversation:
 
     def pump(self, seconds: float, until: Callable[[], bool]) -> bool:
         """Take in what comes until something holds; False when it did not in that time."""
-        deadline = Deadline.after(seconds)
-        self._guarded(lambda: self._pump_until(until, deadline))
+        self._guarded(lambda: self._pump_until(until, Deadline.after(seconds)))
         return until()
 
     def _begun(self, check: SentCheck) -> Started:
@@ -547,7 +541,7 @@ class Conversation:
             asked=len(self.asked),
         )
 
-    def _guarded(self, act: Callable[[], object]) -> None:
+    def _guarded(self, act: Callable[[], object]) -> PeerError | None:
         """Whatever the server does to the connection is something seen, not an error of ours."""
         try:
             act()
@@ -556,6 +550,8 @@ class Conversation:
             takes_nothing = error.kind is ErrorKind.TIMEOUT and self.transport == "stdio"
             if error.kind in _GONE or takes_nothing:
                 self.gone = self.gone or error
+            return error
+        return None
 
     def _deadline(self) -> Deadline:
         return Deadline.after(self.site.order.timeout)
@@ -565,7 +561,7 @@ class Conversation:
         if check.http is not None:
             self.polite = False
             self._send_http(started)
-        elif check.raw:
+        elif check.is_raw:
             self.polite = False
             started.body = check.raw.encode("utf-8", "surrogateescape")
             headers = self.lifecycle.headers("", None)
@@ -637,12 +633,15 @@ class Conversation:
         if not started.waiting or self.mute:
             return
         begun, waits = time.monotonic(), self.site.waits
-        at_work = self._may_take_long(started.check)
+        made_up = {self.site.known.get(name) for name in _MADE_UP}
+        at_work = started.check.method in AT_WORK and made_up.isdisjoint(
+            texts_in(started.check.params)
+        )
         starting = self.transport == "stdio" and not self.tape.last_answer
         limit = _until(started.at, waits.left(at_work=at_work, starting=starting))
         if started.check.http is not None:
             self._await_http(started, limit)
-        elif started.check.raw and started.stream is None:
+        elif started.check.is_raw and started.stream is None:
             self._await_behind_fence(started, limit)
         else:
             self._pump_until(lambda: self._is_over(started), limit)
@@ -650,17 +649,9 @@ class Conversation:
             self._await_behind_fence(started, _until(started.at, 0.0))
         if self.mute or (started.check.method and not self._is_over(started)):
             waits.in_vain(begun, time.monotonic())
-            self._note_hung_tool(started, at_work=at_work)
-
-    def _note_hung_tool(self, started: Started, *, at_work: bool) -> None:
-        check, hung = started.check, self.site.hung_tools
-        if check.method == "tools/call" and at_work:
-            name = str((check.params or {}).get("name"))
-            hung[name] = hung.get(name) or self._came_instead(started)
-
-    def _may_take_long(self, check: SentCheck) -> bool:
-        made_up = {self.site.known.get(name) for name in _MADE_UP}
-        return check.method in AT_WORK and made_up.isdisjoint(texts_in(check.params))
+            if started.check.method == "tools/call" and at_work:
+                name, hung = str((started.check.params or {}).get("name")), self.site.hung_tools
+                hung[name] = hung.get(name) or self._came_instead(started)
 
     def _is_over(self, started: Started) -> bool:
         """Answered; or refused on the way, where answers come on another stream."""
@@ -699,24 +690,21 @@ class Conversation:
         Only where the fence is not answered either, the server may be busy, and is waited for.
         """
         patience = _until(time.monotonic(), self.site.order.patience)
-        limit = max(limit, patience, key=_at)
-        if self._fenced < started.at and not self._fence(started, limit):
-            self.mute = not started.done
-            return
+        limit = max(limit, patience, key=lambda one: one.at)
+        if self._fenced < started.at:
+            connection, begun = self.client.connection, time.monotonic()
+            message = outgoing(self.site.alive_check, self.lifecycle, self.revision)
+            fence = connection.request(message.method, message.params, limit, message.headers)
+            answered = self._pump_until(lambda: fence.done or started.done, limit)
+            if not fence.done:
+                connection.forget(fence)
+            elif fence.answer is not None:
+                self._fenced = begun
+            if not answered:
+                self.mute = not started.done
+                return
         if not started.done:
             self._pump_until(lambda: started.done, Deadline.after(_AFTER_THE_FENCE))
-
-    def _fence(self, started: Started, limit: Deadline) -> bool:
-        connection = self.client.connection
-        begun = time.monotonic()
-        message = outgoing(self.site.alive_check, self.lifecycle, self.revision)
-        fence = connection.request(message.method, message.params, limit, message.headers)
-        answered = self._pump_until(lambda: fence.done or started.done, limit)
-        if not fence.done:
-            connection.forget(fence)
-        elif fence.answer is not None:
-            self._fenced = begun
-        return answered
 
     # -- what was seen ---------------------------------------------------------------------
 
@@ -728,8 +716,7 @@ class Conversation:
             one.answer = self.site.large_answers.kept(one.answer) if one.answer else None
         answers = tuple(one.answer for one in started.waiting if one.answer is not None)
         first = answers[0] if answers else None
-        result = first.result if first is not None else ABSENT
-        error = first.error if first is not None else ABSENT
+        result, error = (first.result, first.error) if first is not None else (ABSENT, ABSENT)
         answered = self.transport != "stdio" and self._status(started) is not None
         http = http_facts(self.tape, started.stream or 0) if answered else None
         exchange = SeenExchange(
@@ -751,6 +738,7 @@ class Conversation:
             started.place,
             cut_short=http is None and first is None and self._was_cut_short(started),
             unusable=self._came_instead(started) if first is None else "",
+            unsent=self.site.masker.text(started.unsent),
         )
 
     def _came_instead(self, started: Started) -> str:
@@ -782,7 +770,3 @@ class Conversation:
 
 def _until(begun: float, seconds: float) -> Deadline:
     return Deadline(begun + seconds, seconds)
-
-
-def _at(deadline: Deadline) -> float:
-    return deadline.at

@@ -37,19 +37,17 @@ def shared(site: Site, purpose: Purpose, declare: tuple[str, ...] = ()) -> Conve
     if purpose == "last":
         return _unspoiled(site)
     found = site.shared.get((purpose, declare))
-    if found is not None and is_usable(found) and _will_do(site.ready(found), purpose):
+
+    def will_do(conversation: Conversation) -> bool:
+        """Whether nothing is left of the rude words that were said on it, if any were."""
+        conversation.polite = conversation.polite and purpose != "rude"
+        return purpose != "rude" or conversation.answers_as_before()
+
+    if found is not None and is_usable(found) and will_do(site.ready(found)):
         return found
     found = site.shared[purpose, declare] = site.launch(declare=declare)
-    _will_do(site.ready(found), purpose)
+    will_do(site.ready(found))
     return found
-
-
-def _will_do(conversation: Conversation, purpose: Purpose) -> bool:
-    """Whether nothing is left of the rude words that were said on it, if any were."""
-    if purpose != "rude":
-        return True
-    conversation.polite = False
-    return conversation.answers_as_before()
 
 
 def _unspoiled(site: Site) -> Conversation:
@@ -178,6 +176,8 @@ class Course:
         """Steps whose end is still to come, by name."""
         self.learned: dict[str, Any] = {}
         """Values for placeholders that this probe found out itself."""
+        self.conversations: list[Conversation] = []
+        """Where steps were taken."""
         self._current: Conversation | None = None
         self._own: list[Conversation] = []
 
@@ -201,18 +201,17 @@ class Course:
             )
         else:
             if self._current is None or (declare and declare != self._current.answers.declare):
-                self._current = self._a_connection(declare)
+                home = self._home
+                if home is not None and declare in ((), home.answers.declare):
+                    self._current = home
+                elif self.probe.own_connection or home is not None:
+                    self._current = self.open(declare=declare)
+                else:
+                    self._current = shared(self.site, purpose_of(self.probe), declare)
             conversation = self._current
         if step.options.rude:
             conversation.polite = False
         return conversation
-
-    def _a_connection(self, declare: tuple[str, ...]) -> Conversation:
-        if self._home is not None and declare in ((), self._home.answers.declare):
-            return self._home
-        if self.probe.own_connection or self._home is not None:
-            return self.open(declare=declare)
-        return shared(self.site, purpose_of(self.probe), declare)
 
     def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """A connection of this probe's own, on which the next steps are taken."""
@@ -252,17 +251,14 @@ class Course:
     def collect(self, name: str) -> Asked:
         """Wait for what came of a step that was sent."""
         started = self.under_way.pop(name)
-        if started.check.method in _AT_WORK:
-            self._await_work(started)
         conversation = started.conversation
+        if started.check.method in _AT_WORK:
+            # A tool may take its time; one that never answers must not cost every probe all of it.
+            whole = self.site.waits.left(at_work=True) >= self.site.order.timeout
+            if not self.await_silence(conversation, lambda: started.done):
+                started.cut_short = not whole
+                conversation.give_up(started)
         return self.note(name, conversation.finish(started), conversation)
-
-    def _await_work(self, started: Started) -> None:
-        """A tool may take its time; one that never answers must not cost every probe all of it."""
-        whole = self.site.waits.left(at_work=True) >= self.site.order.timeout
-        if not self.await_silence(started.conversation, lambda: started.done):
-            started.cut_short = not whole
-            started.conversation.give_up(started)
 
     def await_silence(self, conversation: Conversation, until: Callable[[], bool]) -> bool:
         """Wait for something that ought to come, for what is left of the timeout; did it come?"""
@@ -275,6 +271,8 @@ class Course:
     def note(self, name: str, asked: Asked, conversation: Conversation, **more: Any) -> Asked:
         """Keep what came of a step."""
         self.evidence.append(asked)
+        if conversation not in self.conversations:
+            self.conversations.append(conversation)
         kept = {"begins": asked.place, "records": conversation.tape.records, **more}
         self.taken[name] = Taken(exchange=asked.exchange, identifier=asked.identifier, **kept)
         return asked

@@ -83,22 +83,13 @@ _LONGER = 1.0
 CUT_SHORT = "interrupted: what was not judged by then is inconclusive, and there is no grade"
 _NOT_ASKED_AGAIN = "it failed once, and we were interrupted before it could be asked again"
 _INTERRUPTED = Unasked(Outcome.INCONCLUSIVE, "interrupted")
+Tell: TypeAlias = Callable[[Event], None]
 Choose: TypeAlias = Callable[[VersionCorpus], tuple[CorpusRule, ...]]
 """Which rules are told about, once the revision and so the corpus is known."""
 
 
 def _with_progress(tool: str) -> dict[str, Any]:
     return {"name": tool, "arguments": {}, "_meta": {"progressToken": f"mcptest-{tool}"}}
-
-
-def _noise_message(noise: RuleResult) -> str:
-    line = next((one.received for one in noise.evidence), "")
-    shown = f": {show(line, 120)}" if line else ""
-    return f"stdout carries lines that are no messages{shown}"
-
-
-def _got_no_answer(result: RuleResult) -> bool:
-    return any(not one.received for one in result.evidence)
 
 
 def _weightiest_first(rule: CorpusRule) -> tuple[int, str]:
@@ -141,7 +132,7 @@ def _unobserved(nothing: Unobserved) -> Unasked:
 class Judging:
     """One run over one server."""
 
-    def __init__(self, site: Site, tell: Callable[[Event], None], choose: Choose) -> None:
+    def __init__(self, site: Site, tell: Tell, choose: Choose) -> None:
         self.site = site
         self.tell = tell
         self._choose = choose
@@ -179,29 +170,27 @@ class Judging:
         except PeerError as error:
             if not self._is_asked_for_a_token():
                 raise self._with_what_was_refused(error) from None
-            self._meet_refusal(error)
-            return
+            # What is about authorization can be judged all the same; all else has this one cause.
+            site.revision = site.order.revision or NEWEST_HANDSHAKE
+            site.asks_for_token = self.refused = True
+            self.causes.note("unauthorized", error.message)
+        else:
+            site.tour = conversation
         self._choose_rules(site.revision)
-        self._began()
-        site.tour = conversation
+        name = site.server_info.get("name")
+        server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
+        self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
 
     def _choose_rules(self, revision: Revision) -> None:
         corpus = corpus_of(revision, self.site.order.corpora)
         if corpus is None:
-            raise UsageError(
-                f"there is no corpus for {revision.label}", hint="choose another --spec-version"
-            )
+            message = f"there is no corpus for {revision.label}"
+            raise UsageError(message, hint="choose another --spec-version")
         self.rules = self.asked = self._choose(corpus)
         self._wanted = frozenset(rule.id for rule in self.rules)
         if any(rule.session is not None for rule in self.rules):
             others = [one for one in rules_to_judge(corpus, ()) if one.id not in self._wanted]
             self.asked = (*self.rules, *others)
-
-    def _began(self) -> None:
-        site = self.site
-        name = site.server_info.get("name")
-        server = show(site.masker.text(str(name)), 60) if name else "a server without a name"
-        self.tell(JudgingBegan(site.revision, site.transport, server, len(self.rules)))
 
     def _is_asked_for_a_token(self) -> bool:
         """Who wants a token says so, with 401 or a challenge; 403 alone may mean anything."""
@@ -224,16 +213,6 @@ class Judging:
                     )
                     return PeerError(error.kind, message, hint=_REACHED_OTHERWISE)
         return error
-
-    def _meet_refusal(self, error: PeerError) -> None:
-        """What is about authorization can be judged all the same; all else has this one cause."""
-        site = self.site
-        site.revision = site.order.revision or NEWEST_HANDSHAKE
-        site.asks_for_token = True
-        self.refused = True
-        self._choose_rules(site.revision)
-        self._began()
-        self.causes.note("unauthorized", error.message)
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -260,14 +239,14 @@ class Judging:
 
     def _doubt_what_ends_by_itself(self) -> None:
         """No question is to blame for the end of a server that ends when nothing is asked."""
-        unanswered = [one for one in self.done.values() if one.failed and _got_no_answer(one)]
+        failed = [one for one in self.done.values() if one.failed]
+        unanswered = [one for one in failed if not all(each.received for each in one.evidence)]
         ended = self._end_when_left_alone() if unanswered else None
         if ended is None:
             return
         cause = self.causes.note_ending(ended)
         for result in unanswered:
-            doubted = without_findings(result, f"could not be judged: see {cause}")
-            self._tell(msgspec.structs.replace(doubted, cause=cause))
+            self._tell(for_a_cause(result, cause))
 
     def _end_when_left_alone(self) -> PeerError | None:
         """How a process ended that was left alone for as long as one that did not survive."""
@@ -306,14 +285,6 @@ class Judging:
         for result in again:
             self._tell(result)
 
-    def _confirm_early(self) -> None:
-        """Where a connection is a process, what failed is asked again while others are asked."""
-        if self.site.transport == "stdio" and self.confirmation is not None:
-            polite = {CheckLane.PLAIN, CheckLane.ALONE}
-            asked = {name: job for name, job in self.jobs.items() if job.lane in polite}
-            self._judge_rows(asked)
-            self.confirmation.begin(self._take_doubts())
-
     def _take_doubts(self) -> list[Doubt]:
         doubts, self._doubts = self._doubts, []
         return doubts
@@ -350,7 +321,13 @@ class Judging:
 
         def politely() -> None:
             asking.ask_politely(jobs)
-            self._confirm_early()
+            if self.site.transport == "stdio" and self.confirmation is not None:
+                # A connection is a process: what failed is asked again while others are asked.
+                polite = {CheckLane.PLAIN, CheckLane.ALONE}
+                self._judge_rows(
+                    {name: one for name, one in self.jobs.items() if one.lane in polite}
+                )
+                self.confirmation.begin(self._take_doubts())
             self._take_probes(asking, lambda one: _stays_on_its_lane(one) and not one.is_rude)
 
         def rudely() -> None:
@@ -391,8 +368,12 @@ class Judging:
         if error is not None:
             self.causes.note_error(error, (evidence_of(tour.last_sent, b""),))
         try:
-            if tour.mute:
-                self._look_for_life(error)
+            if tour.mute:  # does it at least answer, when it is started again?
+                conversation = site.open()
+                conversation.ask(site.alive_check)
+                if not conversation.usable:
+                    self.lost = error
+                site.leave(conversation)
             self._learn_about_token()
         except PeerError as worse:
             self.lost = worse
@@ -415,14 +396,6 @@ class Judging:
         except PeerError as error:
             self.causes.note_error(error)
             return None
-
-    def _look_for_life(self, error: PeerError | None) -> None:
-        """After silence: does it at least answer, when it is started again?"""
-        conversation = self.site.open()
-        conversation.ask(self.site.alive_check)
-        if not conversation.usable:
-            self.lost = error
-        self.site.leave(conversation)
 
     def _learn_about_token(self) -> None:
         """Only who came in with a token can learn whether it takes one."""
@@ -460,17 +433,15 @@ class Judging:
             question = question_of(rule, self.site)
             if isinstance(question, Unasked):
                 if question.missing in self.site.hung_values:
-                    question = kept_from(self._no_answer_from_tools())
+                    hung = self.site.hung_tools
+                    names = ", ".join(show(name, 60) for name in sorted(hung)[:_NAMED])
+                    why = next((f"; {why}" for why in hung.values() if why), "")
+                    message = f"no answer to tools/call: {names}{why}"
+                    question = kept_from(self.causes.note("silence", message))
                 self._settle(self.make.unasked(rule, question))
             else:
                 planned[rule.id] = question
         return planned
-
-    def _no_answer_from_tools(self) -> str:
-        hung = self.site.hung_tools
-        names = ", ".join(show(name, 60) for name in sorted(hung)[:_NAMED])
-        why = next((f"; {why}" for why in hung.values() if why), "")
-        return self.causes.note("silence", f"no answer to tools/call: {names}{why}")
 
     def _behind_the_refusal(self, rule: CorpusRule) -> RuleResult:
         """Who is not let in does not know what is declared either."""
@@ -581,7 +552,10 @@ class Judging:
         """What several rules saw is held against one of them; the others say which."""
         noisy = {rule.id for rule in RULES.values() if rule.root_cause == _BANNER}
         for noise in (one for name, one in self.done.items() if name in noisy and one.failed):
-            self.causes.note(_BANNER, _noise_message(noise), noise.evidence[:1])
+            line = next((one.received for one in noise.evidence), "")
+            shown = f": {show(line, 120)}" if line else ""
+            message = f"stdout carries lines that are no messages{shown}"
+            self.causes.note(_BANNER, message, noise.evidence[:1])
         failed = {name: proof_of_result(one) for name, one in self.done.items() if one.failed}
         for name, root in yielding_to(failed, {one.id: one for one in self.asked}).items():
             if root in noisy:
@@ -597,6 +571,7 @@ class Judging:
         whole = not site.order.rules and not self.interrupted
         info = site.server_info
         mask = site.masker.text
+        sites = [site, *([self.confirmation.site] if self.confirmation is not None else [])]
         return Judgement(
             revision=site.revision,
             transport=site.transport,
@@ -608,19 +583,11 @@ class Judging:
             causes=self.causes.counted(results),
             grade=grade(results) if whole else None,
             whole_corpus=whole,
-            requests=sum(one.tape.messages_sent for one in self._conversations),
+            requests=sum(one.tape.messages_sent for each in sites for one in each.conversations),
             duration_ms=int((time.monotonic() - begun) * 1000),
             notes=tuple(self._notes()),
-            captures=(
-                *site.captures,
-                *(self.confirmation.site.captures if self.confirmation else ()),
-            ),
+            captures=tuple(path for one in sites for path in one.captures),
         )
-
-    @property
-    def _conversations(self) -> list[Conversation]:
-        again = self.confirmation.site.conversations if self.confirmation is not None else []
-        return [*self.site.conversations, *again]
 
     def _notes(self) -> Iterator[str]:
         if self.interrupted:
@@ -634,7 +601,7 @@ class Judging:
             )
 
 
-def judge_server(order: Order, tell: Callable[[Event], None]) -> Judgement:
+def judge_server(order: Order, tell: Tell) -> Judgement:
     """Judge one server by the corpus of one revision.
 
     Raises PeerError when it can't be reached or does not speak that revision, UsageError when
@@ -643,9 +610,7 @@ def judge_server(order: Order, tell: Callable[[Event], None]) -> Judgement:
     return _judged(order, tell, lambda corpus: rules_to_judge(corpus, order.rules))
 
 
-def run_tests(
-    order: Order, tests: Sequence[ComplianceTest], tell: Callable[[Event], None]
-) -> Judgement:
+def run_tests(order: Order, tests: Sequence[ComplianceTest], tell: Tell) -> Judgement:
     """The tests of a suite's block: rules of the corpus by their ids, others by their own check."""
 
     def chosen(corpus: VersionCorpus) -> tuple[CorpusRule, ...]:
@@ -664,13 +629,9 @@ def _rule_of(test: ComplianceTest, corpus: VersionCorpus) -> CorpusRule:
     assert test.check is not None  # a suite with such a test is not sound
     revision = corpus.revision
     known = corpus.rules.get(test.rule_id)
-    entry = known.entry if known is not None and known.entry is not None else None
-    own = RegistryEntry(
-        id=test.name,
-        title=test.name,
-        section="tests",
-        severities={Revision.V2024_11_05: Severity.MUST},
-    )
+    always = {Revision.V2024_11_05: Severity.MUST}
+    own = RegistryEntry(test.name, title=test.name, section="tests", severities=always)
+    entry = known.entry if known is not None else None
     row = Row(test.name, test.check, test.expect, place=test.place)
     return CorpusRule(test.name, row, entry or own, None, revision)
 
@@ -713,7 +674,7 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
     return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
 
 
-def _judged(order: Order, tell: Callable[[Event], None], choose: Choose) -> Judgement:
+def _judged(order: Order, tell: Tell, choose: Choose) -> Judgement:
     begun = time.monotonic()
     site = Site(order)
     try:

@@ -148,14 +148,12 @@ def fixtures_of(order: Order, lists: Lists) -> dict[str, str]:
     return {**found, **order.fixtures}
 
 
-def callable_tools(
-    order: Order, lists: Lists, fixtures: Mapping[str, str]
-) -> tuple[UsableTool, ...]:
+def callable_tools(order: Order, lists: Lists, fixtures: Mapping[str, str]) -> list[UsableTool]:
     """Those that may be called for any purpose; fixtures come last, they are made for one."""
     allowed = {*order.allow_tools, *order.fixtures.values()}
     special = {*fixtures.values()} - {*order.allow_tools}
     found = [one for tool in lists.tools if (one := usable_tool(tool, allowed)) is not None]
-    return tuple(sorted(found, key=lambda one: one.name in special))
+    return sorted(found, key=lambda one: one.name in special)
 
 
 def usable_tool(tool: Mapping[str, Any], allowed: set[str]) -> UsableTool | None:
@@ -182,7 +180,7 @@ _PROGRESS_TOOL = "test_tool_with_progress"
 
 def chosen_values(revision: Revision, alive_method: str, lists: Lists) -> dict[str, Any]:
     """What we choose ourselves: always there."""
-    tool = _unlike("mcptest_no_such_tool", (str(one.get("name")) for one in lists.tools))
+    tool = _unlike("mcptest_no_such_tool", lists.tools)
     coded = base64.b64encode(tool.encode()).decode("ascii")
     return {
         "revision": revision.wire_version,
@@ -191,12 +189,8 @@ def chosen_values(revision: Revision, alive_method: str, lists: Lists) -> dict[s
         "client_capabilities": {},
         "alive_method": alive_method,
         "unknown_tool": tool,
-        "unknown_uri": _unlike(
-            "mcptest:///no-such-resource", (str(one.get("uri")) for one in lists.resources)
-        ),
-        "unknown_prompt": _unlike(
-            "mcptest_no_such_prompt", (str(one.get("name")) for one in lists.prompts)
-        ),
+        "unknown_uri": _unlike("mcptest:///no-such-resource", lists.resources, "uri"),
+        "unknown_prompt": _unlike("mcptest_no_such_prompt", lists.prompts),
         "unknown_task": "mcptest-no-such-task",
         "unknown_session": "mcptest-no-such-session",
         "invalid_cursor": "mcptest-no-such-cursor",
@@ -206,16 +200,14 @@ def chosen_values(revision: Revision, alive_method: str, lists: Lists) -> dict[s
     }
 
 
-def _unlike(name: str, taken: Iterator[str]) -> str:
-    names = set(taken)
+def _unlike(name: str, items: Sequence[Mapping[str, Any]], member: str = "name") -> str:
+    names = {str(one.get(member)) for one in items}
     while name in names:
         name += "x"
     return name
 
 
-def learned_values(
-    order: Order, lists: Lists, working: frozenset[str] = frozenset()
-) -> dict[str, Any]:
+def learned_values(order: Order, lists: Lists, working: Collection[str] = ()) -> dict[str, Any]:
     """What the server's lists give; a name that is missing here has no value.
 
     `working` names tools that were called and gave a result.
@@ -224,8 +216,7 @@ def learned_values(
     tools = callable_tools(order, lists, fixtures)
     known: dict[str, Any] = {**dict(_of_tools(tools, working)), **_of_prompts(lists.prompts)}
     uris = [one["uri"] for one in lists.resources if isinstance(one.get("uri"), str)]
-    failing = fixtures.get("failing_resource")
-    readable = [uri for uri in uris if uri != failing]
+    readable = [uri for uri in uris if uri != fixtures.get("failing_resource")]
     if readable:
         known["first_resource"] = readable[0]
     if lists.page_cursor is not None:
@@ -235,7 +226,7 @@ def learned_values(
     return {**known, **fixtures, **_of_header_tool(lists, fixtures, tools)}
 
 
-def _of_tools(tools: Sequence[UsableTool], working: frozenset[str]) -> Iterator[tuple[str, Any]]:
+def _of_tools(tools: Sequence[UsableTool], working: Collection[str]) -> Iterator[tuple[str, Any]]:
     usable = [one for one in tools if one.task_support != "required"]
     usable.sort(key=lambda one: one.name not in working)
     plain = [one for one in usable if one.task_support == "forbidden"]
@@ -245,7 +236,12 @@ def _of_tools(tools: Sequence[UsableTool], working: frozenset[str]) -> Iterator[
     works = [one for one in plain if one.name in working]
     yield from _first_of(works, "working_tool", "working_arguments")
     yield from _first_of([one for one in plain if not one.required], "tool_without_arguments")
-    yield from _of_tool_with_required_argument([one for one in usable if one.required])
+    # These two placeholders are used together: one tool for both, where there is one.
+    demanding = [one for one in usable if one.required]
+    wrong = [(one, value) for one in demanding if (value := _wrongly_typed(one)) is not None]
+    chosen = [*(tool for tool, _ in wrong), *demanding]
+    yield from _first_of(chosen, "tool_with_required_argument", "right_arguments")
+    yield from (("wrongly_typed_arguments", value) for _, value in wrong[:1])
     works = [one for one in structured if one.name in working]
     yield from _first_of(works, "structured_tool", "structured_arguments")
     yield from _first_of([one for one in tools if one.task_support == "optional"], "task_tool")
@@ -259,15 +255,6 @@ def _first_of(
         yield name, one.name
         if arguments:
             yield arguments, one.arguments
-
-
-def _of_tool_with_required_argument(tools: Sequence[UsableTool]) -> Iterator[tuple[str, Any]]:
-    """The two placeholders are used together: one tool for both, where there is one."""
-    wrong = [(one, value) for one in tools if (value := _wrongly_typed(one)) is not None]
-    first = [*(tool for tool, _ in wrong), *tools]
-    yield from _first_of(first, "tool_with_required_argument", "right_arguments")
-    for _, value in wrong[:1]:
-        yield "wrongly_typed_arguments", value
 
 
 _WRONG: Sequence[Any] = ({"mcptest": "wrong"}, ["mcptest"], 7, "mcptest", True)
@@ -325,15 +312,15 @@ def _of_header_tool(
 
 def _of_prompts(prompts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     known: dict[str, Any] = {}
-    for prompt in prompts:
-        name = prompt.get("name")
-        if not isinstance(name, str):
-            continue
+    for prompt in (one for one in prompts if isinstance(one.get("name"), str)):
+        name = prompt["name"]
         arguments = list(prompt_arguments(prompt))
         required = [one for one, is_required in arguments if is_required]
         if "first_prompt" not in known:
             known["first_prompt"] = name
             known["first_prompt_arguments"] = {one: one for one in required}
+        if not required and (arguments or "prompt_without_arguments" not in known):
+            known["prompt_without_arguments"] = name
         if required and "prompt_with_required_argument" not in known:
             known["prompt_with_required_argument"] = name
             known["right_prompt_arguments"] = {one: one for one in required}

@@ -63,12 +63,8 @@ def is_beyond_counter_offer(version: str, seen: ProbeSeen) -> bool:
 
 @fact("offer_versions", "accepted")
 def accepted(seen: ProbeSeen) -> list[str]:
-    return [
-        revision.wire_version
-        for revision in HANDSHAKE_REVISIONS
-        if seen.result(f"v{revision.wire_version.replace('-', '_')}").get("protocolVersion")
-        == revision.wire_version
-    ]
+    steps = {version: f"v{version.replace('-', '_')}" for version in _HANDSHAKE_VERSIONS}
+    return [one for one, step in steps.items() if seen.result(step).get("protocolVersion") == one]
 
 
 @fact("offer_versions", "newest_accepted")
@@ -96,40 +92,40 @@ def results_that_differ(seen: ProbeSeen) -> list[str]:
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    names = dict.fromkeys((*one, *other))
-    return [
-        name
-        for name in names
-        if name != "_meta"
-        and not (name in one and name in other and json_equal(one[name], other[name]))
-    ]
+    alike = {name for name in one.keys() & other.keys() if json_equal(one[name], other[name])}
+    return [name for name in dict.fromkeys((*one, *other)) if name not in {*alike, "_meta"}]
 
 
 @fact("ids_of_all_kinds", "differing")
 def ids_that_differ(seen: ProbeSeen) -> list[Any]:
+    """Ids without an answer, where answers came that have another id. Silence is another fault."""
     sent = [one for one in seen.taken.values() if one.identifier is not ABSENT]
-    changed = [taken.identifier for taken in sent if not _came_back(taken)]
+    changed = [
+        taken.identifier
+        for taken in sent
+        if id_key(taken.identifier)
+        not in {id_key(one.id) for one, _ in messages_of_server(taken.since) if one.method is None}
+    ]
     if len(changed) == len(sent):
         raise Unobserved("none of the requests was answered")
+    if changed and not any(map(_has_stray_answer, sent)):
+        raise Unobserved("some of the requests were not answered, under any id")
     return changed
 
 
-def _came_back(taken: Taken) -> bool:
-    wanted = id_key(taken.identifier)
-    return any(
-        id_key(message.id) == wanted
-        for message, _ in messages_of_server(taken.since)
-        if message.method is None
-    )
+def _has_stray_answer(taken: Taken) -> bool:
+    """Whether an answer came with an id that no request on its connection had."""
+    frames = (one for one in taken.records if isinstance(one, Frame) and one.sender == "client")
+    asked = {id_key(decode(one.raw).id) for one in frames}
+    answers = (one for one, _ in messages_of_server(taken.since) if one.method is None)
+    return any(id_key(one.id) not in asked for one in answers)
 
 
 @fact("batch_of_two", "answered")
 def answered(seen: ProbeSeen) -> int:
-    since = seen["batch"].records[seen["batch"].begins :]
-    return sum(
-        any(message.kind is Kind.RESULT for message in answers_to(one, iter(since)))
-        for one in BATCHED
-    )
+    batch = seen["batch"]
+    found = ((one.kind is Kind.RESULT for one in answers_to(each, batch.since)) for each in BATCHED)
+    return sum(map(any, found))
 
 
 @fact("close_stdin", "exited")
@@ -159,11 +155,9 @@ def after_cancellation(seen: ProbeSeen) -> int:
     What was on its way while we cancelled is nobody's fault.
     """
     call, after = seen["call"], seen["after"]
-    records = after.records
-    until = next(
-        (n for n, one in enumerate(records) if any(answers_to(after.identifier, iter((one,))))),
-        None,
-    )
+    records, last = after.records, after.identifier
+    places = (n for n, one in enumerate(records) if any(answers_to(last, iter((one,)))))
+    until = next(places, None)
     if until is None:
         raise Unobserved("the request after the cancellation was not answered")
     if any(answers_to(call.identifier, iter(records[:until]))):
@@ -185,7 +179,11 @@ def unasked_answer(taken: Taken) -> Message | None:
 
     Over HTTP a POST may be refused, with an error that has no id: that is no answer.
     """
-    asked = {id_key(one) for record in taken.records for one in _ids_asked(record)}
+    asked: set[Any] = set()
+    for record in taken.records:
+        if isinstance(record, Frame) and record.sender == "client":
+            sent = decode(record.raw)
+            asked |= {id_key(one.id) for one in sent.items or (sent,) if one.id is not ABSENT}
     refused = {
         record.stream
         for record in taken.since
@@ -195,14 +193,6 @@ def unasked_answer(taken: Taken) -> Message | None:
         if message.is_answer and id_key(message.id) not in asked and frame.stream not in refused:
             return message
     return None
-
-
-def _ids_asked(record: AnyRecord) -> Iterator[Any]:
-    if isinstance(record, Frame) and record.sender == "client":
-        message = decode(record.raw)
-        for each in message.items if message.kind is Kind.BATCH else (message,):
-            if each.id is not ABSENT:
-                yield each.id
 
 
 _NAMED_BY = {"resources/list": "uri", "resources/templates/list": "uriTemplate"}
@@ -227,8 +217,7 @@ def lists_that_differ(seen: ProbeSeen) -> list[str]:
 
 @fact("list_tools_twice", "same_order")
 def same_order(seen: ProbeSeen) -> bool:
-    first = _names(seen["first"].lists.get(_TOOLS, ()))
-    second = _names(seen["second"].lists.get(_TOOLS, ()))
+    first, second = (_names(seen[one].lists.get(_TOOLS, ())) for one in ("first", "second"))
     both = set(first) & set(second)
     if len(both) < 2:
         raise Unobserved("order shows only among two tools or more", "two listed tools")
@@ -238,15 +227,11 @@ def same_order(seen: ProbeSeen) -> bool:
 @fact("cursor_twice", "same_items")
 def same_items(seen: ProbeSeen) -> bool:
     """A page that is refused the second time is not the same page."""
-    first, second = seen.result("first"), seen.result("second")
     if seen["first"].exchange.result is ABSENT:
         raise Unobserved("the second page was refused at the first try already")
-    return _page_names(first) == _page_names(second) is not None
-
-
-def _page_names(result: Mapping[str, Any]) -> list[str] | None:
-    items = result.get(LIST_MEMBERS[_TOOLS])
-    return _names(items) if isinstance(items, list) else None
+    pages = [seen.result(one).get(LIST_MEMBERS[_TOOLS]) for one in ("first", "second")]
+    first, second = (_names(one) if isinstance(one, list) else None for one in pages)
+    return first is not None and first == second
 
 
 def _announced(kind: str, seen: ProbeSeen) -> bool:
@@ -330,23 +315,18 @@ def illegal_transitions(seen: ProbeSeen) -> list[str]:
 
 
 def _may_follow(before: str, status: str) -> bool:
-    if before == "created":
-        return status == "working"
     if before in ENDED:
         return status == before
-    return status in ENDED or status in _UNDER_WAY
+    return status == "working" if before == "created" else status in ENDED | _UNDER_WAY
 
 
 @fact("task_lifecycle", "bad_times")
 def bad_times(seen: ProbeSeen) -> list[str]:
-    found: dict[str, None] = {}
+    found: list[str] = []
     for task in sightings(seen):
-        for name in _TIMES:
-            if not _is_time(task.get(name)):
-                found[f"{name}: {task.get(name)!r}"] = None
-        if "ttl" not in task:
-            found["ttl is missing"] = None
-    return list(found)
+        found += [f"{one}: {task.get(one)!r}" for one in _TIMES if not _is_time(task.get(one))]
+        found += ["ttl is missing"] if "ttl" not in task else []
+    return list(dict.fromkeys(found))
 
 
 def _is_time(value: Any) -> bool:
@@ -394,9 +374,8 @@ def cancelled_for_good(seen: ProbeSeen) -> bool:
         raise Unobserved("tasks.cancel is not declared", "the capability tasks.cancel")
     later = status_in(seen, "later")
     if seen["cancel"].exchange.answer == "error" and later in {"completed", "failed"}:
-        raise Unobserved(
-            "the task had ended before it could be cancelled", "a task_tool that takes a second"
-        )
+        reason = "the task had ended before it could be cancelled"
+        raise Unobserved(reason, "a task_tool that takes a second")
     return [status_in(seen, "cancel"), later] == ["cancelled"] * 2
 
 
@@ -453,10 +432,8 @@ def unanswered_uses(seen: ProbeSeen) -> list[str]:
 
 def _require_tool_results(seen: ProbeSeen) -> None:
     if not any(_blocks(one, "tool_use") for messages in _sampled(seen) for one in messages):
-        raise Unobserved(
-            "no tool use came back in the server's sampling requests",
-            "the fixture sampling_tool, with tools offered to the model",
-        )
+        reason = "no tool use came back in the server's sampling requests"
+        raise Unobserved(reason, "the fixture sampling_tool, with tools offered to the model")
 
 
 def _sampled(seen: ProbeSeen) -> Iterator[list[Any]]:
@@ -483,11 +460,14 @@ def unknown_completions(seen: ProbeSeen) -> list[Any]:
         if message.method == "notifications/elicitation/complete"
     ]
     if not completed:
-        raise Unobserved(
-            "no notifications/elicitation/complete came",
-            "the fixture url_eliciting_tool, with a completion that is announced",
-        )
-    given = {id_key(one) for message in messages for one in _ids_given_out(message)}
+        unlocked_by = "the fixture url_eliciting_tool, with a completion that is announced"
+        raise Unobserved("no notifications/elicitation/complete came", unlocked_by)
+    given = set()
+    for message in messages:
+        if message.method == "elicitation/create":
+            given.add(id_key(message.params.get("elicitationId")))
+        elif member_at(message.error, "code") == _URL_NEEDED:
+            given |= {id_key(one.get("elicitationId")) for one in _elicitations(message.error)}
     return [one for one in completed if id_key(one) not in given]
 
 
@@ -499,17 +479,9 @@ def incomplete_errors(seen: ProbeSeen) -> list[str]:
         if member_at(message.error, "code") == _URL_NEEDED
     ]
     if not errors:
-        raise Unobserved(
-            "no error -32042 came", "the fixture url_eliciting_tool, answering with -32042"
-        )
+        unlocked_by = "the fixture url_eliciting_tool, answering with -32042"
+        raise Unobserved("no error -32042 came", unlocked_by)
     return [str(error.get("message")) for error in errors if not _lists_urls(error)]
-
-
-def _ids_given_out(message: Message) -> Iterator[Any]:
-    if message.method == "elicitation/create":
-        yield message.params.get("elicitationId")
-    elif member_at(message.error, "code") == _URL_NEEDED:
-        yield from (one.get("elicitationId") for one in _elicitations(message.error))
 
 
 def _elicitations(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -563,13 +535,15 @@ def beyond_declared(seen: ProbeSeen) -> list[str]:
     found = acknowledgements(seen, "listen")
     if not found:
         raise Unobserved("the subscription was not acknowledged")
-    kinds: Sequence[Any] = [message.params.get("notifications") for message in found]
-    agreed = [
-        name for one in kinds if isinstance(one, dict) for name, value in one.items() if value
-    ]
+    agreed: dict[str, None] = {}
+    for message in found:
+        kinds = message.params.get("notifications")
+        agreed |= (
+            {name: None for name, on in kinds.items() if on} if isinstance(kinds, dict) else {}
+        )
     return [
         name
-        for name in dict.fromkeys(agreed)
+        for name in agreed
         if name not in KINDS_OF_CHANGE or not seen.declares(KINDS_OF_CHANGE[name])
     ]
 
@@ -614,9 +588,8 @@ def _streamed(seen: ProbeSeen) -> Taken:
         taken = seen.taken.get(name)
         if taken is not None and is_streamed(taken):
             return taken
-    raise Unobserved(
-        "the answers came as JSON, not as event streams", "an answer that is an event stream"
-    )
+    reason = "the answers came as JSON, not as event streams"
+    raise Unobserved(reason, "an answer that is an event stream")
 
 
 @fact("streamed_answer", "ended")
@@ -626,16 +599,14 @@ def stream_ended(seen: ProbeSeen) -> bool:
     for record in on_stream(taken, stream_of(taken)):
         if isinstance(record, StreamEnd):
             return answered and record.complete
-        if isinstance(record, Frame):
-            answered = answered or _answers(record, taken.identifier)
+        answered = answered or _answers(record, taken.identifier)
     if not answered:
         raise Unobserved("no response came on the stream")
     return False
 
 
-def _answers(frame: Frame, identifier: Any) -> bool:
-    message = decode(frame.raw)
-    return message.is_answer and id_key(message.id) == id_key(identifier)
+def _answers(record: AnyRecord, identifier: Any) -> bool:
+    return isinstance(record, Frame) and any(answers_to(identifier, iter((record,))))
 
 
 @fact("streamed_answer", "primed")
@@ -654,7 +625,7 @@ def retry_given(seen: ProbeSeen) -> bool:
     taken = seen["call"]
     given = False
     for record in on_stream(taken, stream_of(taken)):
-        if isinstance(record, Frame) and _answers(record, taken.identifier):
+        if _answers(record, taken.identifier):
             break
         sse = getattr(record, "sse", None)
         given = given or (sse is not None and sse.retry is not None)
@@ -675,12 +646,8 @@ def other_events(seen: ProbeSeen) -> list[str]:
 
 def session_id(records: Any) -> str | None:
     """The session id that the server gave out on a connection."""
-    for record in records:
-        if isinstance(record, HttpResponse):
-            given = record.header("mcp-session-id")
-            if given is not None:
-                return given
-    return None
+    given = (one.header("mcp-session-id") for one in records if isinstance(one, HttpResponse))
+    return next((one for one in given if one is not None), None)
 
 
 @fact("two_sessions", "distinct")
@@ -693,10 +660,9 @@ def sessions_are_distinct(seen: ProbeSeen) -> bool:
 
 @fact("logging_beside_silence", "on_the_silent_stream")
 def logged_on_the_silent_stream(seen: ProbeSeen) -> list[str]:
-    loud, silent = seen["loud"], seen["silent"]
-    if not _log_messages(loud):
+    if not _log_messages(seen["loud"]):
         raise Unobserved("the tool did not log when it was asked to", "the fixture logging_tool")
-    return _log_messages(silent)
+    return _log_messages(seen["silent"])
 
 
 def _log_messages(taken: Taken) -> list[str]:

@@ -27,7 +27,6 @@ from mcptest.probe.compliance.conversation import (
 )
 from mcptest.probe.compliance.course import (
     Course,
-    ProbeSeen,
     Taken,
     Unobserved,
     is_declared,
@@ -48,8 +47,10 @@ from mcptest.probe.compliance.observed_facts import (
     subscription_of,
     unasked_answer,
 )
+from mcptest.probe.compliance.questions import slow_machine
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, placeholders
+from mcptest.session.connection import Pending
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.session.tape import Room, Tape
 from mcptest.suite.observed import Expectation, SeenExchange
@@ -94,22 +95,36 @@ def run_probe(probe: Probe, site: Site) -> Probed:
     any more.
     """
     aside = site.aside.get(probe.name)
-    if aside is None:
-        return take_probe(probe, site)
-    found: Probed = aside.result()
-    return found
+    return take_probe(probe, site) if aside is None else aside.result()
 
 
-def take_probe(probe: Probe, site: Site, home: Conversation | None = None) -> Probed:
-    """Take it now: at home, where there is one, and there beside no other."""
+def take_probe(
+    probe: Probe, site: Site, home: Conversation | None = None, *, again: bool = False
+) -> Probed:
+    """Take it now: at home, where there is one, and there beside no other.
+
+    What is taken `again` decides a verdict: it raises PeerError where a silence in it may be that
+    of a busy machine.
+    """
     course = Course(probe, site, home=home)
     try:
         for step in probe.steps:
             take(course, step)
         settle(course)
+        for conversation in course.conversations if again else ():
+            if (slow := slow_machine(site, conversation, again=True)) is not None:
+                raise slow
     finally:
         course.close()
-    facts, unobserved = _worked_out(probe, course.seen)
+    facts: dict[str, Any] = {}
+    unobserved: dict[str, tuple[str, str]] = {}
+    for name in probe.facts:
+        try:
+            facts[name] = FACTS[probe.name, name](course.seen)
+        except Unobserved as nothing:
+            unobserved[name] = (nothing.reason, nothing.unlocked_by)
+    if unobserved and not facts:
+        raise Unobserved(*next(iter(unobserved.values())))
     steps = {name: taken.exchange for name, taken in course.taken.items()}
     exchange = SeenExchange(steps=steps, facts=facts)
     return Probed(exchange, tuple(course.evidence), unobserved)
@@ -126,14 +141,8 @@ def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | Non
     together = [one for one in probes if not is_taken_aside(one)]
     needed = {"rude" if one.is_rude else "polite" for one in together}
     another = any(step.options.connection == "new" for one in together for step in one.steps)
-    set_going(
-        site,
-        [
-            purpose
-            for purpose in ("polite", "rude", "another")
-            if purpose in needed or (purpose == "another" and another)
-        ],
-    )
+    needed |= {"another"} if another else set()
+    set_going(site, [one for one in ("polite", "rude", "another") if one in needed])
     aside = [one for one in probes if is_taken_aside(one) and one.name not in site.aside]
     if aside:
         pool = ThreadPoolExecutor(2 + sum(one.is_slow for one in aside), "mcptest-probe")
@@ -146,19 +155,6 @@ def prepare_probes(probes: Sequence[Probe], site: Site, idle: Conversation | Non
 def is_taken_aside(probe: Probe) -> bool:
     """Whether it shares no connection with anyone."""
     return probe.own_connection or all(step.options.connection == "bare" for step in probe.steps)
-
-
-def _worked_out(probe: Probe, seen: ProbeSeen) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    facts: dict[str, Any] = {}
-    unobserved: dict[str, tuple[str, str]] = {}
-    for name in probe.facts:
-        try:
-            facts[name] = FACTS[probe.name, name](seen)
-        except Unobserved as nothing:
-            unobserved[name] = (nothing.reason, nothing.unlocked_by)
-    if unobserved and not facts:
-        raise Unobserved(*next(iter(unobserved.values())))
-    return facts, unobserved
 
 
 THE_NUMBER = 42
@@ -177,10 +173,8 @@ def with_integer_header(course: Course) -> None:
             course.learned["header_name"] = PARAM_PREFIX + header
             course.learned["header_arguments"] = _with_value(arguments, path, THE_NUMBER)
             return
-    raise Unobserved(
-        "no argument that travels as a header is an integer",
-        f"{unlocked_by}, with an integer argument",
-    )
+    reason = "no argument that travels as a header is an integer"
+    raise Unobserved(reason, f"{unlocked_by}, with an integer argument")
 
 
 def _with_value(arguments: Any, path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -226,9 +220,7 @@ def retry_with_input(course: Course, step: ProbeStep) -> None:
     """Repeat the request of an earlier step, with the answers that the step wants to be given."""
     options = step.options
     asked = course.seen.result(options.of)
-    check = course.filled(
-        (next(step for step in course.probe.steps if step.name == options.of)).send
-    )
+    check = course.filled(next(one.send for one in course.probe.steps if one.name == options.of))
     if options.other_arguments:
         check = with_other_arguments(course, check)
     check = _with(check, _input(options, asked, check.declare))
@@ -262,25 +254,31 @@ def _input(
     options: StepOptions, asked: Mapping[str, Any], declare: tuple[str, ...]
 ) -> Mapping[str, Any]:
     """What a retry adds to the params."""
-    more: dict[str, Any] = {"inputResponses": _responses(options, asked, declare)}
+    requests = asked.get("inputRequests")
+    pairs = requests.items() if isinstance(requests, dict) else ()
+    given: Any = {}
+    if options.answers == "malformed":
+        given = _MALFORMED
+    elif options.answers != "none":
+        given = {key: _answer(one, declare) for key, one in pairs}
+        given |= _NOBODY_ASKED if options.answers == "with_extra" else {}
+    more: dict[str, Any] = {"inputResponses": given}
     if "requestState" in asked:
         more["requestState"] = asked["requestState"]
     if options.tampered or options.other_arguments:
-        more["requestState"] = _state_to_abuse(asked, options)
+        state = asked.get("requestState")
+        if not isinstance(state, str) or not state:
+            unlocked_by = placeholders()["asking_tool"].unlocked_by
+            raise Unobserved("the tool that asks gives no requestState", unlocked_by)
+        more["requestState"] = _tampered(state) if options.tampered else state
     return more
 
 
-def _responses(options: StepOptions, asked: Mapping[str, Any], declare: tuple[str, ...]) -> Any:
-    if options.answers == "malformed":
-        return _MALFORMED
-    if options.answers == "none":
-        return {}
-    requests = asked.get("inputRequests")
-    given = {
-        key: _answer(one, declare)
-        for key, one in (requests.items() if isinstance(requests, dict) else ())
-    }
-    return {**given, **_NOBODY_ASKED} if options.answers == "with_extra" else given
+def _tampered(state: str) -> str:
+    """One character is another, in the middle: the ends may be padding that nobody looks at."""
+    place = len(state) // 2
+    other = "A" if state[place] != "A" else "B"
+    return f"{state[:place]}{other}{state[place + 1 :]}"
 
 
 def _answer(request: Any, declare: tuple[str, ...]) -> Any:
@@ -291,22 +289,6 @@ def _answer(request: Any, declare: tuple[str, ...]) -> Any:
     return outcome.get("result", {"action": "cancel"})
 
 
-def _state_to_abuse(asked: Mapping[str, Any], options: StepOptions) -> str:
-    state = asked.get("requestState")
-    if not isinstance(state, str) or not state:
-        raise Unobserved(
-            "the tool that asks gives no requestState", placeholders()["asking_tool"].unlocked_by
-        )
-    return _tampered(state) if options.tampered else state
-
-
-def _tampered(state: str) -> str:
-    """One character is another, in the middle: the ends may be padding that nobody looks at."""
-    place = len(state) // 2
-    other = "A" if state[place] != "A" else "B"
-    return f"{state[:place]}{other}{state[place + 1 :]}"
-
-
 # -- Subscriptions of the stateless era, and waiting for a change to be announced in either ------
 
 
@@ -314,9 +296,8 @@ def listen(course: Course, step: ProbeStep) -> None:
     """Open a subscription and wait until it is acknowledged, or can't be any more."""
     if not course.is_stateless:
         return  # there, every change is announced to everybody
-    check = SentCheck(
-        method="subscriptions/listen", params={"notifications": _filter(course, step)}
-    )
+    params = {"notifications": _filter(course, step)}
+    check = SentCheck(method="subscriptions/listen", params=params)
     started = course.start(step, check, course.conversation_for(step))
     if step.options.together:
         return
@@ -358,18 +339,15 @@ def await_change(course: Course, step: ProbeStep) -> None:
     """Wait for the notification, as long as silence is waited for."""
     change = course.taken["change"]
     conversation = course.conversation_for(step)
-    place = len(conversation.tape.records)
-    course.await_silence(
-        conversation,
-        lambda: any(
-            message.method == step.options.only for message, _ in messages_of_server(change.since)
-        ),
-    )
-    course.taken[step.name] = Taken(
-        exchange=SeenExchange(notifications=tuple(conversation.notifications)),
-        records=conversation.tape.records,
-        begins=place,
-    )
+    records = conversation.tape.records
+    place = len(records)
+
+    def has_come() -> bool:
+        return any(one.method == step.options.only for one, _ in messages_of_server(change.since))
+
+    course.await_silence(conversation, has_come)
+    seen = SeenExchange(notifications=tuple(conversation.notifications))
+    course.taken[step.name] = Taken(exchange=seen, records=records, begins=place)
 
 
 def release(course: Course) -> None:
@@ -390,9 +368,8 @@ def fetch_metadata(course: Course, step: ProbeStep) -> None:
     challenge = course.taken[step.options.of]
     status = (challenge.exchange.http or {}).get("status")
     if status != 401:
-        raise Unobserved(
-            f"a request without a token was answered with HTTP {status}", "a server with a token"
-        )
+        reason = f"a request without a token was answered with HTTP {status}"
+        raise Unobserved(reason, "a server with a token")
     named = challenge_parameters(challenge.since).get("resource_metadata", "")
     for url in _places(course.site.order.target.url, named):
         fetched, body = _fetch(course, url)
@@ -452,8 +429,14 @@ def walk_lists(course: Course, step: ProbeStep) -> None:
     """Every page of the lists that the server declares. The first pages are asked for at once."""
     conversation = course.conversation_for(step)
     place = len(conversation.tape.records)
+    declared = [
+        method
+        for method, name in LIST_CAPABILITIES.items()
+        if is_declared(name, course.site.capabilities)
+    ]
     started = {
-        method: conversation.start(SentCheck(method=method)) for method in _methods(course, step)
+        method: conversation.start(SentCheck(method=method))
+        for method in ([step.options.only] if step.options.only else declared)
     }
     lists: dict[str, list[Any]] = {}
     last: Asked | None = None
@@ -466,16 +449,6 @@ def walk_lists(course: Course, step: ProbeStep) -> None:
     course.note(step.name, last, conversation, begins=place, lists=lists)
 
 
-def _methods(course: Course, step: ProbeStep) -> list[str]:
-    if step.options.only:
-        return [step.options.only]
-    return [
-        method
-        for method, name in LIST_CAPABILITIES.items()
-        if is_declared(name, course.site.capabilities)
-    ]
-
-
 def _walk(
     conversation: Conversation, method: str, started: Started
 ) -> tuple[list[Any] | None, Asked]:
@@ -484,9 +457,8 @@ def _walk(
     asked = conversation.finish(started)
 
     def ask(params: dict[str, Any] | None) -> Asked:
-        return (
-            asked if params is None else conversation.ask(SentCheck(method=method, params=params))
-        )
+        check = SentCheck(method=method, params=params)
+        return asked if params is None else conversation.ask(check)
 
     # That the pages never end is for the rules about paging to say.
     with contextlib.suppress(EndlessPages):
@@ -511,18 +483,14 @@ def take(course: Course, step: ProbeStep) -> None:
     """Take one step. Raises Unobserved when it can't be taken, and is not optional."""
     if step.options.needs and not is_declared(step.options.needs, course.site.capabilities):
         return
-    if step.options.beyond and not _is_beyond(course, step):
+    offered = str((step.send.params or {}).get("protocolVersion"))
+    if step.options.beyond and not is_beyond_counter_offer(offered, course.seen):
         return
     try:
         _ACTIONS[step.action](course, step)
     except Unobserved:
         if not step.options.optional:
             raise
-
-
-def _is_beyond(course: Course, step: ProbeStep) -> bool:
-    offered = str((step.send.params or {}).get("protocolVersion"))
-    return is_beyond_counter_offer(offered, course.seen)
 
 
 # -- messages
@@ -536,8 +504,11 @@ def _request(course: Course, step: ProbeStep) -> None:
         asked = course.collect(step.name)
         if step.options.complete:
             complete_input(course, step.name, check, conversation, asked)
-        if asked.exchange.http is not None:
-            _await_end_of_stream(course, step.name, conversation)
+        # Whether an event stream ends after its answer is part of what was asked.
+        taken = course.taken[step.name]
+        if course.probe.name == "streamed_answer" and is_streamed(taken):
+            stream = stream_of(taken)
+            course.await_silence(conversation, lambda: stream in conversation.tape.ended)
         _require_what_follows(step, asked)
 
 
@@ -547,20 +518,14 @@ def _prepared(course: Course, step: ProbeStep) -> SentCheck:
     if options.integer_header:
         with_integer_header(course)
     if options.of and "{page_cursor}" in (step.send.params or {}).values():
-        course.learned["page_cursor"] = _next_page(course, options.of)
+        cursor = course.learned["page_cursor"] = course.seen.result(options.of).get("nextCursor")
+        if not isinstance(cursor, str):
+            unlocked_by = placeholders()["page_cursor"].unlocked_by
+            raise Unobserved("the list of tools has one page only", unlocked_by)
     check = course.filled(step.send)
     if check.method.startswith("tasks/"):
         check = _about_task(course, options.of, check)
     return with_other_arguments(course, check) if options.other_arguments else check
-
-
-def _next_page(course: Course, step: str) -> str:
-    cursor = course.seen.result(step).get("nextCursor")
-    if not isinstance(cursor, str):
-        raise Unobserved(
-            "the list of tools has one page only", placeholders()["page_cursor"].unlocked_by
-        )
-    return cursor
 
 
 def _about_task(course: Course, step: str, check: SentCheck) -> SentCheck:
@@ -574,26 +539,15 @@ def _require_what_follows(step: ProbeStep, asked: Asked) -> None:
     result = asked.exchange.result if isinstance(asked.exchange.result, dict) else {}
     if step.name == "ask" and result.get("resultType") != "input_required":
         if "{asking_tool}" in str(step.send.params):
-            raise Unobserved(
-                "the tool did not answer input_required", placeholders()["asking_tool"].unlocked_by
-            )
+            unlocked_by = placeholders()["asking_tool"].unlocked_by
+            raise Unobserved("the tool did not answer input_required", unlocked_by)
     elif step.send.params and "task" in step.send.params:
         task = result.get("task")
         if not isinstance(task, dict) or "taskId" not in task:
             raise Unobserved("the call did not become a task", "the fixture task_tool")
     elif step.options.other_arguments and result.get("resultType") != "input_required":
-        raise Unobserved(
-            "the tool that asks takes no other arguments",
-            "the fixture asking_tool, with an argument of any value",
-        )
-
-
-def _await_end_of_stream(course: Course, name: str, conversation: Conversation) -> None:
-    """Whether an event stream ends after its answer is part of what was asked."""
-    taken = course.taken[name]
-    if course.probe.name == "streamed_answer" and is_streamed(taken):
-        stream = stream_of(taken)
-        course.await_silence(conversation, lambda: stream in conversation.tape.ended)
+        reason = "the tool that asks takes no other arguments"
+        raise Unobserved(reason, "the fixture asking_tool, with an argument of any value")
 
 
 def _notification(course: Course, step: ProbeStep) -> None:
@@ -606,16 +560,11 @@ def _raw(course: Course, step: ProbeStep) -> None:
     conversation = course.conversation_for(step)
     check = course.filled(step.send)
     if course.is_stateless and check.raw.startswith("["):
-        check = _with_meta_in_array(check, conversation)
+        items = msgspec.json.decode(check.raw)
+        for item in items:  # nothing but the array may be wrong with what is sent
+            item["params"] = conversation.lifecycle.prepare(item.get("params"))
+        check = msgspec.structs.replace(check, raw=msgspec.json.encode(items).decode())
     course.start(step, check, conversation)
-
-
-def _with_meta_in_array(check: SentCheck, conversation: Conversation) -> SentCheck:
-    """Nothing but the array may be wrong with what is sent."""
-    items = msgspec.json.decode(check.raw)
-    for item in items:
-        item["params"] = conversation.lifecycle.prepare(item.get("params"))
-    return msgspec.structs.replace(check, raw=msgspec.json.encode(items).decode())
 
 
 def _http(course: Course, step: ProbeStep) -> None:
@@ -623,10 +572,8 @@ def _http(course: Course, step: ProbeStep) -> None:
     asked = course.note(step.name, conversation.ask(course.filled(step.send)), conversation)
     status = (asked.exchange.http or {}).get("status")
     if not isinstance(status, int) or status >= 300:
-        raise Unobserved(
-            f"the request was answered with HTTP {status}",
-            "a server that lets clients end sessions",
-        )
+        reason = f"the request was answered with HTTP {status}"
+        raise Unobserved(reason, "a server that lets clients end sessions")
 
 
 def _begin(course: Course, step: ProbeStep) -> None:
@@ -669,14 +616,11 @@ def _poll(course: Course, step: ProbeStep) -> None:
         result = asked.exchange.result
         if not isinstance(result, dict) or has_ended(result.get("status")) or deadline.expired:
             return
-        pause = min(2 * pause, _longest_pause(result.get("pollInterval")))
+        pause = min(2 * pause, _LONGEST_POLL)
+        wanted = result.get("pollInterval")
+        if isinstance(wanted, int | float) and not isinstance(wanted, bool) and wanted >= 0:
+            pause = min(pause, wanted / 1000)
         conversation.pump(deadline.within(pause).remaining(), lambda: False)
-
-
-def _longest_pause(interval: Any) -> float:
-    if isinstance(interval, int | float) and not isinstance(interval, bool) and interval >= 0:
-        return min(interval / 1000, _LONGEST_POLL)
-    return _LONGEST_POLL
 
 
 # -- ends
@@ -698,7 +642,9 @@ def settle(course: Course) -> None:
     """Collect whatever is still under way, once every step was taken."""
     release(course)
     for name, started in list(course.under_way.items()):
-        if started.given_up or _says_nothing_to_answer(started):
+        # Of bytes that are no message only an error without an id could come, over a pipe.
+        is_noise = started.check.is_raw and started.stream is None
+        if started.given_up or (is_noise and not any(map(_is_named, started.waiting))):
             del course.under_way[name]
             _note_without_waiting(course, name, started)
         else:
@@ -709,26 +655,22 @@ def settle(course: Course) -> None:
             _note_what_came_unasked(course, step.name)
 
 
+def _is_named(pending: Pending) -> bool:
+    return pending.id not in (None, ABSENT)
+
+
 def _await_whole_batch(course: Course, started: Started) -> None:
     """Every id of an array is waited for, or an error for the array as a whole."""
     if not started.wants_all:
         return
-    named = tuple(one for one in started.waiting if one.id not in (None, ABSENT))
+    named = tuple(filter(_is_named, started.waiting))
 
     def is_over() -> bool:
-        return all(one.done for one in named) or sum(one.done for one in started.waiting) > len(
-            [one for one in named if one.done]
-        )
+        done = [one.done for one in named]
+        return all(done) or sum(one.done for one in started.waiting) > sum(done)
 
     if course.await_silence(started.conversation, is_over):
         started.wants_all = False
-
-
-def _says_nothing_to_answer(started: Started) -> bool:
-    """Bytes that are no message: over a pipe, only an error without an id could come of them."""
-    if not started.check.raw or started.stream is not None:
-        return False
-    return all(pending.id in (None, ABSENT) for pending in started.waiting)
 
 
 def _note_without_waiting(course: Course, name: str, started: Started) -> None:
@@ -747,19 +689,15 @@ def _note_without_waiting(course: Course, name: str, started: Started) -> None:
 def _note_what_came_unasked(course: Course, name: str) -> None:
     taken = course.taken[name]
     answer = unasked_answer(taken)
-    result = answer.result if answer is not None else ABSENT
-    error = answer.error if answer is not None else ABSENT
-    exchange = msgspec.structs.replace(taken.exchange, result=result, error=error)
+    if answer is None:
+        exchange = msgspec.structs.replace(taken.exchange, result=ABSENT, error=ABSENT)
+    else:
+        exchange = msgspec.structs.replace(taken.exchange, result=answer.result, error=answer.error)
+        # Over a pipe the notification was noted before anything came: its proof has no bytes yet.
+        for place, asked in enumerate(course.evidence):
+            if asked.exchange is taken.exchange and not asked.received:
+                course.evidence[place] = msgspec.structs.replace(asked, received=answer.raw)
     course.taken[name] = msgspec.structs.replace(taken, exchange=exchange)
-    if answer is not None:
-        _show_what_came(course, taken.exchange, answer.raw)
-
-
-def _show_what_came(course: Course, noted: SeenExchange, received: bytes) -> None:
-    """Over a pipe the notification was noted before anything came, so its proof has no bytes."""
-    for place, asked in enumerate(course.evidence):
-        if asked.exchange is noted and not asked.received:
-            course.evidence[place] = msgspec.structs.replace(asked, received=received)
 
 
 _ACTIONS: Final[Mapping[Action, Callable[[Course, ProbeStep], None]]] = {

@@ -9,6 +9,7 @@ the one is found that did it.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from mcptest.probe.compliance.course import Purpose, is_declared, set_going, sha
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
-from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs
+from mcptest.rules.corpus.registry import Condition, CorpusRule, Expected, Needs
 from mcptest.suite.observed import Expectation
 from mcptest.suite.sent_message import SentCheck
 
@@ -71,14 +72,12 @@ def rules_to_judge(corpus: VersionCorpus, wanted: Sequence[str]) -> tuple[Corpus
     about_servers = {
         name: rule
         for name, rule in corpus.rules.items()
-        if Side.CLIENT not in (rule.entry and rule.entry.side, rule.session and rule.session.side)
+        if Side.CLIENT not in (rule.said.side, rule.session and rule.session.side)
     }
     for name in wanted:
         if name not in about_servers:
-            raise UsageError(
-                f"the corpus {corpus.version} has no rule {show(name, 40)} about servers",
-                hint="mcptest compliance rules lists them",
-            )
+            message = f"the corpus {corpus.version} has no rule {show(name, 40)} about servers"
+            raise UsageError(message, hint="mcptest compliance rules lists them")
     rules = [about_servers[name] for name in dict.fromkeys(wanted or about_servers)]
     return tuple(sorted(rules, key=lambda rule: (rule.section, rule.id)))
 
@@ -97,55 +96,35 @@ def question_of(rule: CorpusRule, site: Site) -> Question | Unasked:
         when = filled_conditions(row.when, site.known)
     except KeyError as missing:
         return missing_value(str(missing.args[0]))
-    beside = {name: _filled_beside(getattr(row, name), site) for name in BESIDE}
-    return Question(
-        rule.id,
-        _on_its_page(check, row.needs.fixture, site),
-        expect,
-        when,
-        {name: one for name, one in beside.items() if one is not None},
-    )
-
-
-def _filled_beside(check: SentCheck | None, site: Site) -> SentCheck | None:
-    """What is asked beside the question; None where the server has nothing to ask it of."""
-    try:
-        return None if check is None else fill_check(check, site.known)
-    except KeyError:
-        return None
-
-
-def _on_its_page(check: SentCheck, fixture: str, site: Site) -> SentCheck:
-    """A rule about the listing of one tool looks at the page on which that tool stands."""
-    cursor = site.page_of_tool.get(str(site.known.get(fixture)))
-    if check.method != "tools/list" or check.params is not None or cursor is None:
-        return check
-    return msgspec.structs.replace(check, params={"cursor": cursor})
+    # A rule about the listing of one tool looks at the page on which that tool stands.
+    cursor = site.page_of_tool.get(str(site.known.get(row.needs.fixture)))
+    if check.method == "tools/list" and check.params is None and cursor is not None:
+        check = msgspec.structs.replace(check, params={"cursor": cursor})
+    beside: dict[str, SentCheck] = {}
+    for name in BESIDE:
+        asked: SentCheck | None = getattr(row, name)
+        with contextlib.suppress(KeyError):  # the server may have nothing to ask it of
+            beside |= {} if asked is None else {name: fill_check(asked, site.known)}
+    return Question(rule.id, check, expect, when, beside)
 
 
 def gate(rule: CorpusRule, site: Site) -> Unasked | None:
     """Why the rule does not apply here, or can't be seen here; None when it can."""
     needs = rule.row.needs if rule.row is not None else Needs()
-    transports = rule.entry.transports if rule.entry is not None else ()
-    for reason in _not_applicable(needs, transports, site):
+    for reason in _not_applicable(needs, rule.said.transports, site):
         return Unasked(Outcome.NOT_APPLICABLE, reason)
     is_fixture = needs.fixture in placeholders() or needs.fixture in well_known()
     if is_fixture and needs.fixture not in site.known:
-        return Unasked(
-            Outcome.NOT_OBSERVED,
-            f"the server has nothing that is known as {needs.fixture}",
-            f"the fixture {needs.fixture}",
-            needs.fixture,
-        )
+        reason = f"the server has nothing that is known as {needs.fixture}"
+        return Unasked(Outcome.NOT_OBSERVED, reason, f"the fixture {needs.fixture}", needs.fixture)
     return None
 
 
 def is_about_another_transport(rule: CorpusRule, site: Site) -> Unasked | None:
     """Why it can't be seen over the transport of this server; None when it can."""
     needs = rule.row.needs.transport if rule.row is not None else ()
-    entry = rule.entry.transports if rule.entry is not None else ()
     session = sorted(rule.session.transports) if rule.session is not None else ()
-    for reason in _elsewhere((needs, entry, session), site):
+    for reason in _elsewhere((needs, rule.said.transports, session), site):
         return Unasked(Outcome.NOT_APPLICABLE, reason)
     return None
 
@@ -161,9 +140,8 @@ def _not_applicable(needs: Needs, transports: Sequence[str], site: Site) -> Iter
     for name in needs.capability:
         if not is_declared(name, site.capabilities):
             yield f"the server does not declare {name}"
-    if needs.any_capability and not any(
-        is_declared(name, site.capabilities) for name in needs.any_capability
-    ):
+    declared = [name for name in needs.any_capability if is_declared(name, site.capabilities)]
+    if needs.any_capability and not declared:
         yield f"the server declares none of {', '.join(needs.any_capability)}"
     for name in needs.undeclared:
         if is_declared(name, site.capabilities):
@@ -190,19 +168,12 @@ def filled_conditions(when: Sequence[Condition], known: Mapping[str, Any]) -> tu
     return tuple(Condition(new, one.otherwise) for new, one in zip(filled, when, strict=True))
 
 
-def filled_expectations(
-    expect: Sequence[Expectation], known: Mapping[str, Any]
-) -> tuple[Expectation, ...]:
-    return tuple(
-        Expectation(
-            one.target,
-            {
-                name: fill(value, known) if name in _FILLED else value
-                for name, value in one.matcher.items()
-            },
-        )
-        for one in expect
-    )
+def filled_expectations(expect: Sequence[Expectation], known: Mapping[str, Any]) -> Expected:
+    def filled(matcher: Mapping[str, Any]) -> dict[str, Any]:
+        pairs = matcher.items()
+        return {name: fill(one, known) if name in _FILLED else one for name, one in pairs}
+
+    return tuple(Expectation(one.target, filled(one.matcher)) for one in expect)
 
 
 SHOWN = 2_000
@@ -214,7 +185,7 @@ _HINTS = {
     "banner": "write nothing but messages to stdout; logs belong on stderr",
     "unauthorized": "give a token with --header 'Authorization=Bearer …'",
     _UNCHECKED: "offer schemas without references that multiply, and lists that end",
-    "unreachable": "the server has to be there for as long as it is judged",
+    "unreachable": "the server has to be there while it is judged, for several connections at once",
 }
 
 _ENDS_BY_ITSELF = (
@@ -326,7 +297,7 @@ def lane_of(question: Question, revision: Revision) -> CheckLane:
     check = question.check
     conditions = (one.expectation for one in question.when)
     targets = [one.target for one in (*question.expect, *conditions)]
-    if check.raw or check.http is not None:
+    if check.is_raw or check.http is not None:
         return CheckLane.RUDE
     if check.method == "initialize":
         return CheckLane.FIRST
@@ -345,35 +316,25 @@ def jobs_of(questions: Iterable[Question], revision: Revision) -> dict[str, RowJ
     """The job of each rule; rules with the same check on the same lane share one."""
     shared: dict[tuple[CheckLane, bytes], RowJob] = {}
     found: dict[str, RowJob] = {}
+
+    def job_for(question: Question, check: SentCheck) -> RowJob:
+        lane = lane_of(msgspec.structs.replace(question, check=check), revision)
+        return shared.setdefault((lane, msgspec.json.encode(check)), RowJob(check, lane))
+
     for question in questions:
-        job = _job_for(question, revision, shared)
+        job = found[question.id] = job_for(question, question.check)
         for name, check in question.beside.items():
-            beside = msgspec.structs.replace(question, check=check)
-            job.beside[name] = _job_for(beside, revision, shared)
-        found[question.id] = job
+            job.beside[name] = job_for(question, check)
     return found
-
-
-def _job_for(
-    question: Question, revision: Revision, shared: dict[tuple[CheckLane, bytes], RowJob]
-) -> RowJob:
-    lane = lane_of(question, revision)
-    key = (lane, msgspec.json.encode(question.check))
-    return shared.setdefault(key, RowJob(question.check, lane))
 
 
 def with_those_beside(jobs: Iterable[RowJob]) -> list[RowJob]:
     """All that is to be asked, each once."""
-    return list(
-        dict.fromkeys(
-            each for job in jobs for each in (job, *map(job.beside.get, BESIDE)) if each is not None
-        )
-    )
+    every = (each for job in jobs for each in (job, *map(job.beside.get, BESIDE)))
+    return list(dict.fromkeys(one for one in every if one is not None))
 
 
 class Asking:
-    """Asks all jobs of one run."""
-
     def __init__(self, site: Site, causes: Causes) -> None:
         self._site = site
         self._causes = causes
@@ -384,14 +345,11 @@ class Asking:
 
     def set_going(self, jobs: Sequence[RowJob]) -> None:
         """Servers that start while others are talked to."""
-        lanes = {job.lane for job in jobs}
-        rude = bool(lanes & {CheckLane.ODD, CheckLane.SPOILING}) or any(
-            job.check.raw for job in jobs
-        )
+        lanes, raw = {job.lane for job in jobs}, any(job.check.is_raw for job in jobs)
         try:
             if lanes & {CheckLane.PLAIN, CheckLane.ALONE}:
                 set_going(self._site, ["polite"])
-            if rude:
+            if raw or lanes & {CheckLane.ODD, CheckLane.SPOILING}:
                 set_going(self._site, ["rude"])
         except PeerError as error:
             self.give_up(error)
@@ -399,7 +357,12 @@ class Asking:
     def ask_politely(self, jobs: Sequence[RowJob]) -> None:
         """What any client may ask."""
         self._together(_on(CheckLane.PLAIN, jobs), self._sharing("polite"), IN_FLIGHT)
-        for declare, alone in _by_declare(_on(CheckLane.ALONE, jobs), self._site.revision):
+        # Where every request says what the client can do, one connection is enough for all.
+        stateless = self._site.revision.era is Era.STATELESS
+        by_declare: dict[tuple[str, ...], list[RowJob]] = {}
+        for job in _on(CheckLane.ALONE, jobs):
+            by_declare.setdefault(() if stateless else job.check.declare, []).append(job)
+        for declare, alone in by_declare.items():
             self._together(alone, self._sharing("polite", declare), 1)
 
     def ask_rudely(self, jobs: Sequence[RowJob]) -> None:
@@ -428,26 +391,28 @@ class Asking:
 
     def ask_unbegun(self, jobs: Sequence[RowJob]) -> None:
         """Of a server that does not let us in: each request by itself, with no session."""
-        self._ask_first(self._launched_unbegun(jobs))
-
-    # -- connections -----------------------------------------------------------------------
-
-    def _sharing(self, purpose: Purpose, declare: tuple[str, ...] = ()) -> Opener:
-        """Connections are what costs most: the probes use the same ones."""
-
-        return lambda: shared(self._site, purpose, declare)
-
-    def _launched_unbegun(self, jobs: Sequence[RowJob]) -> list[tuple[RowJob, Conversation]]:
-        """A connection that has not begun for each of them; all start at once."""
-        opened: list[tuple[RowJob, Conversation]] = []
+        launched: list[tuple[RowJob, Conversation]] = []
         for job in jobs:
             conversation = self._conversation(lambda: self._site.launch(begin=False))
             if conversation is None:
                 job.cause = self.given_up
             else:
                 conversation.polite = False
-                opened.append((job, conversation))
-        return opened
+                launched.append((job, conversation))
+        started = [(job, one, one.start(job.check)) for job, one in launched]
+        for job, one, under_way in started:
+            job.asked = _without_messages(one.finish(under_way))
+            if not one.usable:
+                job.killed = one.gone
+                slow = slow_machine(self._site, one)
+                job.cause = "" if slow is None else self._causes.note_error(slow)
+            # The site ends all of them side by side: some servers leave slowly.
+
+    # -- connections -----------------------------------------------------------------------
+
+    def _sharing(self, purpose: Purpose, declare: tuple[str, ...] = ()) -> Opener:
+        """Connections are what costs most: the probes use the same ones."""
+        return lambda: shared(self._site, purpose, declare)
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -459,7 +424,14 @@ class Asking:
                 for job in batch:
                     job.cause = self.given_up
                 continue
-            self._ask_on(conversation, batch)
+            started = [(job, conversation.start(job.check)) for job in batch]
+            for job, under_way in started:
+                asked = conversation.finish(under_way)
+                if job.asked is not None and _is_unanswered(job):  # it was waited for once already
+                    cut_short = asked.cut_short and job.asked.cut_short
+                    asked = msgspec.structs.replace(asked, cut_short=cut_short)
+                job.asked = _without_messages(asked)
+                job.conversation = conversation
             if not conversation.usable:
                 self._find_the_one(conversation, batch, opener)
 
@@ -471,16 +443,6 @@ class Asking:
         except PeerError as error:
             self.give_up(error)
             return None
-
-    def _ask_on(self, conversation: Conversation, batch: Sequence[RowJob]) -> None:
-        started = [(job, conversation.start(job.check)) for job in batch]
-        for job, under_way in started:
-            asked = conversation.finish(under_way)
-            if job.asked is not None and _is_unanswered(job):  # it was waited for once already
-                cut_short = asked.cut_short and job.asked.cut_short
-                asked = msgspec.structs.replace(asked, cut_short=cut_short)
-            job.asked = _without_messages(asked)
-            job.conversation = conversation
 
     def _find_the_one(
         self, conversation: Conversation, batch: Sequence[RowJob], opener: Opener
@@ -495,7 +457,9 @@ class Asking:
             batch[0].cause = self._causes.note_error(slow)
         elif len(batch) == 1:
             batch[0].killed = error
-            self._tell(batch[0], error)
+            sent = batch[0].asked.sent if batch[0].asked is not None else b""
+            told = PeerError(error.kind, f"after {batch[0].check.said}: {error.message}")
+            self._causes.note_error(told, (evidence_of(sent, b""),))
         elif enough:
             self.give_up(error)
             for job in suspects:
@@ -508,22 +472,6 @@ class Asking:
     def give_up(self, error: PeerError) -> None:
         """Whatever was not asked by now is not asked any more, for this reason."""
         self.given_up = self.given_up or self._causes.note_error(error)
-
-    def _tell(self, job: RowJob, error: PeerError) -> None:
-        asked = job.asked
-        sent = asked.sent if asked is not None else b""
-        told = PeerError(error.kind, f"after {job.check.said}: {error.message}")
-        self._causes.note_error(told, (evidence_of(sent, b""),))
-
-    def _ask_first(self, unbegun: Sequence[tuple[RowJob, Conversation]]) -> None:
-        started = [(job, one, one.start(job.check)) for job, one in unbegun]
-        for job, conversation, under_way in started:
-            job.asked = _without_messages(conversation.finish(under_way))
-            if not conversation.usable:
-                job.killed = conversation.gone
-                slow = slow_machine(self._site, conversation)
-                job.cause = "" if slow is None else self._causes.note_error(slow)
-            # The site ends all of them side by side: some servers leave slowly.
 
 
 def _without_messages(asked: Asked) -> Asked:
@@ -547,17 +495,6 @@ def _one_after_the_other(opener: Opener) -> Opener:
     return usable
 
 
-def _by_declare(
-    jobs: Sequence[RowJob], revision: Revision
-) -> Iterator[tuple[tuple[str, ...], list[RowJob]]]:
-    """Where every request says what the client can do, one connection is enough for all."""
-    if revision.era is Era.STATELESS:
-        yield (), [*jobs]
-        return
-    for declare in dict.fromkeys(job.check.declare for job in jobs):
-        yield declare, [job for job in jobs if job.check.declare == declare]
-
-
 def _is_unanswered(job: RowJob) -> bool:
     seen = job.asked.exchange if job.asked is not None else None
     return seen is None or (seen.answer == "none" and seen.http is None)
@@ -574,14 +511,18 @@ _HEAD = 200
 """Bytes of a message in which its method stands, if it has one."""
 
 
-def slow_machine(site: Site, conversation: Conversation) -> PeerError | None:
+def slow_machine(
+    site: Site, conversation: Conversation, *, again: bool = False
+) -> PeerError | None:
     """Why the silence of a process says nothing about the server, where that is so.
 
     A process that was started after it settles this without a clock: only once that one has
     answered has the first one had as long as an answer takes here. Over HTTP all connections lead
-    to the same process, so there is none to compare with.
+    to the same process, so there is none to compare with: what is asked `again` there has the
+    whole timeout, however little was left of it at first.
     """
-    if not conversation.mute or conversation.transport != "stdio":
+    has_twin = conversation.transport == "stdio"
+    if not conversation.mute or not (has_twin or again):
         return None
     last = conversation.tape.last_answer
 
@@ -590,11 +531,12 @@ def slow_machine(site: Site, conversation: Conversation) -> PeerError | None:
         latest = conversation.tape.last_answer
         return latest is not last and b'"method":' not in latest[:_HEAD]
 
-    try:
-        site.leave(site.open())
-    except PeerError as error:
-        return error
-    if not conversation.pump(site.order.patience, has_answered):
+    if has_twin:
+        try:
+            site.leave(site.open())
+        except PeerError as error:
+            return error
+    if not conversation.pump(site.order.patience if has_twin else site.order.timeout, has_answered):
         return None
     return PeerError(ErrorKind.TIMEOUT, "the server answered later than the timeout allows")
 

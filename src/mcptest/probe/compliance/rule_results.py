@@ -15,6 +15,7 @@ import msgspec
 from mcptest.core.capture import AnyRecord, Exited, Frame, Trouble
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.judgement import Evidence, RuleResult
+from mcptest.core.limits import MEBIBYTE
 from mcptest.core.message import ABSENT, Kind, id_key
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity, Side, Verdict
@@ -35,33 +36,26 @@ _SERVED = "a request with nothing wrong in it that the server does not refuse"
 
 
 class Results:
-    """Makes the results of one run."""
-
     def __init__(self, site: Site, *, is_second: bool = False) -> None:
         """Of a second sighting: silence that was waited out the first time is not again."""
         self._site = site
         self._is_second = is_second
 
     def unasked(self, rule: CorpusRule, why: Unasked) -> RuleResult:
-        return self._result(
-            rule,
-            why.outcome,
-            reason=why.reason,
-            unlocked_by=why.unlocked_by,
-            cause=why.cause,
-        )
+        told = {"reason": why.reason, "unlocked_by": why.unlocked_by, "cause": why.cause}
+        return self._result(rule, why.outcome, **told)
 
     def killed(self, rule: CorpusRule, error: PeerError, asked: Asked | None) -> RuleResult:
         """The server did not survive the question."""
+        if asked is not None and asked.unsent:
+            return self._never_sent(rule, asked)
         unanswered = self._cut_short(() if asked is None else (asked,))
         if error.kind is ErrorKind.TIMEOUT and unanswered is not None:
             return self._undecided(rule, unanswered)
         message = in_one_line(self._site.masker.text(error.message), _SHOWN)
         finding = Finding(message=message, expected="an answer, and a server that lives on")
-        proof = () if asked is None else (asked,)
-        return self._result(
-            rule, Outcome.FAIL, findings=(finding,), evidence=self._evidence(proof), observed=1
-        )
+        evidence = self._evidence(() if asked is None else (asked,))
+        return self._result(rule, Outcome.FAIL, findings=(finding,), evidence=evidence, observed=1)
 
     def exchanged(
         self, rule: CorpusRule, question: Question, exchange: SeenExchange, proof: Sequence[Asked]
@@ -72,16 +66,15 @@ class Results:
             return self.unasked(rule, Unasked(Outcome.NOT_OBSERVED, missing.otherwise))
         judged = judge_exchange(question.expect, exchange)
         unanswered = self._cut_short(proof)
+        unsent = next((one for one in proof if one.unsent), None)
+        if not judged.passed and unsent is not None:
+            return self._never_sent(rule, unsent)
         if not judged.passed and unanswered is not None:
             return self._undecided(rule, unanswered)
         outcome = Outcome.PASS if judged.passed else Outcome.FAIL
-        return self._result(
-            rule,
-            outcome,
-            findings=tuple(self._finding(one, rule, exchange) for one in judged.failures),
-            evidence=self._evidence(proof),
-            observed=1,
-        )
+        findings = tuple(self._finding(one, rule, exchange) for one in judged.failures)
+        evidence = self._evidence(proof)
+        return self._result(rule, outcome, findings=findings, evidence=evidence, observed=1)
 
     def beside(
         self, rule: CorpusRule, result: RuleResult, asked: Asked, others: Mapping[str, Asked | None]
@@ -102,14 +95,9 @@ class Results:
         if not meaningless or beside is None:
             return result
         shown = show(self._site.masker.cut_text(_refusal(beside)), 200)
-        reason = f"{why}, so a refusal says nothing: {shown}"
-        return self._result(
-            rule,
-            Outcome.NOT_OBSERVED,
-            reason=reason,
-            unlocked_by=_SERVED,
-            evidence=self._evidence((asked, beside)),
-        )
+        told = {"reason": f"{why}, so a refusal says nothing: {shown}", "unlocked_by": _SERVED}
+        evidence = self._evidence((asked, beside))
+        return self._result(rule, Outcome.NOT_OBSERVED, evidence=evidence, **told)
 
     def _beside_nothing(
         self, rule: CorpusRule, result: RuleResult, asked: Asked, absent: Asked | None
@@ -120,12 +108,14 @@ class Results:
         if _words_of_result(asked) != _words_of_result(absent):
             return result
         shown = show(self._site.masker.cut_text(_words_of_result(absent)), 200)
-        return self._result(
-            rule,
-            Outcome.INCONCLUSIVE,
-            reason=f"what is not there is answered in the same words, so nothing was read: {shown}",
-            evidence=self._evidence((asked, absent)),
-        )
+        why = f"what is not there is answered in the same words, so nothing was read: {shown}"
+        evidence = self._evidence((asked, absent))
+        return self._result(rule, Outcome.INCONCLUSIVE, reason=why, evidence=evidence)
+
+    def _never_sent(self, rule: CorpusRule, unsent: Asked) -> RuleResult:
+        """What the server was not asked it can't have answered wrongly."""
+        why = in_one_line(f"a request could not be sent: {unsent.unsent}", _SHOWN)
+        return self._result(rule, Outcome.INCONCLUSIVE, reason=why)
 
     def _cut_short(self, proof: Sequence[Asked]) -> Asked | None:
         """A request that got no answer in a short time, where none was waited for longer."""
@@ -168,12 +158,9 @@ class Results:
 
     def _masked(self, finding: Finding) -> Finding:
         mask = self._site.masker.text
-        return msgspec.structs.replace(
-            finding,
-            message=mask(finding.message),
-            actual=None if finding.actual is None else mask(finding.actual),
-            excerpt=None if finding.excerpt is None else mask(finding.excerpt),
-        )
+        shown = {name: getattr(finding, name) for name in ("message", "actual", "excerpt")}
+        masked = {name: mask(text) for name, text in shown.items() if text is not None}
+        return msgspec.structs.replace(finding, **masked)
 
     def _evidence_on(self, tape: Tape, finding: Finding, shown: int) -> Evidence | None:
         """The message at fault, and the request that it answers."""
@@ -317,9 +304,8 @@ def without_impatience(verdict: Verdict, records: Sequence[AnyRecord], timeout: 
     """
     if shown_by(verdict.rule) != "missing answer" or verdict.outcome is not Outcome.FAIL:
         return verdict
-    waited = tuple(
-        one for one in verdict.findings if _silence_after(one, records) >= timeout * _WHOLE
-    )
+    least = timeout * _WHOLE
+    waited = tuple(one for one in verdict.findings if _silence_after(one, records) >= least)
     if waited:
         return msgspec.structs.replace(verdict, findings=waited)
     return Verdict(verdict.rule, Outcome.INCONCLUSIVE, "no answer came while it was waited for")
@@ -376,9 +362,15 @@ def _counted(findings: Sequence[Finding], total: int) -> Iterator[Finding]:
 
 
 def answers_of(site: Site) -> Iterator[tuple[str, bytes]]:
-    """Every answer that came in any conversation, with the method that it answers."""
+    """Every answer that came in any conversation, with the method that it answers.
+
+    But for the largest: this is done last, when the time of the command may be over.
+    """
     for conversation in site.conversations:
-        for request, answer in answered_requests(conversation.tape.records):
+        records = conversation.tape.records
+        for request, answer in answered_requests(
+            one for one in records if not (isinstance(one, Frame) and len(one.raw) > MEBIBYTE)
+        ):
             yield str(request.method), answer.raw
 
 

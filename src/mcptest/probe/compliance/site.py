@@ -28,12 +28,12 @@ from mcptest.probe.compliance.conversation import (
     Conversation,
     answers_for,
 )
-from mcptest.session.client import Client, HeaderSchemas
+from mcptest.session.client import HeaderSchemas
 from mcptest.session.live import LiveSession
 from mcptest.session.meeting import ASKED_FOR
 from mcptest.session.tape import Room, Tape
 from mcptest.suite.sent_message import SentCheck
-from mcptest.transport.base import Sink, Transport, discard
+from mcptest.transport.base import discard
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target, transport_for
@@ -191,6 +191,10 @@ _MOST_CONVERSATIONS = 200
 """However a server behaves, it is not started more often than this."""
 
 
+_SIDE_BY_SIDE = (
+    "several are needed side by side: let each have files and ports of its own, "
+    "or serve all clients from one process over HTTP"
+)
 _ENDED = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED})
 _KNOWLEDGE = (
     *("transport", "known", "capabilities", "server_info", "versions", "header_schemas"),
@@ -286,7 +290,11 @@ class Site:
             client.connect(Deadline.after(self.order.startup))
             if warm and self._warm.is_empty:  # the meeting took it
                 self._warm.start()
-            self._check_pin(client)
+            pin, spoken = self.order.revision, client.revision
+            if pin is not None and spoken.wire_version != pin.wire_version:
+                message = f"the server does not speak {pin}: it answered the offer with {spoken}"
+                hint = f"judge it with --spec-version {spoken}, or auto"
+                raise PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
         except PeerError as error:
             conversation.close()
             raise self._with_what_it_speaks(error) from None
@@ -304,15 +312,6 @@ class Site:
         self.session_id = headers.get("Mcp-Session-Id", "")
         return conversation
 
-    def _check_pin(self, client: Client) -> None:
-        pin = self.order.revision
-        if pin is not None and client.revision.wire_version != pin.wire_version:
-            raise PeerError(
-                ErrorKind.VERSION_REFUSED,
-                f"the server does not speak {pin}: it answered the offer with {client.revision}",
-                hint=f"judge it with --spec-version {client.revision}, or auto",
-            )
-
     def _with_what_it_speaks(self, error: PeerError) -> PeerError:
         """Who pinned a revision that the server refuses is told which one it would speak."""
         pin = self.order.revision
@@ -325,11 +324,9 @@ class Site:
             return error  # whatever is wrong, it is not the revision
         finally:
             asking.close()
-        return PeerError(
-            ErrorKind.VERSION_REFUSED,
-            f"the server does not speak {pin}; it speaks {asking.revision}: {error.message}",
-            hint=f"judge it with --spec-version {asking.revision}, or auto",
-        )
+        message = f"the server does not speak {pin}; it speaks {asking.revision}: {error.message}"
+        hint = f"judge it with --spec-version {asking.revision}, or auto"
+        return PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
 
     def open(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """A new connection in the revision that is judged. Raises PeerError when there is none."""
@@ -349,25 +346,33 @@ class Site:
 
     def launch(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
         """Set a connection going without waiting for it; `ready` does that."""
-        with _LAUNCHING:
-            return self._launched(begin=begin, declare=declare)
-
-    def _launched(self, *, begin: bool, declare: tuple[str, ...]) -> Conversation:
         way: Any = self.transport
-        conversation = self._conversation(declare, self.revision, way)
-        deadline = Deadline.after(self.order.startup)
-        try:
-            if begin:
-                conversation.client.launch(deadline)
-                conversation.beginning = True
-            else:
-                conversation.live.tell_beginning(way, self.reason)
-                conversation.client.connection.transport.open(deadline)
-                conversation.listen()
-        except BaseException:
-            conversation.close()
-            raise
-        return conversation
+        with _LAUNCHING:
+            conversation = self._conversation(declare, self.revision, way)
+            deadline = Deadline.after(self.order.startup)
+            try:
+                if begin:
+                    conversation.client.launch(deadline)
+                    conversation.beginning = True
+                else:
+                    conversation.live.tell_beginning(way, self.reason)
+                    conversation.client.connection.transport.open(deadline)
+                    conversation.listen()
+            except PeerError as error:
+                conversation.close()
+                raise self._beside_others(error) from error
+            except BaseException:
+                conversation.close()
+                raise
+            return conversation
+
+    def _beside_others(self, error: PeerError) -> PeerError:
+        """A server that is there for one connection is not away when it does not take another."""
+        well = [one for one in self.conversations if one.usable and one.tape.last_answer]
+        if self.transport == "stdio" or not well or error.kind is ErrorKind.CONNECTION_REFUSED:
+            return error
+        message = f"while another connection is open, a further one fails: {error.message}"
+        return PeerError(error.kind, message, hint=error.hint)
 
     def ready(self, conversation: Conversation) -> Conversation:
         """Wait until a launched connection can be used. Raises PeerError when it can't."""
@@ -377,10 +382,11 @@ class Site:
         try:
             client.connect(self._startup())
         except BaseException as error:
-            if isinstance(error, PeerError) and error.kind is ErrorKind.TIMEOUT:
-                self._fails_to_start = True
             conversation.close()
-            raise
+            if not isinstance(error, PeerError):
+                raise
+            self._fails_to_start |= error.kind is ErrorKind.TIMEOUT
+            raise self._beside_others(error) from error
         client.forget_large_beginning()
         conversation.listen()
         self._settle_era(conversation)
@@ -424,7 +430,10 @@ class Site:
             revision=revision,
             because=self.reason or self.order.because,
             answers=answers,
-            reach=self._reach,
+            # To a server that runs already, where there is one.
+            reach=lambda way, sink: transport_for(
+                self.order.target, sink, way=way, process=self._warm.take()
+            ),
             way=way,
             falls_back=revision is None,
             starts_ahead=starts_ahead,
@@ -438,14 +447,17 @@ class Site:
         return made
 
     def _new_tape(self, way: TransportName | None) -> Tape:
-        tape = Tape(self.order.target.label, self._recorder(), self._room)
+        recorder = None
+        if self.order.captures is not None:
+            is_met = self.order.revision is not None or bool(self.reason)
+            asked = self.revision.value if is_met else "auto"
+            # Probes on the side open connections too, and other runs write into the same folder.
+            name = f"{asked}-{self.transport}-{self._run}-{next(self._numbers):03}.jsonl"
+            recorder = Recorder(Path(self.order.captures, name), masker=self.masker)
+        tape = Tape(self.order.target.label, recorder, self._room)
         tape.transport = way or self.order.target.way
         tape.channel = os.urandom(8).hex()
         return tape
-
-    def _reach(self, way: TransportName | None, sink: Sink) -> Transport:
-        """A fresh connection, to a server that runs already where there is one."""
-        return transport_for(self.order.target, sink, way=way, process=self._warm.take())
 
     # -- a server that runs once at a time -------------------------------------------------
 
@@ -468,12 +480,8 @@ class Site:
         finally:
             twin.close()
         if error is not None:
-            raise PeerError(
-                error.kind,
-                f"the server ends when another process of it runs already: {error.message}",
-                hint="several are needed side by side: let each have files and ports of its own, "
-                "or serve all clients from one process over HTTP",
-            )
+            message = f"the server ends when another process of it runs already: {error.message}"
+            raise PeerError(error.kind, message, hint=_SIDE_BY_SIDE)
 
     def second_start_error(self) -> PeerError | None:
         """Why a second process ended while a first one was well, if it did."""
@@ -487,17 +495,6 @@ class Site:
             first.ask(self.alive_check)
             return error if error.kind in _ENDED and first.usable else None
         return None
-
-    # -- captures --------------------------------------------------------------------------
-
-    def _recorder(self) -> Recorder | None:
-        if self.order.captures is None:
-            return None
-        is_met = self.order.revision is not None or bool(self.reason)
-        asked = self.revision.value if is_met else "auto"
-        # Probes on the side open connections too, and other runs may write into the same folder.
-        name = f"{asked}-{self.transport}-{self._run}-{next(self._numbers):03}.jsonl"
-        return Recorder(Path(self.order.captures, name), masker=self.masker)
 
     @property
     def captures(self) -> tuple[str, ...]:

@@ -62,10 +62,8 @@ def read_scenarios(
 
 
 def _linked(entry: Obj) -> Obj:
-    pages = entry.get("references", {})
-    links = [{"id": name, "url": _address(page)} for name, page in pages.items()]
+    links = [
+        {"id": name, "url": page if page.startswith("https://") else f"{SPECIFICATION}/{page}"}
+        for name, page in entry.get("references", {}).items()
+    ]
     return {**entry, "references": links}
-
-
-def _address(page: str) -> str:
-    return page if page.startswith("https://") else f"{SPECIFICATION}/{page}"

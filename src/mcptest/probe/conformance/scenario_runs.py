@@ -41,8 +41,10 @@ class ScenarioRuns:
 
     def _drain(self, waiting: deque[int], lane: Lane) -> None:
         try:
-            for place in iter(partial(_next, waiting), None):
-                if self.broken.is_set():
+            while not self.broken.is_set():
+                try:
+                    place = waiting.popleft()
+                except IndexError:  # lanes share what is waiting, so another may have been faster
                     return
                 result = lane(place)
                 if result is not None:
@@ -50,11 +52,3 @@ class ScenarioRuns:
         except BaseException:
             self.broken.set()
             raise
-
-
-def _next(waiting: deque[int]) -> int | None:
-    """Lanes share what is waiting, so another may have been faster."""
-    try:
-        return waiting.popleft()
-    except IndexError:
-        return None

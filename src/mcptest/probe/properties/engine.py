@@ -6,7 +6,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,11 +18,11 @@ from mcptest.core.revision import revision_of_wire
 from mcptest.core.safe_text import show
 from mcptest.probe.counterexamples import Examples, SavedExample, example_of
 from mcptest.probe.live_server import head_of
-from mcptest.probe.properties.example_server import ExampleServer, Facts
+from mcptest.probe.properties.example_server import ExampleServer
 from mcptest.probe.properties.property_catalogue import PROPERTIES, KnownServer, ground_of
 from mcptest.probe.properties.property_order import PropertyOrder
 from mcptest.probe.properties.property_run import PropertyRun
-from mcptest.report.property import Counterexample, PropertyReport, PropertyResult
+from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.schema.plausible import unchecked_schemas
 from mcptest.session.connection import Stopped
 from mcptest.transport.target import Target
@@ -54,14 +54,10 @@ class OneAfterTheOther:
         self.ground = ground
         self.examples = Examples(order.database, order.target)
         self.interrupted = False
-        self._tried = 0
+        self.tried = 0
+        """How many properties the server was there for."""
         self.lost = ""
         """Why the server did not come back, if it did not."""
-
-    @property
-    def has_met_the_server(self) -> bool:
-        """Whether it was there at all, for this one."""
-        return self._tried > 0
 
     def done(self, results: Sequence[PropertyResult]) -> Done:
         stage = self.stage
@@ -99,7 +95,7 @@ class OneAfterTheOther:
         run = self._run_of(name)
         try:
             result = run.result(seed % _LARGEST_SEED, share)
-            self._tried += 1
+            self.tried += 1
             return result
         except PeerError as error:
             mask = redaction.text
@@ -128,7 +124,17 @@ def run_properties(
 
     `begins` hears the name of each property before it is tried, `ends` afterwards.
     """
-    return _report(order, lambda alone: _try_all(alone, begins, ends))
+
+    def try_all(alone: OneAfterTheOther) -> Done:
+        names = order.properties or tuple(PROPERTIES)
+        workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
+        if workers > 1 and hasattr(os, "fork"):
+            from mcptest.probe.properties.parallel import Team
+
+            return Team(alone, names, begins, ends).done(workers)
+        return alone.all_of(names, begins, ends)
+
+    return _report(order, try_all)
 
 
 def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyReport:
@@ -141,13 +147,20 @@ def replay_example(order: PropertyOrder, example: SavedExample) -> PropertyRepor
 
 
 def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done]) -> PropertyReport:
-    """Meet the server, carry it out there, and say what came of it."""
     limit = order.limit or Deadline.after(order.max_time)
     order = msgspec.structs.replace(order, limit=limit)
     begun = time.monotonic()
     stage = ExampleServer(order)
     try:
-        facts = _meet(order, stage)
+        try:
+            stage.open()
+        except Stopped:
+            if order.is_interrupted:
+                raise
+            message = f"{order.out_of_time}: the server was not met by then"
+            raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
+        assert stage.facts is not None  # the server was met
+        facts = stage.facts
         ground = ground_of(stage.revision, facts.met.transport, facts.offer, order.allow_tools)
         with cancellation.heeding(order.is_over):
             done = carry_out(OneAfterTheOther(order, stage, ground))
@@ -161,40 +174,18 @@ def _report(order: PropertyOrder, carry_out: Callable[[OneAfterTheOther], Done])
         seed=order.seed,
         wanted=order.examples,
         properties=done.results,
-        notes=(*_slow_tools(done.slow_tools), *done.troubles),
+        notes=(
+            *(
+                f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"
+                for tool, how in done.slow_tools.items()
+            ),
+            *done.troubles,
+        ),
         problems=tuple(map(mask, problems)),
         restarts=max(0, done.starts - 1),
         strict=order.strict,
         interrupted=done.interrupted,
     )
-
-
-def _meet(order: PropertyOrder, stage: ExampleServer) -> Facts:
-    try:
-        stage.open()
-    except Stopped:
-        if order.is_interrupted:
-            raise
-        message = f"{order.out_of_time}: the server was not met by then"
-        raise PeerError(ErrorKind.TIMEOUT, message, hint="--max-time gives it longer") from None
-    assert stage.facts is not None  # the server was met
-    return stage.facts
-
-
-def _try_all(alone: OneAfterTheOther, begins: Tell, ends: Tell) -> Done:
-    order = alone.order
-    names = order.properties or tuple(PROPERTIES)
-    workers = min(order.jobs, len(names)) if order.target.way == "stdio" else 1
-    if workers > 1 and hasattr(os, "fork"):
-        from mcptest.probe.properties.parallel import Team
-
-        return Team(alone, names, begins, ends).done(workers)
-    return alone.all_of(names, begins, ends)
-
-
-def _slow_tools(slow: Mapping[str, str]) -> Iterator[str]:
-    for tool, how in slow.items():
-        yield f"{show(tool, 80)} {how}, and was called no more: --timeout gives it longer"
 
 
 # -- One counterexample as a test ----------------------------------------------------------------
@@ -212,11 +203,9 @@ def assert_example_holds(
     )
     report = replay_example(order, example_of(dict(example), "the example"))
     if report.counterexamples:
-        raise AssertionError(_words(report.counterexamples[0]))
-
-
-def _words(found: Counterexample) -> str:
-    rule = f"{found.rule}: " if found.rule else ""
-    said = [f"{line.sender or 'note'}: {line.text}" for line in found.lines]
-    steps = [f"{number}. {words}" for number, words in enumerate(found.words, 1)]
-    return "\n".join([f"{rule}{found.title}: {found.message}", *steps, *said])
+        found = report.counterexamples[0]
+        rule = f"{found.rule}: " if found.rule else ""
+        said = [f"{line.sender or 'note'}: {line.text}" for line in found.lines]
+        steps = [f"{number}. {words}" for number, words in enumerate(found.words, 1)]
+        words = [f"{rule}{found.title}: {found.message}", *steps, *said]
+        raise AssertionError("\n".join(words))

@@ -41,8 +41,6 @@ _KEPT = 50
 
 
 class WatchedSession:
-    """One session and the rules that watch it."""
-
     def __init__(self, tape: Tape, rules: RuleTable, revision: Revision) -> None:
         self.tape = tape
         source = tape.as_session(revision.wire_version, ())
@@ -164,28 +162,49 @@ class Judge:
         """The rows that speak about the message, in this revision and over this transport."""
         known = self._rows.get(step.rules)
         if known is None:
-            found = (self._corpus.get(name) for name in step.rules)
-            known = [(one, one.row) for one in found if one is not None and one.row is not None]
-            known = [(one, _without_placeholders(row)) for one, row in known if self._speaks(row)]
-            known = [(one, row) for one, row in known if row.expect]
-            self._rows[step.rules] = known
+            known = self._rows[step.rules] = []
+            for rule in filter(None, map(self._corpus.get, step.rules)):
+                row = rule.row
+                if row is None or (
+                    row.needs.transport and self.transport not in row.needs.transport
+                ):
+                    continue
+                if any(one.target.startswith("probe.") for one in row.expect):
+                    continue
+                # Without what is expected of the corpus' own question, which was not asked here.
+                expect = tuple(
+                    one
+                    for one in row.expect
+                    if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
+                )
+                if expect:
+                    known.append((rule, dataclasses.replace(row, expect=expect)))
         return known
 
-    def _speaks(self, row: Row) -> bool:
-        here = not row.needs.transport or self.transport in row.needs.transport
-        return here and not any(one.target.startswith("probe.") for one in row.expect)
-
-    def _of_message(self, sent: Sent) -> Iterator[Violation]:
+    def _of_message(self, sent: Sent) -> Sequence[Violation]:
         if sent.step.valid:
-            yield from _refused(sent)
-            return
+            # It is accepted and processed: it may fail, but not as a message.
+            error = sent.exchange.error
+            code = error.get("code") if isinstance(error, dict) else None
+            if not sent.step.offered or error is ABSENT or code not in _TAKEN_FOR_NONE:
+                return ()
+            asked = "a valid request for something that the server offers"
+            return (
+                Violation(
+                    way=Way.RULE,
+                    title="a valid message is accepted and processed",
+                    message=f"{asked} is refused with {code}",
+                    expected="a result, or an error about what was asked",
+                    actual=f"error {code}",
+                ),
+            )
         mark = _mark_of(sent)
         known = self._said.get(mark) if mark is not None else None
         if known is None:
             known = tuple(self._by_rows(sent))
             if mark is not None and len(self._said) < _MOST_SAID:
                 self._said[mark] = known
-        yield from known
+        return known
 
     def _by_rows(self, sent: Sent) -> Iterator[Violation]:
         for rule, row in self._rows_of(sent.step):
@@ -208,26 +227,31 @@ class Judge:
 
     def broken(self, stage: ExampleServer, played: Played) -> list[Violation]:
         """Whatever is wrong with how the server took the example, the gravest first."""
-        found = list(self._of_the_end(played))
+        found: list[Violation] = []
+        if played.ended is not None:
+            alive = self._corpus.get(ALIVE)
+            title = alive.title if alive is not None else "the server is still there"
+            rule = ALIVE if alive is not None else ""
+            found.append(Violation(way=played.ended, rule=rule, title=title, message=played.detail))
         for sent in played.sent:
             found += (one for one in self._of_message(sent) if not (found and one.rule == ALIVE))
         for tape, records in played.scenes:
             found += self._of_records(tape, records, ended=played.ended is not None)
         found += self._of_session(stage, played)
         if played.internal:
-            found.append(_internal(played))
+            found.append(
+                Violation(
+                    way=Way.CRASH,
+                    title="a valid request is served",
+                    severity=Severity.SHOULD if played.internal in _OF_ANY_TEXT else Severity.MUST,
+                    message=f"{played.internal} is answered with an internal error",
+                    expected="a result, or -32602 for an argument that is not liked"
+                    if played.internal in _OF_ANY_TEXT
+                    else "a result; isError: true where the tool fails",
+                    actual="error -32603",
+                )
+            )
         return sorted(found, key=lambda one: (one.way is Way.RULE, _WEIGHT[one.severity]))
-
-    def _of_the_end(self, played: Played) -> Iterator[Violation]:
-        if played.ended is None:
-            return
-        alive = self._corpus.get(ALIVE)
-        yield Violation(
-            way=played.ended,
-            rule=ALIVE if alive is not None else "",
-            title=alive.title if alive is not None else "the server is still there",
-            message=played.detail,
-        )
 
     def _of_session(self, stage: ExampleServer, played: Played) -> list[Violation]:
         """What the session that goes on shows; first whether there is anything to be seen."""
@@ -270,16 +294,6 @@ class Judge:
         return found
 
 
-def _without_placeholders(row: Row) -> Row:
-    """Without what is expected of the corpus' own question, which is not the one that was asked."""
-    kept = (
-        one
-        for one in row.expect
-        if not any(_PLACEHOLDER.search(text) for text in texts_in(one.matcher))
-    )
-    return dataclasses.replace(row, expect=tuple(kept))
-
-
 def _of_rule(
     rule: Rule,
     finding: Finding,
@@ -314,33 +328,6 @@ def _mark_of(sent: Sent) -> tuple[Any, ...] | None:
     return (sent.step.rules, mark) if len(mark) <= _LARGEST_MARK else None
 
 
-def _refused(sent: Sent) -> Iterator[Violation]:
-    """A valid message is accepted and processed: it may fail, but not as a message."""
-    error = sent.exchange.error
-    code = error.get("code") if isinstance(error, dict) else None
-    if sent.step.offered and error is not ABSENT and code in _TAKEN_FOR_NONE:
-        yield Violation(
-            way=Way.RULE,
-            title="a valid message is accepted and processed",
-            message=f"a valid request for something that the server offers is refused with {code}",
-            expected="a result, or an error about what was asked",
-            actual=f"error {code}",
-        )
-
-
-def _internal(played: Played) -> Violation:
-    return Violation(
-        way=Way.CRASH,
-        title="a valid request is served",
-        severity=Severity.SHOULD if played.internal in _OF_ANY_TEXT else Severity.MUST,
-        message=f"{played.internal} is answered with an internal error",
-        expected="a result, or -32602 for an argument that is not liked"
-        if played.internal in _OF_ANY_TEXT
-        else "a result; isError: true where the tool fails",
-        actual="error -32603",
-    )
-
-
 def _text(value: object) -> str:
     return "" if value is None else str(value)
 
@@ -355,21 +342,15 @@ _SLOW = 1.0
 
 
 class PlayBench:
-    """One server and the rules for it."""
-
     def __init__(self, stage: ExampleServer, judge: Judge) -> None:
         self.stage = stage
         self.judge = judge
-        self._fresh = True
+        self.is_fresh = True
+        """Whether nothing was done to the server that is there: it is new, or there is none."""
         self.began_anew = False
         """Whether the last example left its session for another."""
         self._avoided: set[str] = set()
         """Mutations that are known to end the server, which is not ended once more for each."""
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether nothing was done to the server that is there: it is new, or there is none."""
-        return self._fresh
 
     def learn(self, steps: Steps, found: Violation) -> None:
         """This is known now: it need not cost time again."""
@@ -384,7 +365,7 @@ class PlayBench:
         """
         self.stage.drop()
         self.stage.patience = _PATIENCE if patient else 1
-        self._fresh = True
+        self.is_fresh = True
 
     def skips(self, steps: Steps) -> bool:
         """Whether trying it would only cost time."""
@@ -403,32 +384,29 @@ class PlayBench:
         played = self._played(steps)
         found = self.judge.broken(self.stage, played)
         cut_off = bool(self.stage.tape.dropped)
-        self._fresh = played.ended is not None or not self.stage.is_open or cut_off
+        self.is_fresh = played.ended is not None or not self.stage.is_open or cut_off
         self.began_anew = bool(played.scenes)
-        if self._fresh:
+        if self.is_fresh:
             self.stage.drop(deaf=played.ended is Way.HANG)
         seconds, tool = played.slowest
         if seconds > _SLOW:
             self.stage.note_slow(tool, seconds)
         if played.silent and played.ended is None:
-            found = self._without_the_slow(found, played)
+            # A call that gets no answer all by itself takes its time; that is for the user to
+            # judge. One that gets its answer alone was forgotten because of what was around it.
+            tape = self.stage.tape
+            forgotten = False
+            for ask in played.silent:
+                self.stage.drop()
+                alone = self._played((Connect(), AskStep(ask.method, ask.params)))
+                forgotten = forgotten or not alone.silent
+            self.renew()
+            self.stage.tape = tape  # it is what shows the failure, if it is one
+            found = (
+                found if forgotten else [one for one in found if shown_by(one.rule) == "message"]
+            )
         shown = self.stage.tape  # also when something else was played since
         return [one if one.tape is not None else replace(one, tape=shown) for one in found]
-
-    def _without_the_slow(self, found: list[Violation], played: Played) -> list[Violation]:
-        """A call that gets no answer all by itself takes its time; that is for the user to judge.
-
-        One that gets its answer alone was forgotten because of what was around it.
-        """
-        tape = self.stage.tape
-        forgotten = False
-        for ask in played.silent:
-            self.stage.drop()
-            alone = self._played((Connect(), AskStep(ask.method, ask.params)))
-            forgotten = forgotten or not alone.silent
-        self.renew()
-        self.stage.tape = tape  # it is what shows the failure, if it is one
-        return found if forgotten else [one for one in found if shown_by(one.rule) == "message"]
 
     def _played(self, steps: Steps) -> Played:
         for _ in range(_VAIN_STARTS - 1):

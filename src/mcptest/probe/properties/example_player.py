@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any, TypeAlias
 
 from mcptest.core.errors import ErrorKind, PeerError
@@ -37,6 +36,7 @@ from mcptest.report.property import Way
 from mcptest.session.client import Reply
 from mcptest.session.connection import Connection, Pending
 from mcptest.session.lifecycle import StatelessLifecycle
+from mcptest.wire.envelope import decode
 
 AnyStep: TypeAlias = Step | Send | Relate
 Steps: TypeAlias = tuple[AnyStep, ...]
@@ -57,14 +57,15 @@ def called_tool(step: object) -> str:
 
 
 def tools_called(steps: Sequence[AnyStep]) -> set[str]:
-    asked = chain.from_iterable(_parts(step) for step in steps)
+    asked: list[AnyStep] = []
+    for step in steps:
+        if isinstance(step, AskAtOnce):
+            asked += step.many
+        elif isinstance(step, Send) and step.offered:
+            asked += called_in(step)
+        else:
+            asked.append(step)
     return {tool for one in asked if (tool := called_tool(one))}
-
-
-def _parts(step: AnyStep) -> Sequence[AnyStep]:
-    if isinstance(step, AskAtOnce):
-        return step.many
-    return called_in(step) if isinstance(step, Send) and step.offered else (step,)
 
 
 def play(stage: ExampleServer, steps: Sequence[AnyStep], owed: Callable[[Send], bool]) -> Played:
@@ -87,9 +88,10 @@ def play(stage: ExampleServer, steps: Sequence[AnyStep], owed: Callable[[Send], 
     return played
 
 
-class _Actor:
-    """The client of one example."""
+_ANSWERED = decode(b"{}")
 
+
+class _Actor:
     def __init__(self, stage: ExampleServer, played: Played, owed: Callable[[Send], bool]) -> None:
         self.stage = stage
         self.played = played
@@ -136,12 +138,20 @@ class _Actor:
     # -- requests --------------------------------------------------------------------------
 
     def ask(self, step: AskStep) -> None:
+        """Wait for an answer; where the server asks for input first, it is given."""
         client = self.stage.client
         params = self._params(step)
         pending = client.start(step.method, params, self.stage.deadline())
         self._asked.append((client.connection, pending))
         begun = time.monotonic()
-        self._collect(step, pending, params)
+        try:
+            reply = client.wait(pending, self.stage.deadline())
+            reply = client.complete_call(reply, params, self.stage.deadline())
+        except PeerError as error:
+            self._without_answer(error, step, pending)
+        else:
+            self.stage.tape.has_read(reply.message)
+            self._note_reply(reply, pending)
         tool = called_tool(step)
         if tool:
             self.played.slowest = max(self.played.slowest, (time.monotonic() - begun, tool))
@@ -154,21 +164,11 @@ class _Actor:
             params["_meta"] = {**own, "progressToken": self.stage.next_fence()}
         return params or None
 
-    def _collect(self, step: AskStep, pending: Pending, params: Mapping[str, Any] | None) -> None:
-        """Wait for an answer; where the server asks for input first, it is given."""
-        client = self.stage.client
-        try:
-            reply = client.wait(pending, self.stage.deadline())
-            reply = client.complete_call(reply, params, self.stage.deadline())
-        except PeerError as error:
-            self._without_answer(error, step, pending)
-            return
-        self.stage.tape.has_read(reply.message)
-        self._note_internal(reply, pending)
-
-    def _note_internal(self, reply: Reply, pending: Pending) -> None:
+    def _note_reply(self, reply: Reply, pending: Pending) -> None:
         if reply.error_code == INTERNAL_ERROR:
             self.played.internal = self.played.internal or pending.method
+        # That it was answered is asked for later, and no more: what was said is on the tape.
+        pending.answer = _ANSWERED
 
     def _without_answer(
         self, error: PeerError, step: AskStep | None = None, pending: Pending | None = None
@@ -201,7 +201,7 @@ class _Actor:
                 except PeerError as error:
                     self._without_answer(error, step.many[place], pending)
                 else:
-                    self._note_internal(reply, pending)
+                    self._note_reply(reply, pending)
 
     def cancel(self, step: Cancel) -> None:
         """Too late: what it names was answered, or belongs to a connection that is gone."""
@@ -229,26 +229,22 @@ class _Actor:
         if step.uri in self._subscribed:
             return
         lifecycle, deadline = self.stage.client.lifecycle, self.stage.deadline()
+        facts = self.stage.facts
+        assert facts is not None  # the session has begun
         try:
             if step.uri:
                 pending = lifecycle.subscribe(step.uri, deadline)
             elif isinstance(lifecycle, StatelessLifecycle):
-                pending = lifecycle.listen(self._changes(), deadline)
+                declared = (
+                    part for part in _CHANGES if facts.offer.declares(f"{part}.listChanged")
+                )
+                pending = lifecycle.listen({_CHANGES[part]: True for part in declared}, deadline)
             else:
                 return
         except PeerError as error:
             self._without_answer(error)
             return
         self._subscribed[step.uri] = pending
-
-    def _changes(self) -> dict[str, Any]:
-        facts = self.stage.facts
-        assert facts is not None  # the session has begun
-        return {
-            wanted: True
-            for part, wanted in _CHANGES.items()
-            if facts.offer.declares(f"{part}.listChanged")
-        }
 
     def unsubscribe(self, step: Unsubscribe) -> None:
         pending = self._subscribed.pop(step.uri, None)

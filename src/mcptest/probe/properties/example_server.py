@@ -124,7 +124,19 @@ class ExampleServer:
         self.used_ids = set(range(1, _OUR_OWN_IDS))
         client = self._live.begin()
         try:
-            self._learn(client)
+            # Read the lists once; afterwards only that of the tools, whose schemas rules need.
+            if self.facts is None:
+                lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
+                offer = Offer(
+                    tools=lists["tools/list"],
+                    prompts=lists["prompts/list"],
+                    resources=lists["resources/list"],
+                    templates=lists["resources/templates/list"],
+                    capabilities=client.server.capabilities,
+                )
+                self.facts = Facts(client.met, dict(client.server.info), offer)
+            elif self.facts.offer.tools:
+                self._list(client, "tools/list")
         except BaseException:
             self.drop()
             raise
@@ -133,21 +145,6 @@ class ExampleServer:
     def _new_tape(self) -> Tape:
         self.tape = Tape(self.order.target.label, room=Room(_ROOM, _RECORD_COST))
         return self.tape
-
-    def _learn(self, client: Client) -> None:
-        """Read the lists once; afterwards only that of the tools, whose schemas rules need."""
-        if self.facts is None:
-            lists = {method: self._list(client, method) for method in LIST_CAPABILITIES}
-            offer = Offer(
-                tools=lists["tools/list"],
-                prompts=lists["prompts/list"],
-                resources=lists["resources/list"],
-                templates=lists["resources/templates/list"],
-                capabilities=client.server.capabilities,
-            )
-            self.facts = Facts(client.met, dict(client.server.info), offer)
-        elif self.facts.offer.tools:
-            self._list(client, "tools/list")
 
     def _list(self, client: Client, method: str) -> tuple[Any, ...]:
         """As far as it can be read; what is wrong with it is for the rules to say."""

@@ -13,7 +13,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import HANDSHAKE_ERA, Era, Revision
 from mcptest.probe.properties.crafted import Crafted, encoded_message, request, valid_message
-from mcptest.probe.properties.mutations import MUTATIONS
+from mcptest.probe.properties.mutations import MUTATIONS, spoilt_message
 from mcptest.probe.properties.steps import (
     AskAtOnce,
     AskStep,
@@ -126,7 +126,6 @@ def told_by_client(revision: Revision) -> dict[str, MethodShapes]:
 
 
 def meta(revision: Revision, *, may_log: bool = True) -> SearchStrategy[dict[str, Any]]:
-    """The `_meta` of a request."""
     optional: dict[str, SearchStrategy[Any]] = {"progressToken": TOKENS}
     if revision.era is Era.HANDSHAKE:
         return objects_of({}, optional)
@@ -189,15 +188,6 @@ def _params(
 # -- what the lists of a server name ---------------------------------------------------------
 
 
-def _calls(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
-    return [
-        {"name": st.just(tool["name"]), "arguments": tool_arguments(tool["inputSchema"])}
-        for tool in named_items(offer.tools)
-        if isinstance(tool.get("inputSchema"), Mapping)
-        and not tool_arguments(tool["inputSchema"]).is_empty
-    ]
-
-
 def _reads(offer: Offer) -> list[dict[str, SearchStrategy[Any]]]:
     uris = offer.names("resources", "uri")
     return [{"uri": st.sampled_from(uris)}] if uris else []
@@ -237,7 +227,12 @@ def _prompt_arguments(prompt: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 _CONTENTS: Final[Mapping[str, Callable[[Offer], list[dict[str, SearchStrategy[Any]]]]]] = {
-    "tools/call": _calls,
+    "tools/call": lambda offer: [
+        {"name": st.just(tool["name"]), "arguments": tool_arguments(tool["inputSchema"])}
+        for tool in named_items(offer.tools)
+        if isinstance(tool.get("inputSchema"), Mapping)
+        and not tool_arguments(tool["inputSchema"]).is_empty
+    ],
     "resources/read": _reads,
     "resources/subscribe": _subscriptions,
     "resources/unsubscribe": _subscriptions,
@@ -261,14 +256,10 @@ def notice_params(revision: Revision) -> dict[str, SearchStrategy[Any]]:
 _MOST_IN_A_BATCH: Final = 4
 
 
-def identifiers() -> SearchStrategy[int | str]:
-    """Ids of requests. The plainest is 1; among the first are those that are false in many
-    languages, and those that a double can just hold."""
-    notable: SearchStrategy[int | str] = st.sampled_from((1, 0, "", "0", "1", -1, 2**53 - 1, "é"))
-    return notable | INTEGERS | TEXTS
-
-
-_IDENTIFIERS: Final = identifiers()
+_NOTABLE: Final[tuple[int | str, ...]] = (1, 0, "", "0", "1", -1, 2**53 - 1, "é")
+_IDENTIFIERS: Final = st.sampled_from(_NOTABLE) | INTEGERS | TEXTS
+"""Ids of requests. The plainest is 1; among the first are those that are false in many languages,
+and those that a double can just hold."""
 
 
 def valid_requests(
@@ -284,12 +275,14 @@ def valid_requests(
 
 
 def valid_notifications(revision: Revision) -> SearchStrategy[Crafted]:
-    """Notifications that a client of the revision may send."""
-    found = [
-        params.map(functools.partial(_notification, method))
+    return st.one_of(_notices(revision)).map(lambda value: valid_message(value, "notification"))
+
+
+def _notices(revision: Revision) -> list[SearchStrategy[dict[str, Any]]]:
+    return [
+        params.map(functools.partial(request, method, identifier=ABSENT))
         for method, params in notice_params(revision).items()
     ]
-    return st.one_of(found).map(lambda value: valid_message(value, "notification"))
 
 
 def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
@@ -301,7 +294,7 @@ def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
         for row in message_table().requests
         if row.is_sent_by("server", revision)
     ]
-    head = st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": identifiers()})
+    head = st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": _IDENTIFIERS})
     content = st.one_of([*contents, shaped(message_table().any_error, revision, {})])
     return st.tuples(head, content).map(
         lambda parts: valid_message({**parts[0], **parts[1]}, "response")
@@ -314,13 +307,8 @@ def valid_batches(revision: Revision) -> SearchStrategy[Crafted]:
         return st.nothing()
     by_shape = params_by_shape(revision)
     del by_shape["initialize"]  # the one request that is never batched
-    notices = [
-        params.map(functools.partial(_notification, method))
-        for method, params in notice_params(revision).items()
-    ]
-    return st.lists(
-        st.one_of([_requests(by_shape, ()), *notices]), min_size=1, max_size=_MOST_IN_A_BATCH
-    ).map(_batch)
+    one = st.one_of([_requests(by_shape, ()), *_notices(revision)])
+    return st.lists(one, min_size=1, max_size=_MOST_IN_A_BATCH).map(_batch)
 
 
 def invalid_messages(
@@ -335,7 +323,7 @@ def invalid_messages(
         raise ValueError(f"no mutation is called {', '.join(sorted(unknown))}")
     return st.one_of(
         [
-            mutation.strategy(revision)
+            spoilt_message(mutation, revision)
             for name, mutation in MUTATIONS.items()
             if (not only or name in only) and mutation.applies(revision, transport)
         ]
@@ -359,10 +347,6 @@ def _request(draw: DrawFn, by_method: Mapping[str, SearchStrategy[Any]]) -> dict
     """Each method as often as the others. `one_of` would count every tool as one of them."""
     method = draw(st.sampled_from(list(by_method)))
     return request(method, draw(by_method[method]), draw(_IDENTIFIERS))
-
-
-def _notification(method: str, params: Any) -> dict[str, Any]:
-    return request(method, params, ABSENT)
 
 
 def _batch(values: list[dict[str, Any]]) -> Crafted:
@@ -414,7 +398,14 @@ def _steps(revision: Revision, offer: Offer, transport: str) -> Iterator[SearchS
     ask = asks(revision, offer)
     yield from (ask,) * _WEIGHT_OF_ASKING
     cancels = revision.era is Era.HANDSHAKE or transport == "stdio"
-    yield _at_once(ask, may_cancel=cancels)
+    places = st.integers(0, _MOST_AT_ONCE - 1)
+    cancelled = st.sets(places, max_size=2) if cancels else st.just(set[int]())
+    many = st.lists(ask, min_size=2, max_size=_MOST_AT_ONCE)
+    yield st.tuples(many, cancelled).map(
+        lambda parts: AskAtOnce(
+            tuple(parts[0]), tuple(sorted(one for one in parts[1] if one < len(parts[0])))
+        )
+    )
     lists = [
         method
         for method in LIST_MEMBERS
@@ -434,17 +425,6 @@ def _steps(revision: Revision, offer: Offer, transport: str) -> Iterator[SearchS
         yield st.builds(Unsubscribe, st.sampled_from(uris))
     yield st.just(Disconnect())
     yield st.just(Connect())
-
-
-def _at_once(ask: SearchStrategy[AskStep], *, may_cancel: bool) -> SearchStrategy[Step]:
-    places = st.integers(0, _MOST_AT_ONCE - 1)
-    cancelled = st.sets(places, max_size=2) if may_cancel else st.just(set[int]())
-    many = st.lists(ask, min_size=2, max_size=_MOST_AT_ONCE)
-    return st.tuples(many, cancelled).map(
-        lambda parts: AskAtOnce(
-            tuple(parts[0]), tuple(sorted(one for one in parts[1] if one < len(parts[0])))
-        )
-    )
 
 
 def _ask(method: str, drawn: tuple[dict[str, Any], bool]) -> AskStep:

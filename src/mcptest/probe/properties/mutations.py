@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, json_type
@@ -42,9 +42,6 @@ class Mutation(msgspec.Struct, frozen=True):
 
     def applies(self, revision: Revision, transport: str) -> bool:
         return revision in self.revisions and (not self.transports or transport in self.transports)
-
-    def strategy(self, revision: Revision) -> SearchStrategy[Crafted]:
-        return _crafted(self, revision)
 
 
 def _mutation(
@@ -86,18 +83,13 @@ _IDS: Final = st.sampled_from((1, "a", 0, 2**53 - 1)) | st.integers(1, 10_000)
 
 
 @functools.lru_cache(maxsize=1_000)
-def _crafted(mutation: Mutation, revision: Revision) -> SearchStrategy[Crafted]:
-    return _changed(mutation, revision)
-
-
 @st.composite
-def _changed(draw: DrawFn, mutation: Mutation, revision: Revision) -> Crafted:
+def spoilt_message(draw: DrawFn, mutation: Mutation, revision: Revision) -> Crafted:
     value = request(harmless_method(revision), needed_params(revision), draw(_IDS))
     made = mutation.change(draw, dict(value), revision)
-    raw = made if isinstance(made, bytes) else encoded_message(made)
     name = made.get("method") if isinstance(made, dict) else None
     return Crafted(
-        raw=raw,
+        raw=made if isinstance(made, bytes) else encoded_message(made),
         valid=False,
         kind=mutation.kind,
         mutation=mutation.name,
@@ -224,10 +216,6 @@ def _unknown_name(draw: DrawFn, letters: str = "abcxyz/_-.é") -> str:
     return draw(known | made)
 
 
-def _unknown_method(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    return {**value, "method": _unknown_name(draw)}
-
-
 def _unknown_in_a_header(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
     """Over HTTP a header repeats it: one that has to be written in another way there, or is empty,
     may be refused for that header."""
@@ -298,7 +286,7 @@ _ENVELOPE: Final = (
     _mutation(
         "unknown-method",
         "no revision has the method",
-        _unknown_method,
+        lambda draw, value, revision: {**value, "method": _unknown_name(draw)},
         "JSONRPC-001",
         revisions=_HANDSHAKE,
     ),

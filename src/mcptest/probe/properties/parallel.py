@@ -27,8 +27,8 @@ from mcptest.probe.properties.property_catalogue import PROPERTIES
 from mcptest.report.property import PropertyResult
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.schema.hypothesis_strategies import LETTERS
-from mcptest.transport.descendants import look_at, tree_of
-from mcptest.transport.interrupt import last_words
+from mcptest.transport.descendants import tree_of
+from mcptest.transport.interrupt import kill_living, last_words
 
 _LOOKING_UP = 0.2
 _PARTING = 5.0
@@ -94,15 +94,17 @@ class Team:
             self._stopping[0] = 1
             raise
         finally:
-            self._dismiss_all()
+            # However this ends, nobody is left behind.
+            deadline = Deadline.after(_PARTING)
+            for pipe, worker in self._busy.items():
+                if not _has_left(pipe, worker.pid, deadline):
+                    _kill_with_servers(worker.pid)
+                pipe.close()
         if self._todo and not self._is_stopping:
             # No further server could be had: as if nobody had asked for more than one.
             self._take(self._alone.all_of(list(self._todo), self._begins, self._ends))
         else:
             self._parts.append(Done(starts=self._stage.starts))
-        return self._joined()
-
-    def _joined(self) -> Done:
         slow = {tool: how for part in self._parts for tool, how in part.slow_tools.items()}
         troubles = [*self._troubles, *(one for part in self._parts for one in part.troubles)]
         return Done(
@@ -168,14 +170,6 @@ class Team:
         self._stage.slow_tools.update(told.done.slow_tools)
         self._ends(worker.name)
 
-    def _dismiss_all(self) -> None:
-        """However this ends, nobody is left behind."""
-        deadline = Deadline.after(_PARTING)
-        for pipe, worker in self._busy.items():
-            if not _has_left(pipe, worker.pid, deadline):
-                _kill_with_servers(worker.pid)
-            pipe.close()
-
 
 def _how_early(name: str) -> int:
     return _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
@@ -199,18 +193,9 @@ def _has_left(pipe: Connection, pid: int, deadline: Deadline) -> bool:
 
 
 def _kill_with_servers(pid: int) -> None:
-    below = [look_at(one) for one in tree_of(pid)]
-    _kill(pid)
+    below = list(tree_of(pid))
+    kill_living([pid, *below])
     os.waitpid(pid, 0)
-    for seen in below:
-        now = look_at(seen.pid) if seen is not None else None
-        if now is not None and seen is not None and now.identity == seen.identity:
-            _kill(now.pid)
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 # -- in the worker -----------------------------------------------------------------------------
@@ -225,7 +210,12 @@ def _be_a_worker(
         order = msgspec.structs.replace(alone.order, should_stop=_heeding(stopping))
         own = OneAfterTheOther(order, alone.stage.another(order), alone.ground)
         with cancellation.heeding(order.is_over):
-            news = _tried(own, name, is_last=pipe.recv())
+            try:
+                result = own.one(name, is_last=pipe.recv())
+            finally:
+                own.stage.close()
+        no_server = "" if own.tried else own.lost
+        news = WorkerNews(no_server=no_server) if no_server else WorkerNews(own.done([result]))
     except EOFError:  # our parent is gone
         os._exit(0)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent has to tell it
@@ -250,13 +240,3 @@ def _heeding(stopping: mmap.mmap) -> Callable[[], bool]:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, hear)
     return lambda: bool(stopping[0] or heard or os.getppid() != parent)
-
-
-def _tried(own: OneAfterTheOther, name: str, *, is_last: bool) -> WorkerNews:
-    try:
-        result = own.one(name, is_last=is_last)
-    finally:
-        own.stage.close()
-    if own.lost and not own.has_met_the_server:
-        return WorkerNews(no_server=own.lost)
-    return WorkerNews(own.done([result]))

@@ -162,16 +162,9 @@ def _related(relation: str, claims: Callable[[Mapping[str, Any]], bool], why: st
     return examples
 
 
-def _hint(name: str) -> Callable[[Mapping[str, Any]], bool]:
-    def claims(tool: Mapping[str, Any]) -> bool:
-        hints = tool.get("annotations")
-        return isinstance(hints, Mapping) and hints.get(name) is True
-
-    return claims
-
-
-def _is_idempotent_only(tool: Mapping[str, Any]) -> bool:
-    return _hint("idempotentHint")(tool) and not _hint("readOnlyHint")(tool)
+def _says(tool: Mapping[str, Any], hint: str) -> bool:
+    hints = tool.get("annotations")
+    return isinstance(hints, Mapping) and hints.get(hint) is True
 
 
 def _has_several_arguments(tool: Mapping[str, Any]) -> bool:
@@ -186,8 +179,14 @@ _EXAMPLES: Final[Mapping[str, Callable[[KnownServer], Examples]]] = {
     "arguments": _arguments,
     "arguments-almost-valid": _almost_valid,
     "conversations": _conversations,
-    "idempotent": _related("idempotent", _is_idempotent_only, "no tool that may be called says so"),
-    "read-only": _related("read-only", _hint("readOnlyHint"), "no tool that may be called says so"),
+    "idempotent": _related(
+        "idempotent",
+        lambda tool: _says(tool, "idempotentHint") and not _says(tool, "readOnlyHint"),
+        "no tool that may be called says so",
+    ),
+    "read-only": _related(
+        "read-only", lambda tool: _says(tool, "readOnlyHint"), "no tool that may be called says so"
+    ),
     "argument-order": _related(
         "argument-order", _has_several_arguments, "no tool that may be called has two arguments"
     ),

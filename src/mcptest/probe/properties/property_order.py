@@ -13,8 +13,6 @@ from mcptest.transport.target import Target
 
 
 class PropertyOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of property tests."""
-
     target: Target
     revision: Revision | None = None
     """None: the newest that the server speaks."""

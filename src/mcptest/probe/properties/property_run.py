@@ -361,7 +361,7 @@ class PropertyRun:
         self._examples.keep(example)
         trial.bench.learn(steps, found)
         self._capture(example.name, found)
-        mask, tape = self._masker.text, found.tape or self.stage.tape
+        mask, tape, order = self._masker.text, found.tape or self.stage.tape, self.order
         self._found.append(
             Counterexample(
                 of_property=self.property.name,
@@ -381,7 +381,9 @@ class PropertyRun:
                 again=again,
                 known=known,
                 stderr=tuple(show(mask(line), 300) for line in tape.stderr),
-                repeat=self._repeat(example.name),
+                repeat=f"{order.repeat} --replay {shlex.quote(example.name)}"
+                if order.repeat
+                else "",
                 example=example.name,
             )
         )
@@ -401,9 +403,6 @@ class PropertyRun:
         for record in tape.records:
             recorder(record)
         recorder.close()
-
-    def _repeat(self, name: str) -> str:
-        return f"{self.order.repeat} --replay {shlex.quote(name)}" if self.order.repeat else ""
 
 
 # -- A counterexample as people read it: what was said, and where the fault is -------------------
@@ -436,22 +435,16 @@ def _without_fences(
     """Fences are ours, and say something only where they are not answered."""
     if found.way is Way.HANG:
         return placed
-    fences = set()
-    for _, record in placed:
-        if isinstance(record, Frame) and record.sender == "client":
+    kept, fences = [], set()
+    for place, record in placed:
+        if isinstance(record, Frame):
             message = decode(record.raw)
-            if message.method == stage.alive_method and stage.is_fence(message.id):
-                fences.add(message.id)
-    return [
-        (place, record)
-        for place, record in placed
-        if place == found.record or not isinstance(record, Frame) or not _has_id(record, fences)
-    ]
-
-
-def _has_id(record: Frame, ids: set[int]) -> bool:
-    identifier = decode(record.raw).id
-    return type(identifier) is int and identifier in ids
+            if record.sender == "client" and message.method == stage.alive_method:
+                fences |= {message.id} if stage.is_fence(message.id) else set()
+            if type(message.id) is int and message.id in fences and place != found.record:
+                continue
+        kept.append((place, record))
+    return kept
 
 
 def _lines(

@@ -106,15 +106,14 @@ def with_unused_ids(message: Message, used: set[Any], unused: int) -> bytes:
         return message.raw
     value = message.value
     items = value if isinstance(value, list) else [value]
-    items = [_with_unused_id(one, used, unused + place) for place, one in enumerate(items)]
+    items = [
+        {**one, "id": unused + place}
+        if isinstance(one, dict) and one.get("id", ABSENT) in used
+        else one
+        for place, one in enumerate(items)
+    ]
     used.update(one["id"] for one in items if isinstance(one, dict) and "id" in one)
     return encoded_message(items if isinstance(value, list) else items[0])
-
-
-def _with_unused_id(item: Any, used: set[Any], unused: int) -> Any:
-    if isinstance(item, dict) and item.get("id", ABSENT) in used:
-        return {**item, "id": unused}
-    return item
 
 
 # -- Sending bytes as they are, and what came of them --------------------------------------------
@@ -165,8 +164,6 @@ class EveryStep(dict[str, SeenExchange]):
 
 
 class Sending:
-    """The raw messages of one example."""
-
     def __init__(self, stage: ExampleServer, played: Played, owed: Callable[[Send], bool]) -> None:
         self.stage = stage
         self.played = played
@@ -237,22 +234,19 @@ class Sending:
         connection = self.stage.connection
         if step.valid:
             for pending in own:
-                self._settle(step, pending, deadline)
+                # The fence was answered, so the server lives: silence is for the rules to judge.
+                try:
+                    self.stage.connection.settle(pending, deadline)
+                except PeerError as error:
+                    if error.kind not in _NO_ANSWER:
+                        raise
+                    self.stage.end_if_over()
+                    if error.kind is ErrorKind.TIMEOUT:
+                        self.played.unanswered = True
+                        self.played.silent += called_in(step)
         elif _any_answer((*own, *unnamed)) is None and self._owed(step):
             grace = Deadline.after(_AFTER_THE_FENCE)
             _pump(connection, lambda: _any_answer((*own, *unnamed)) is not None, grace)
-
-    def _settle(self, step: Send, pending: Pending, deadline: Deadline) -> None:
-        """The fence was answered, so the server lives: silence is for the rules to judge."""
-        try:
-            self.stage.connection.settle(pending, deadline)
-        except PeerError as error:
-            if error.kind not in _NO_ANSWER:
-                raise
-            self.stage.end_if_over()
-            if error.kind is ErrorKind.TIMEOUT:
-                self.played.unanswered = True
-                self.played.silent += called_in(step)
 
     def _seen(
         self, asked: Sequence[Pending], stream: int | None, unusable: int, *, alive: bool

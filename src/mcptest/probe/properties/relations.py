@@ -16,7 +16,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
 from mcptest.probe.hint_checks import Verifier
-from mcptest.probe.live_server import OfferedItems, OutcomeKind, RequestOutcome, Subject
+from mcptest.probe.live_server import OfferedItems, OutcomeKind, Subject
 from mcptest.probe.properties.example_judge import Violation
 from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.raw_steps import Relate
@@ -111,8 +111,15 @@ class RelationBench:
         outcome = self._subject.call(relation.tool, arguments, timeout=self._timeout)
         if outcome.duration_ms > _SLOW_MS:
             self._note_slow(relation.tool, outcome.duration_ms / 1000)
-        shown = show(outcome.received, 120) or outcome.kind.value
-        return _Answered(outcome.kind, _comparable(_content(outcome), len(outcome.received)), shown)
+        content: Any = outcome.kind.value
+        if outcome.reply is not None:
+            value = outcome.reply.message.value
+            content = value.get("result", value.get("error")) if isinstance(value, dict) else value
+            if isinstance(content, dict):
+                content = {key: part for key, part in content.items() if key != "_meta"}
+        if len(outcome.received) >= _LARGE:  # four answers of 15 MB are too many to keep at once
+            content = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return _Answered(outcome.kind, content, show(outcome.received, 120) or outcome.kind.value)
 
     def _same_lists(self) -> str:
         mine, theirs = self._subject.offer(), self._offer_of_another()
@@ -136,26 +143,9 @@ class RelationBench:
 
 
 class _Answered(msgspec.Struct, frozen=True):
-    """What came of a call."""
-
     kind: OutcomeKind
     content: Any
     shown: str
 
     def is_like(self, other: _Answered) -> bool:
         return self.kind is other.kind and json_equal(self.content, other.content)
-
-
-def _content(outcome: RequestOutcome) -> Any:
-    if outcome.reply is None:
-        return outcome.kind.value
-    value = outcome.reply.message.value
-    body = value.get("result", value.get("error")) if isinstance(value, dict) else value
-    return {k: v for k, v in body.items() if k != "_meta"} if isinstance(body, dict) else body
-
-
-def _comparable(content: Any, size: int) -> Any:
-    """The same, or what stands for it: four answers of 15 MB are too many to keep at once."""
-    if size < _LARGE:
-        return content
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -53,16 +53,11 @@ _OURS = _ours()
 def steady_draws() -> Iterator[None]:
     """Local constants are left out until it ends: the tests of our users have theirs."""
     theirs = {name: getattr(providers, name) for name in _OURS}
-    _put(_OURS)
+    vars(providers).update(_OURS)
     try:
         yield
     finally:
-        _put(theirs)
-
-
-def _put(parts: dict[str, Any]) -> None:
-    for name, part in parts.items():
-        setattr(providers, name, part)
+        vars(providers).update(theirs)
 
 
 # -- One search by Hypothesis --------------------------------------------------------------------

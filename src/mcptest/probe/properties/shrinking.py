@@ -18,7 +18,7 @@ from mcptest.probe.properties.example_player import AnyStep, Steps
 from mcptest.probe.properties.message_strategies import params_of_offer
 from mcptest.probe.properties.property_catalogue import KnownServer
 from mcptest.probe.properties.search import Enough, Trial, search
-from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Disconnect, Offer, PageStep
+from mcptest.probe.properties.steps import AskAtOnce, AskStep, Connect, Disconnect, PageStep
 from mcptest.probe.shrink import Shrinker
 
 Plain: TypeAlias = Callable[[AskStep], AskStep]
@@ -61,26 +61,19 @@ class _Shortening:
 
     def of_examples(self, before: list[Steps], last: Steps) -> Carried | None:
         before = [one for one in before if not self.trial.bench.skips(one)]
-        near = self._near(before, last)
-        if near is None:
-            return None
-        before, found = near
-        examples = self.shrinker.without_needless(before, lambda some: _joined([*some, last]))
+        # The trouble is mostly near: the shortest run of neighbours that does it.
+        near, found = 1, None
+        while found is None:
+            if near >= 2 * len(before):
+                return None
+            some = before[-near:]
+            found = self.shrinker.proof(_joined([*some, last]))
+            near *= 2
+        examples = self.shrinker.without_needless(some, lambda some: _joined([*some, last]))
         short = self.plainer(_joined([*examples, last]))
         sent = sum(not isinstance(one, Connect) for one in short)
         found = self._played(short) or found  # once more: what was played last is what is told
         return Carried(short, found, max(1, sent - 1), self.shrinker.tries)
-
-    def _near(self, before: list[Steps], last: Steps) -> tuple[list[Steps], Violation] | None:
-        """The trouble is mostly near: the shortest run of neighbours that does it."""
-        near = 1
-        while near < 2 * len(before):
-            some = before[-near:]
-            found = self.shrinker.proof(_joined([*some, last]))
-            if found is not None:
-                return some, found
-            near *= 2
-        return None
 
     def plainer(self, steps: Steps) -> Steps:
         """Without needless steps, and with plainer ones in place of what is left."""
@@ -183,7 +176,13 @@ def _clean(steps: Iterable[AnyStep]) -> Steps:
 
 def plain_ask(ground: KnownServer, ask: AskStep) -> AskStep:
     """The same method, and the same tool or prompt, with the simplest that can be drawn for it."""
-    offer = _only_named(ground.offer, ask.params.get("name"))
+    offer, name = ground.offer, ask.params.get("name")
+    if name is not None:
+        tools, prompts = (
+            tuple(one for one in part if isinstance(one, Mapping) and one.get("name") == name)
+            for part in (offer.tools, offer.prompts)
+        )
+        offer = replace(offer, tools=tools, prompts=prompts)
     strategy = params_of_offer(ground.revision, offer, with_meta=False).get(ask.method)
     if strategy is None or strategy.is_empty:
         return ask
@@ -198,14 +197,3 @@ def plain_ask(ground: KnownServer, ask: AskStep) -> AskStep:
     except Enough:
         return AskStep(ask.method, drawn[0], ask.progress)
     return ask
-
-
-def _only_named(offer: Offer, name: object) -> Offer:
-    if name is None:
-        return offer
-
-    def is_it(one: Any) -> bool:
-        return isinstance(one, Mapping) and one.get("name") == name
-
-    tools, prompts = filter(is_it, offer.tools), filter(is_it, offer.prompts)
-    return replace(offer, tools=tuple(tools), prompts=tuple(prompts))

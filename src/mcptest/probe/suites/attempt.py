@@ -103,7 +103,7 @@ class Attempt:
         self._bytes_left = _NOTIFICATION_BYTES_KEPT
         self._exchange: tuple[Any, bytes] | None = None
         """The id of the last request and the answer to it, if it came, for the proof."""
-        self._snapshots: Mapping[str, bytes | None] = {}
+        self.snapshots: Mapping[str, bytes | None] = {}
         """Files that the test may not change, as they were before its request."""
         self._remarks: list[str] = []
         """What is odd about the answers, and does not fail the test."""
@@ -138,17 +138,24 @@ class Attempt:
         return self
 
     def finish(self) -> TestResult:
+        masker = self.session.masker
         try:
             evaluation = self._evaluate()
         except CallFailed as failed:
             self._failed = failed
-            detail = failed.detail + self._what_came_before(failed)
-            return self._failure(detail, failed.kind, ())
-        if not evaluation.passed:
-            detail = _in_words(evaluation)
-            return self._failure(detail, "check", _checks(evaluation, self.session.masker))
-        kept = self.settings.proof_of_passes
-        return self._result(Status.PASS, proof=self._proof("") if kept else None)
+            detail, kind, served = failed.detail, failed.kind, self.session.served
+            checks: tuple[FailedCheck, ...] = ()
+            if kind == "crash" and served is not None:
+                # A server that ended most often said why, if only with half a line.
+                came = served.client.connection.what_came_instead()
+                detail += "" if came == NOTHING_CAME else f"\n  before that, {came}"
+        else:
+            if evaluation.passed:
+                kept = self.settings.proof_of_passes
+                return self._result(Status.PASS, proof=self._proof("") if kept else None)
+            detail, kind, checks = _in_words(evaluation), "check", _checks(evaluation, masker)
+        proof, detail = self._proof(self.settings.repeat(self.item)), masker.cut_text(detail)
+        return self._result(Status.FAIL, detail=detail, kind=kind, failures=checks, proof=proof)
 
     def _connect(self) -> None:
         self.client = self.session.connect(self.deadline).client
@@ -166,14 +173,10 @@ class Attempt:
 
     # -- what a block does ----------------------------------------------------------------------
 
-    def remember_files(self, expect: Expect) -> None:
-        """Before the request whose effect on files is looked at."""
-        self._snapshots = {path: DISK.read(path) for path in expect.file_unchanged}
-
     def judge(self, expect: Expect, observed: Observed) -> Evaluation:
         """Hold an answer of any method, and what happened around it, against expectations."""
         came = tuple(self.notifications)
-        observed = replace(observed, files=DISK, snapshots=self._snapshots, notifications=came)
+        observed = replace(observed, files=DISK, snapshots=self.snapshots, notifications=came)
         own = evaluate(expect, observed, all_failures=self.settings.all_failures)
         opinion = self.settings.second_opinion
         return own if opinion is None else opinion(self.item, self.session, observed, own)
@@ -213,19 +216,6 @@ class Attempt:
 
     # -- what becomes of the test ---------------------------------------------------------------
 
-    def _what_came_before(self, failed: CallFailed) -> str:
-        """A server that ended most often said why, if only with half a line."""
-        served = self.session.served
-        if failed.kind != "crash" or served is None:
-            return ""
-        came = served.client.connection.what_came_instead()
-        return "" if came == NOTHING_CAME else f"\n  before that, {came}"
-
-    def _failure(self, detail: str, kind: str, checks: tuple[FailedCheck, ...]) -> TestResult:
-        proof = self._proof(self.settings.repeat(self.item))
-        said = self.session.masker.cut_text(detail)
-        return self._result(Status.FAIL, detail=said, kind=kind, failures=checks, proof=proof)
-
     def _proof(self, repeat: str) -> Proof:
         served = self.session.served
         if served is None:
@@ -233,21 +223,12 @@ class Attempt:
         return proof_of_tape(served.tape, self.session.masker, self._exchange, repeat)
 
     def _result(self, status: Status, **what: Any) -> TestResult:
-        session = self.session
+        session, masker = self.session, self.session.masker
         odd = dict.fromkeys((*session.remarks, *self._remarks))
-        remarks = (session.masker.cut_text(one) for one in odd)
-        met = session.met
-        if met is not None:
-            reason = session.masker.text(met.reason)
-            what |= {"revision": str(met.revision), "revision_reason": reason}
-        return _result(
-            self.item,
-            status,
-            self._started,
-            server=session.label,
-            note="; ".join(filter(None, (session.note, *remarks))),
-            **what,
-        )
+        note = "; ".join(filter(None, (session.note, *map(masker.cut_text, odd))))
+        if (met := session.met) is not None:
+            what |= {"revision": str(met.revision), "revision_reason": masker.text(met.reason)}
+        return _result(self.item, status, self._started, server=session.label, note=note, **what)
 
 
 @contextmanager
@@ -279,7 +260,7 @@ def run_setup(steps: tuple[SetupStep, ...], attempt: Attempt, fixture: str) -> d
 def perform(block: Block, attempt: Attempt) -> Evaluation:
     """Carry out a block and check what came of it."""
     if not isinstance(block, LoggingBlock | NotificationsBlock | TrajectoryBlock):
-        attempt.remember_files(block.expect)
+        attempt.snapshots = {path: DISK.read(path) for path in block.expect.file_unchanged}
     return _PERFORMED_BY[type(block)](block, attempt)
 
 
@@ -304,14 +285,10 @@ class CallUnderWay(msgspec.Struct, frozen=True):
         duration = time.monotonic() - self.begun
         if block.capture_progress and block.expect.min_progress:
             _await(attempt, lambda: _progress(attempt) >= (block.expect.min_progress or 0))
-        observed = _observe(
-            reply,
-            block.tool,
-            duration,
-            progress=_progress(attempt) if block.capture_progress else None,
-            output_schema=_output_schema(attempt, block.tool, reply),
-        )
-        return attempt.judge(block.expect, observed)
+        progress = _progress(attempt) if block.capture_progress else None
+        schema = _output_schema(attempt, block.tool, reply)
+        around = {"progress": progress, "output_schema": schema}
+        return attempt.judge(block.expect, _observe(reply, block.tool, duration, **around))
 
 
 def begin_call(block: ToolBlock, attempt: Attempt) -> CallUnderWay:
@@ -347,9 +324,8 @@ def _output_schema(attempt: Attempt, tool: str, reply: Reply) -> Any:
     if not attempt.session.output_schemas:
         with failing_as("tools/list failed"):
             tools = attempt.client.list_all("tools/list", attempt.deadline)
-        known = {
-            str(each.get("name")): each.get("outputSchema") for each in tools if type(each) is dict
-        }
+        named = (each for each in tools if type(each) is dict)
+        known = {str(each.get("name")): each.get("outputSchema") for each in named}
         # In one step, because others look at them; the empty name says that they are known.
         attempt.session.output_schemas.update({"": None, **known})
     return attempt.session.output_schemas.get(tool)
@@ -369,16 +345,15 @@ def _perform_prompts(block: PromptsBlock, attempt: Attempt) -> Evaluation:
 def _listed(attempt: Attempt, method: str, asked: ListRequest | None) -> Observed:
     """All pages of a list as one answer."""
     cursor = asked.cursor if asked is not None else None
-    begin = time.monotonic()
+    begin, failing = time.monotonic(), failing_call(method)
     pages: list[Mapping[str, Any]] = []
-    with failing_as(failing_call(method)):
+    with failing_as(failing):
         for reply in attempt.client.pages(method, attempt.deadline, cursor=cursor):
-            attempt.accept(reply, failing_call(method))
+            attempt.accept(reply, failing)
             if not reply.ok:
                 return _observe(reply, "", time.monotonic() - begin)
             pages.append(reply.result)
-    result = merge_pages(method, pages)
-    return Observed(method, result=result, duration=time.monotonic() - begin)
+    return Observed(method, merge_pages(method, pages), duration=time.monotonic() - begin)
 
 
 def _perform_completion(block: CompletionBlock, attempt: Attempt) -> Evaluation:
@@ -387,19 +362,28 @@ def _perform_completion(block: CompletionBlock, attempt: Attempt) -> Evaluation:
         "ref": {"type": block.ref.type, target: block.ref.name},
         "argument": {"name": block.argument.name, "value": block.argument.value},
     }
-    observed = _answered(attempt, "completion/complete", "", params)
-    return attempt.judge(block.expect, observed)
+    return attempt.judge(block.expect, _answered(attempt, "completion/complete", "", params))
 
 
 def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
     attempt.listen()
-    subscription = _subscribe(block, attempt) if block.subscribe is not None else None
-    observed = _read_or_list(block, attempt)
-    if observed is None:
+    subscription = None
+    if block.subscribe is not None:
+        failing = failing_call("resources/subscribe", block.subscribe)
+        with failing_as(failing):
+            subscription = attempt.client.subscribe(block.subscribe, attempt.deadline)
+        _accept(attempt, subscription.answer, failing)
+    if block.list is not None:
+        observed = _listed(attempt, "resources/list", block.list)
+    elif block.templates is not None:
+        observed = _listed(attempt, "resources/templates/list", block.templates)
+    elif block.read is not None:
+        observed = _answered(attempt, "resources/read", block.read, {"uri": block.read})
+    else:
         observed = Observed("resources/subscribe", result={}, subject=block.subscribe or "")
     evaluation = attempt.judge(block.expect, observed)
     if block.expect_notification:
-        evaluation = _with_update(evaluation, block, attempt)
+        evaluation = _with_update(evaluation, block.subscribe or block.read, attempt)
     if block.unsubscribe is not None and subscription is not None:
         failing = failing_call("resources/unsubscribe", block.unsubscribe)
         with failing_as(failing):
@@ -407,35 +391,23 @@ def _perform_resources(block: ResourcesBlock, attempt: Attempt) -> Evaluation:
     return evaluation
 
 
-def _with_update(evaluation: Evaluation, block: ResourcesBlock, attempt: Attempt) -> Evaluation:
+def _with_update(evaluation: Evaluation, uri: str | None, attempt: Attempt) -> Evaluation:
     """Wait for the update, which may be the only thing that the block asks for."""
     failures = evaluation.failures if evaluation.checked else ()
     if failures and not attempt.settings.all_failures:
         return evaluation
-    wanted = block.subscribe or block.read
-    if not _await(attempt, lambda: _updated(attempt, wanted), attempt.deadline):
+
+    def is_updated() -> bool:
+        return any(
+            each.get("method") == "notifications/resources/updated"
+            and (uri is None or (each.get("params") or {}).get("uri") == uri)
+            for each in attempt.notifications
+        )
+
+    if not _await(attempt, is_updated, attempt.deadline):
         message = "expected resource update notification but received none"
         failures = (*failures, Failure("expect_notification", message))
     return Evaluation(failures, evaluation.checked + 1)
-
-
-def _read_or_list(block: ResourcesBlock, attempt: Attempt) -> Observed | None:
-    if block.list is not None:
-        return _listed(attempt, "resources/list", block.list)
-    if block.templates is not None:
-        return _listed(attempt, "resources/templates/list", block.templates)
-    if block.read is None:
-        return None
-    return _answered(attempt, "resources/read", block.read, {"uri": block.read})
-
-
-def _subscribe(block: ResourcesBlock, attempt: Attempt) -> Pending:
-    assert block.subscribe is not None
-    failing = failing_call("resources/subscribe", block.subscribe)
-    with failing_as(failing):
-        subscription = attempt.client.subscribe(block.subscribe, attempt.deadline)
-    _accept(attempt, subscription.answer, failing)
-    return subscription
 
 
 def _accept(attempt: Attempt, answer: Message | None, failing: str) -> None:
@@ -447,14 +419,6 @@ def _accept(attempt: Attempt, answer: Message | None, failing: str) -> None:
 def _refuse_error(answer: Message, failing: str) -> None:
     if answer.kind is Kind.ERROR:
         raise CallFailed(f"{failing}: {error_text(answer.error)}", "call")
-
-
-def _updated(attempt: Attempt, uri: str | None) -> bool:
-    return any(
-        each.get("method") == "notifications/resources/updated"
-        and (uri is None or (each.get("params") or {}).get("uri") == uri)
-        for each in attempt.notifications
-    )
 
 
 def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
@@ -469,12 +433,10 @@ def _perform_logging(block: LoggingBlock, attempt: Attempt) -> Evaluation:
 
 def _perform_notifications(block: NotificationsBlock, attempt: Attempt) -> Evaluation:
     attempt.listen()
-    params = {
-        "name": block.tool,
-        "arguments": block.args,
-        "_meta": {"progressToken": f"mcptest-{block.tool}"},
-    }
-    _expect_result(attempt, block.tool, params)
+    meta = {"progressToken": f"mcptest-{block.tool}"}
+    _expect_result(
+        attempt, block.tool, {"name": block.tool, "arguments": block.args, "_meta": meta}
+    )
     expect = block.expect
     forbids = expect.max_count is not None or expect.not_methods or expect.not_contains_data
     return _beside_the_call(attempt, check_notifications, expect, forbids=bool(forbids))
@@ -552,15 +514,10 @@ def check_trace(item: Numbered, settings: Settings) -> TestResult:
     evaluation = check_trajectory(block.checks, trace, all_failures=settings.all_failures)
     if evaluation.passed:
         return _result(item, Status.PASS, begin)
-    return _result(
-        item,
-        Status.FAIL,
-        begin,
-        detail=_in_words(evaluation),
-        kind="check",
-        failures=_checks(evaluation, Masker()),
-        proof=Proof(repeat=settings.repeat(item)),
-    )
+    detail, checks = _in_words(evaluation), _checks(evaluation, Masker())
+    proof = Proof(repeat=settings.repeat(item))
+    what = {"detail": detail, "kind": "check", "failures": checks, "proof": proof}
+    return _result(item, Status.FAIL, begin, **what)
 
 
 def broken(item: Numbered, error: Exception) -> TestResult:
@@ -587,11 +544,9 @@ def _checks(evaluation: Evaluation, masker: Masker) -> tuple[FailedCheck, ...]:
 
 
 def _words(value: Any, masker: Masker) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str | bytes):
+    if not isinstance(value, str | bytes | None):
         value = json.dumps(value, ensure_ascii=False, default=repr)
-    return _safe(value, masker)
+    return None if value is None else _safe(value, masker)
 
 
 def _safe(text: str | bytes, masker: Masker, limit: int = _SHOWN) -> str:
@@ -610,11 +565,9 @@ def proof_of_tape(
     if exchange is not None:
         identifier, response = exchange
         request = tape.request_with(identifier) or request
-    exited = tape.exited
-    how = ""
+    exited, how, recorder = tape.exited, "", tape.recorder
     if exited is not None and not exited.after:
         how = f"exit code {exited.code}" if exited.signal is None else f"signal {exited.signal}"
-    recorder = tape.recorder
     return Proof(
         request=_safe(request, masker),
         response=_safe(response, masker),

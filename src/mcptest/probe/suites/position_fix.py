@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
@@ -68,9 +67,8 @@ def find_positions(
 ) -> Iterator[Suggestion]:
     """For each failing test that has a position: the nearest one at which it passes."""
     failed = {(r.file, r.line, r.name) for r in report.results if r.status is Status.FAIL}
-    settings = structs.replace(
-        settings, should_stop=should_stop, choice=structs.replace(settings.choice, captures=None)
-    )
+    unrecorded = structs.replace(settings.choice, captures=None)
+    settings = structs.replace(settings, should_stop=should_stop, choice=unrecorded)
     tried = 0
     for test in tests:
         position = position_of(test)
@@ -79,57 +77,41 @@ def find_positions(
         tried += 1
         if should_stop() or tried > _TESTS_TRIED:
             return
-        found = _PositionSearch(test, position, settings).run()
+        found = _find_position(test, position, settings)
         if found is not None:
             patch = tuple(patch_for(test, position, found))
             place = test.place
             yield Suggestion(test.name, place.file, place.line, position, found, patch)
 
 
-@dataclass(slots=True)
-class _PositionSearch:
-    """Tries one position after the other, within the time that a test may take."""
-
-    test: Test
-    position: Position
-    settings: Settings
+def _find_position(test: Test, position: Position, settings: Settings) -> Position | None:
+    """Try one position after the other, within the time that a test may take."""
+    deadline = Deadline.after(test.timeout or settings.timeout)
     session: ServerSession | None = None
-    restarts: int = 0
-
-    def run(self) -> Position | None:
-        deadline = Deadline.after(self.test.timeout or self.settings.timeout)
-        try:
-            for candidate in nearby(self.position):
-                if deadline.expired or self.restarts > _RESTARTS:
-                    return None
-                if self._passes(candidate):
-                    return candidate
-        except Stopped:
-            pass
-        finally:
-            self._close()
-        return None
-
-    def _passes(self, candidate: Position) -> bool:
-        block = self.test.block
-        assert isinstance(block, ToolBlock)
-        call = structs.replace(block, args={**block.args, **dict(candidate)})
-        moved = structs.replace(self.test, block=call)
-        item = Numbered(0, moved)
-        if self.session is None:
-            self.restarts += 1
-            self.session = ServerSession(item, self.settings)
-            self.session.launch()
-        attempt = Attempt(item, self.session, self.settings)
-        result = attempt.finish()
-        if attempt.has_lost_the_server:
-            self._close()
-        return result.status is Status.PASS
-
-    def _close(self) -> None:
-        session, self.session = self.session, None
+    block, starts = test.block, 0
+    assert isinstance(block, ToolBlock)
+    try:
+        for candidate in nearby(position):
+            if deadline.expired or starts > _RESTARTS:
+                return None
+            call = structs.replace(block, args={**block.args, **dict(candidate)})
+            item = Numbered(0, structs.replace(test, block=call))
+            if session is None:
+                starts += 1
+                session = ServerSession(item, settings)
+                session.launch()
+            attempt = Attempt(item, session, settings)
+            if attempt.finish().status is Status.PASS:
+                return candidate
+            if attempt.has_lost_the_server:
+                session.close()
+                session = None
+    except Stopped:
+        pass
+    finally:
         if session is not None:
             session.close()
+    return None
 
 
 def patch_for(test: Test, was: Position, now: Position) -> list[str]:

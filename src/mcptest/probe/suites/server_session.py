@@ -85,11 +85,10 @@ def answers_for(declared: ClientCapabilities | None, mock: SamplingMock | None) 
     declared = declared or ClientCapabilities()
     sampling = declared.sampling or mock
     elicitation = declared.elicitation
+    paths = map(Path, declared.roots)
+    roots = tuple({"uri": one.absolute().as_uri(), "name": one.name} for one in paths)
     return Answers(
-        roots=tuple(
-            {"uri": Path(one).absolute().as_uri(), "name": Path(one).name} for one in declared.roots
-        )
-        or None,
+        roots=roots or None,
         sampling=sampling.text if sampling else None,
         model=sampling.model if sampling else "mock",
         stop_reason=sampling.stop_reason if sampling else "end_turn",
@@ -124,7 +123,7 @@ class ServerSession:
         self._spec = item.test.server or _NO_SERVER
         self._key = server_key(self._spec, self._choice)
         self._ground = ServerFixture()
-        self._connected = False
+        self.has_begun = False
         self._refusal: CallFailed | None = None
         self.remarks: list[str] = []
         """What is odd about how the session began."""
@@ -145,9 +144,8 @@ class ServerSession:
         redaction.learn(lambda: understood.secrets)
         self.masker = redaction.masker
         # A label is made of parts of the command, and so may hold half a secret.
-        safe = self.masker.text(target.peer)
-        is_whole = safe == target.peer
-        self.label = self.masker.text(target.label) if is_whole else show(safe, 120)
+        safe, label = self.masker.text(target.peer), self.masker.text(target.label)
+        self.label = label if safe == target.peer else show(safe, 120)
         target = replace(self._quickly(target), label=self.label)
         mock = test.block.mock if isinstance(test.block, SamplingBlock) else None
         limit = test.timeout or settings.timeout
@@ -202,14 +200,14 @@ class ServerSession:
         return self._ground.path
 
     @property
+    def note(self) -> str:
+        return self._ground.note
+
+    @property
     def met(self) -> Met | None:
         """What the server speaks; None until the session has begun."""
         client = self.served.client if self.served is not None else None
         return client.met if client is not None and client.has_begun else None
-
-    @property
-    def note(self) -> str:
-        return self._ground.note
 
     def _speaking(self) -> tuple[Revision | None, str]:
         """The revision that was asked for, else what an earlier test of the same server found out;
@@ -243,16 +241,16 @@ class ServerSession:
             raise
 
     def _connect(self, deadline: Deadline) -> LiveSession:
-        if (error := self.problem) is not None:
-            if isinstance(error, FixtureError):
-                raise CallFailed(error.message, "fixture", lost=True)
+        if isinstance(error := self.problem, FixtureError):
+            raise CallFailed(error.message, "fixture", lost=True)
+        if error is not None:
             kind = kind_of(error) if isinstance(error, PeerError) else "start"
             hint = f" ({error.hint})" if error.hint else ""
             detail = f"failed to start MCP server: {error.message}{hint}"
             raise CallFailed(detail, kind, lost=True)
         served = self.served
         assert served is not None
-        if not self._connected:
+        if not self.has_begun:
             try:
                 self._meet(served.client, deadline)
             except PeerError as refused:
@@ -263,7 +261,7 @@ class ServerSession:
                 # The answer that began the session is held to what every answer is.
                 failing, lenient = "MCP initialize failed", self._settings.lenient
                 self.remarks = remarks_on(first, failing, lenient=lenient)
-            self._connected = True
+            self.has_begun = True
             if self._settings.warm_start:
                 self._learn_shortcut(served)
         return served
@@ -309,12 +307,8 @@ class ServerSession:
             return transport_for(self._quickly(target), sink, way=way)
 
         try:
-            asking = LiveSession(
-                self.served.target,
-                reach=reach,
-                should_stop=self._settings.should_stop,
-                patience=self._patience,
-            )
+            target, stop, patience = self.served.target, self._settings.should_stop, self._patience
+            asking = LiveSession(target, reach=reach, should_stop=stop, patience=patience)
             return asking.find_revision(deadline)
         except McptestError:
             return None
@@ -345,10 +339,6 @@ class ServerSession:
     @property
     def output_schemas(self) -> dict[str, Any]:
         return self._settings.memory.output_schemas.setdefault(self._key, {})
-
-    @property
-    def has_begun(self) -> bool:
-        return self._connected
 
     @property
     def could_not_begin(self) -> bool:

@@ -49,20 +49,23 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
         target = target_of(ServerWords(command=command, env=spec.env, cwd=spec.cwd))
     else:
         raise UsageError(f"{spec.place}: the server has no command")
-    target = replace(
-        target,
-        env={**target.env, **dict(choice.env)},
-        cwd=choice.cwd or target.cwd,
-        clean_env=choice.clean_env or spec.clean_env,
-    )
-    return _in_docker(target, spec.docker or choice.docker, fixture)
+    env, cwd = {**target.env, **dict(choice.env)}, choice.cwd or target.cwd
+    clean_env = choice.clean_env or spec.clean_env
+    target = replace(target, env=env, cwd=cwd, clean_env=clean_env)
+    image = spec.docker or choice.docker
+    if not image:
+        return target
+    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
+    passed = tuple(word for key, value in env.items() for word in ("-e", f"{key}={value}"))
+    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
+    return replace(target, command=command, label=f"{image}: {target.label}")
 
 
 def resolved_server(spec: ServerSpec, choice: ServerChoice) -> ResolvedServer:
     """With the caller's environment filled in. SuiteError when a variable is not set."""
     resolved = resolve(_without_what_is_given(spec, choice), os.environ)
     if resolved.unset:
-        raise SuiteError(_unset_variables(spec, resolved.unset))
+        raise SuiteError(list(_unset_variables(spec, resolved.unset)))
     return resolved
 
 
@@ -88,16 +91,12 @@ def _without_what_is_given(spec: ServerSpec, choice: ServerChoice) -> ServerSpec
     return replace(spec, env=env, headers=headers)
 
 
-def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> list[SuiteProblem]:
-    place = spec.place or Place("")
-    return [
-        SuiteProblem(
-            place,
-            f"the variable {show(name, 60)} is not set, and {show(where, 80)} needs it",
-            hint=f"set it, or write ${{{show(name, 60)}:-}} where nothing will do",
-        )
-        for name, where in unset.items()
-    ]
+def _unset_variables(spec: ServerSpec, unset: Mapping[str, str]) -> Iterator[SuiteProblem]:
+    for variable, where in unset.items():
+        name = show(variable, 60)
+        message = f"the variable {name} is not set, and {show(where, 80)} needs it"
+        hint = f"set it, or write ${{{name}:-}} where nothing will do"
+        yield SuiteProblem(spec.place or Place(""), message, hint)
 
 
 def chosen_target(choice: ServerChoice, fixture: str = "") -> Target:
@@ -126,15 +125,6 @@ def is_demo(spec: ServerSpec, choice: ServerChoice) -> bool:
         return True
     name = spec.command.replace("\\", "/").rpartition("/")[2]
     return name.removesuffix(".exe") == "mcptest" and spec.args == ("serve", "demo")
-
-
-def _in_docker(target: Target, image: str, fixture: str) -> Target:
-    if not image:
-        return target
-    mount = ("-v", f"{fixture}:{fixture}") if fixture else ()
-    passed = tuple(word for key, value in target.env.items() for word in ("-e", f"{key}={value}"))
-    command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
-    return replace(target, command=command, label=f"{image}: {target.label}")
 
 
 # -- A private copy of the fixture folder for each test, always removed --------------------------
@@ -231,21 +221,13 @@ def _copy_link(name: str, source: str, target: str) -> bool:
     real = os.path.realpath(link)
     if not _lies_in(real, source):
         return False
-    if _leaves(name.count("/"), text):
+    # Whether its text passes by the outside of the fixture, so many folders above it.
+    steps = (-1 if part == ".." else part not in ("", ".") for part in text.split("/"))
+    depths = itertools.accumulate(steps, initial=name.count("/"))
+    if text.startswith("/") or min(depths) < 0:
         text = os.path.relpath(real, os.path.dirname(link))  # noqa: PTH120 - as a text
     os.symlink(text, f"{target}/{name}")  # noqa: PTH211 - as texts
     return True
-
-
-def _leaves(depth: int, text: str) -> bool:
-    """Whether the text of a link, so many folders below the fixture, passes by its outside."""
-    if text.startswith("/"):
-        return True
-    for part in text.split("/"):
-        depth += -1 if part == ".." else part not in ("", ".")
-        if depth < 0:
-            return True
-    return False
 
 
 # -- What the server of a test needs before it is started ----------------------------------------
@@ -275,12 +257,11 @@ def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFix
         return ServerFixture()
     if choice.docker:  # a container of its own is isolation enough
         return ServerFixture(str(source))
-
     copy = isolate_fixture(source)
-    left_out = copy.left_out
-    more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-    names = ", ".join(left_out[:5])
-    note = f"left out of the fixture copy: {show(names, 200)}{more}" if left_out else ""
+    left_out, note = copy.left_out, ""
+    if left_out:
+        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+        note = f"left out of the fixture copy: {show(', '.join(left_out[:5]), 200)}{more}"
     return ServerFixture(copy.folder, copy, note)
 
 
@@ -288,8 +269,7 @@ def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understo
     """Fill in the environment, then the templates. May raise UsageError."""
     resolved = resolved_server(spec, choice)
     filled = fill_server(resolved.server, variables_of(fixture, {}))
-    target = target_for(filled, choice, fixture)
-    return Understood(filled, target, resolved.secrets)
+    return Understood(filled, target_for(filled, choice, fixture), resolved.secrets)
 
 
 _LEAVING = 1.0
@@ -342,7 +322,7 @@ def with_a_head_start(
 
 def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
     with_servers = (test for test in tests if not isinstance(test.block, TrajectoryBlock))
-    test = next((test for test in with_servers if skip_reason(test) is None), None)
+    test = next((test for test in with_servers if skip_reason(test, settings.choice) is None), None)
     if test is None:
         return None
     ground = ServerFixture()
@@ -353,9 +333,8 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
         if target.way == "stdio":
             if settings.warm_start:
                 target = with_compile_cache(target)
-            process = ServerProcess(
-                target.command, target.env, target.cwd, clean_env=target.clean_env
-            )
+            clean = target.clean_env
+            process = ServerProcess(target.command, target.env, target.cwd, clean_env=clean)
             return HeadStart(test, ground, understood, process)
     except McptestError:
         pass  # the regular way meets it again, and says so in the result of the test
@@ -380,15 +359,10 @@ class Shortcut(msgspec.Struct, frozen=True):
     env: Mapping[str, str]
 
     def instead_of(self, target: Target) -> Target:
-        """The same server, started directly."""
+        """The same server, started directly, with all that the launcher passed on."""
         words = target.command[len(target.command) - self.own_words :]
-        return replace(
-            target,
-            command=(*self.head, *words),
-            cwd=self.cwd,
-            env=self.env,  # all that the launcher passed on
-            clean_env=True,
-        )
+        command = (*self.head, *words)
+        return replace(target, command=command, cwd=self.cwd, env=self.env, clean_env=True)
 
 
 def is_launched(target: Target) -> bool:
@@ -399,24 +373,16 @@ def is_launched(target: Target) -> bool:
 def with_compile_cache(target: Target) -> Target:
     """Node finds what it compiled the last time. The suite's own word about it is kept.
 
-    Node compares the source before it believes what is there.
+    Node compares the source before it believes what is there. It is in the user's own cache: a
+    suite that came from elsewhere can't bring compiled code.
     """
-    if target.way != "stdio":
-        return target
-    cache = _our_cache()
-    kept = {"NODE_COMPILE_CACHE": f"{cache}/node-compile-cache"} if cache else {}
-    return replace(target, env=kept | dict(target.env))
-
-
-def _our_cache() -> str | None:
-    """In the user's own cache: a suite that came from elsewhere can't bring compiled code."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
+    cache, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
     if not cache.startswith("/"):
-        home = os.environ.get("HOME", "")
-        if not home.startswith("/"):
-            return None
-        cache = f"{home}/.cache"
-    return f"{cache}/mcptest"
+        cache = f"{home}/.cache" if home.startswith("/") else ""
+    if target.way != "stdio" or not cache:
+        return target
+    kept = {"NODE_COMPILE_CACHE": f"{cache}/mcptest/node-compile-cache"}
+    return replace(target, env=kept | dict(target.env))
 
 
 def learn(pid: int, target: Target, fixture: str) -> Shortcut | None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mcptest.suite.observed import Evaluation, Observed
 
 ServerKey: TypeAlias = tuple[object, ...]
-SecondOpinion: TypeAlias = "Callable[[Numbered, ServerSession, Observed, Evaluation], Evaluation]"
 
 
 class ServerChoice(msgspec.Struct, frozen=True):
@@ -122,7 +121,9 @@ class Settings(msgspec.Struct, frozen=True):
     memory: RunMemory = msgspec.field(default_factory=RunMemory)
     head_start: HeadStart | None = None
     """The server that was started before anything else was ready."""
-    second_opinion: SecondOpinion | None = None
+    second_opinion: Callable[[Numbered, ServerSession, Observed, Evaluation], Evaluation] | None = (
+        None
+    )
     """Judges each answer in place of the test's own expectations, whose verdict it is told."""
 
 
@@ -144,11 +145,14 @@ def server_key(spec: ServerSpec, choice: ServerChoice) -> ServerKey:
     )
 
 
-def skip_reason(test: Test) -> str | None:
+def skip_reason(test: Test, choice: ServerChoice | None = None) -> str | None:
+    """Why the test is not run. What `--env` sets for its server counts as set."""
     if test.skip:
         return "skip: true"
-    if test.skip_unless_env and not os.environ.get(test.skip_unless_env):
-        return f"skipped: env var {test.skip_unless_env} not set"
+    wanted = test.skip_unless_env
+    given = dict(choice.env) if choice is not None else {}
+    if wanted and not given.get(wanted, os.environ.get(wanted)):
+        return f"skipped: env var {wanted} not set"
     return None
 
 
@@ -183,20 +187,17 @@ def select(tests: Sequence[Test], selection: Selection) -> list[Test]:
 
 
 def _wanted(test: Test, selection: Selection) -> bool:
+    """A pattern is a part of the name, `*` as a wildcard, words joined by `and`, `or`, `not`.
+
+    Behind `=` stands the whole name, whatever it holds.
+    """
     if selection.only is not None and identity(test) not in selection.only:
         return False
     if selection.tags and not set(selection.tags) & set(test.tags):
         return False
-    return not selection.pattern or _matches(test, selection.pattern)
-
-
-def _matches(test: Test, pattern: str) -> bool:
-    """A part of the name, `*` as a wildcard, words joined by `and`, `or`, `not`.
-
-    Behind `=` stands the whole name, whatever it holds.
-    """
-    if pattern.startswith("="):
-        return test.name == pattern[1:]
+    pattern = selection.pattern
+    if not pattern or pattern.startswith("="):
+        return not pattern or test.name == pattern[1:]
     alternatives = re.split(r"\s+or\s+", pattern.strip(), flags=re.IGNORECASE)
     return any(
         all(_term(test, term) for term in re.split(r"\s+and\s+", part, flags=re.IGNORECASE))
@@ -232,10 +233,8 @@ def parse_pattern(text: str) -> str:
     at, message = wrong
     shown = show(text, 200)
     caret = " " * min(len(show(text[:at], 200)), len(shown))
-    raise UsageError(
-        f"-k: {message}\n  {shown}\n  {caret}^",
-        hint="names are joined by and, or, not; behind = stands the whole name of one test",
-    )
+    hint = "names are joined by and, or, not; behind = stands the whole name of one test"
+    raise UsageError(f"-k: {message}\n  {shown}\n  {caret}^", hint=hint)
 
 
 def _misplaced(text: str) -> tuple[int, str] | None:
@@ -289,7 +288,8 @@ class LastRun:
             if not _KEPT_OUT.exists():
                 replace_file(_KEPT_OUT, b"*\n")
             earlier = sorted(_known_failures()) if _FILE.exists() else []
-            replace_file(_FILE, _lines([*map(_failed, earlier), _RUN_BEGINS]))
+            failed = [{"test": test, "status": Status.FAIL.value} for test in earlier]
+            replace_file(_FILE, _lines([*failed, _RUN_BEGINS]))
             flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._file = os.open(_FILE, flags)
         except (OSError, UsageError):
@@ -338,10 +338,6 @@ def _known_failures() -> set[str]:
         elif status == Status.PASS.value and test not in in_this_run:
             failed.discard(test)
     return failed
-
-
-def _failed(test: str) -> dict[str, str]:
-    return {"test": test, "status": Status.FAIL.value}
 
 
 def _lines(entries: Iterable[dict[str, str]]) -> bytes:

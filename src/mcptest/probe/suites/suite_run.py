@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import queue
 import threading
 import time
@@ -160,16 +161,15 @@ class LocalJob(Tests):
 
     def run(self) -> Generator[Found, None, None]:
         for item in self.items:
-            yield self._record(item, self._result(item))
-
-    def _result(self, item: Numbered) -> TestResult:
-        reason = skip_reason(item.test)
-        if reason is not None or not isinstance(item.test.block, TrajectoryBlock):
-            return skipped(item, reason or "skipped")
-        try:
-            return check_trace(item, self.settings)
-        except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
-            return broken(item, error)
+            reason = skip_reason(item.test, self.settings.choice)
+            if reason is not None or not isinstance(item.test.block, TrajectoryBlock):
+                result = skipped(item, reason or "skipped")
+            else:
+                try:
+                    result = check_trace(item, self.settings)
+                except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
+                    result = broken(item, error)
+            yield self._record(item, result)
 
 
 # -- Many tests on one server and one fixture copy, with up to so many plain calls at once -------
@@ -194,7 +194,9 @@ class SharedJob(Tests):
         self._server()
 
     def release(self) -> None:
-        self._drop()
+        session, self._shared = self._shared, None
+        if session is not None:
+            session.close()
 
     def run(self) -> Generator[Found, None, None]:
         for item in self.items:
@@ -235,12 +237,12 @@ class SharedJob(Tests):
         """
         others, self._under_way = self._under_way, deque()
         results = {each.item.number: self._finish(each) for each in others if each.is_answered}
-        self._drop()
+        self.release()
         for attempt in (first, *others):
             result = results.get(attempt.item.number)
             if result is None or attempt.has_lost_the_server:
                 again = self._alone(attempt.item)
-                result = msgspec.structs.replace(again, note=again.note or _AGAIN)
+                result = replace(again, note=again.note or _AGAIN)
             yield self._record(attempt.item, result)
 
     def _alone(self, item: Numbered) -> TestResult:
@@ -248,14 +250,14 @@ class SharedJob(Tests):
 
     def _finish_alone(self, attempt: Attempt) -> TestResult:
         result = self._finish(attempt)
-        if not attempt.session.could_not_begin:
-            self._failed_starts = 0
-            if attempt.has_lost_the_server:
-                self._drop()
-        elif self._failed_starts < _FAILED_STARTS:
+        if attempt.session.could_not_begin:
             self._failed_starts += 1
             if self._failed_starts < _FAILED_STARTS:
-                self._drop()
+                self.release()
+            return result
+        self._failed_starts = 0
+        if attempt.has_lost_the_server:
+            self.release()
         return result
 
     def _server(self) -> ServerSession:
@@ -264,17 +266,12 @@ class SharedJob(Tests):
         shared = self._shared
         # one that ended before it was ever used has not been lost: its first test tells why
         if shared is not None and shared.has_begun and shared.is_gone and not given_up:
-            self._drop()
+            self.release()
         if self._shared is None:
             self._sessions += 1
             self._shared = ServerSession(self.items[0], self.settings, self._sessions)
             self._shared.launch()
         return self._shared
-
-    def _drop(self) -> None:
-        session, self._shared = self._shared, None
-        if session is not None:
-            session.close()
 
 
 def may_share_the_line(test: Test) -> bool:
@@ -286,8 +283,8 @@ def may_share_the_line(test: Test) -> bool:
     files = (expect.file_contains, expect.file_not_contains, expect.file_not_exists)
     aside = ("notification", "duration", "progress")
     looks_aside = any(each.target.startswith(aside) for each in expect.checks)
-    alone = looks_aside or expect.max_duration is not None
-    return not alone and not any(files) and not expect.file_unchanged
+    looks_aside = looks_aside or expect.max_duration is not None
+    return not (looks_aside or any(files) or expect.file_unchanged)
 
 
 # -- Which job runs which test, and which tests may not run beside each other --------------------
@@ -325,56 +322,45 @@ class JobPlan:
         return tuple(why for why, count in self._reasons.items() if count > 1)
 
     def add(self, item: Numbered) -> None:
-        test, settings = item.test, self._settings
-        if skip_reason(test) is not None or isinstance(test.block, TrajectoryBlock):
-            self._group("local", item, lambda: LocalJob([], settings), self.jobs)
-        elif may_share(test, by_default=self._options.shared):
-            in_flight = self._options.in_flight
-            key = ("shared", group_key(item, settings))
-            self._group(key, item, lambda: SharedJob([], settings, in_flight), self._line(item))
+        test, settings, options = item.test, self._settings, self._options
+        key: object
+        job: SharedJob | LocalJob
+        skips = skip_reason(test, settings.choice) is not None
+        if skips or isinstance(test.block, TrajectoryBlock):
+            key, line, job = "local", self.jobs, LocalJob([], settings)
+        elif may_share(test, by_default=options.shared):
+            key, line = ("shared", group_key(item, settings)), self._line(item)
+            job = SharedJob([], settings, options.in_flight)
         else:
             self._line(item).append(FreshJob(item, settings))
-
-    def _group(
-        self,
-        key: object,
-        item: Numbered,
-        make: Callable[[], SharedJob | LocalJob],
-        line: list[Job],
-    ) -> None:
-        if key not in self._groups:
-            self._groups[key] = make()
-            line.append(self._groups[key])
+            return
+        if self._groups.setdefault(key, job) is job:
+            line.append(job)
         self._groups[key].items.append(item)
 
     def _line(self, item: Numbered) -> list[Job]:
         """The jobs that one for this test may not run beside; all jobs when it is free."""
-        key = self._line_of(item)
+        test, options = item.test, self._options
+        spec, choice = test.server or ServerSpec(), item.choice or self._settings.choice
+        key: object | None = None
+        why = ""
+        with contextlib.suppress(UsageError):  # its test will say what is wrong
+            remote = is_remote(spec, choice)
+            key = group_key(item, self._settings) if remote and options.jobs is None else None
+            if choice.docker and self._settings.fixture is not None and not remote:
+                key, why = _ONE_LINE, _OF_THE_FIXTURE
+            elif options.jobs == 1:
+                key = _ONE_LINE
+            elif options.single_file_order and test.single and not is_demo(spec, choice):
+                key, why = _ONE_LINE, _OF_SINGLE_FILES
+        if why:
+            self._reasons[why] += 1
         if key is None:
             return self.jobs
         if key not in self._lines:
             self._lines[key] = SerialJob()
             self.jobs.append(self._lines[key])
         return self._lines[key].jobs
-
-    def _line_of(self, item: Numbered) -> object | None:
-        test, options = item.test, self._options
-        spec, choice = test.server or ServerSpec(), item.choice or self._settings.choice
-        try:
-            remote = is_remote(spec, choice)
-            if choice.docker and self._settings.fixture is not None and not remote:
-                return self._in_one_line(_OF_THE_FIXTURE)
-            if options.jobs == 1:
-                return _ONE_LINE
-            if options.single_file_order and test.single and not is_demo(spec, choice):
-                return self._in_one_line(_OF_SINGLE_FILES)
-        except UsageError:
-            return None  # its test will say what is wrong
-        return group_key(item, self._settings) if remote and options.jobs is None else None
-
-    def _in_one_line(self, why: str) -> object:
-        self._reasons[why] += 1
-        return _ONE_LINE
 
 
 _KEPT_APART = frozenset(
@@ -393,9 +379,8 @@ def may_share(test: Test, *, by_default: bool) -> bool:
         return test.isolation == "shared"
     block = test.block
     called = {getattr(block, "tool", ""), *(step.tool for step in test.setup)}
-    alone = isinstance(block, LoggingBlock | NotificationsBlock) or (
-        isinstance(block, ResourcesBlock) and block.subscribe is not None
-    )
+    subscribes = isinstance(block, ResourcesBlock) and block.subscribe is not None
+    alone = subscribes or isinstance(block, LoggingBlock | NotificationsBlock)
     return by_default and not alone and called.isdisjoint(_KEPT_APART)
 
 
@@ -418,12 +403,11 @@ _HANDS_OFF = 0.01
 are told to leave."""
 
 
-class _Thread:
+class _Thread(msgspec.Struct):
     """A mark in the queue of results: a thread of the pool is done."""
 
-    def __init__(self, *, was_at_work: bool) -> None:
-        self.was_at_work = was_at_work
-        """A worker, and not one of those that take servers down."""
+    was_at_work: bool
+    """A worker, and not one of those that take servers down."""
 
 
 class _Wake:
@@ -518,8 +502,7 @@ class Pool:
             else:
                 yield found
         while not self._results.empty():  # marks that came last
-            found = self._results.get()
-            if isinstance(found, tuple):
+            if isinstance(found := self._results.get(), tuple):
                 yield found
 
     def _patience(self, limit: Deadline | None) -> float | None:
@@ -687,17 +670,15 @@ def run_suite(
         if is_slow and pool.workers < cores():  # else it would take from what the servers need
             meanwhile()
 
-    with (
-        contextlib.closing(last_run),
-        contextlib.closing(_carried_out(pool, stop, beside_the_servers)) as results,
-    ):
+    carried_out = _carried_out(pool, stop, beside_the_servers)
+    with contextlib.closing(last_run), contextlib.closing(carried_out) as results:
         for number, result in results:
             finished[number] = result
             last_run.add(items[number].test, result.status)
             on_result(result)
     interrupted = stop.is_set()
     notes = [*_notes_on(settings, pool), *planned.notes]
-    notes += _account_for(items, finished, options, interrupted=interrupted)
+    notes += () if interrupted else _account_for(items, finished, options)
     return RunReport(
         results=tuple(finished[number] for number in sorted(finished)),
         tool=f"mcptest {__version__}",
@@ -707,6 +688,16 @@ def run_suite(
         interrupted=interrupted,
         notes=tuple(notes),
     )
+
+
+def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
+    """In the order of the report: test by test, each with its languages and trials together."""
+    languages = options.languages or (("", None),)
+    runs = itertools.product(tests, languages, range(1, options.trials + 1))
+    return [
+        Numbered(number, test, trial, language, choice)
+        for number, (test, (language, choice), trial) in enumerate(runs)
+    ]
 
 
 def _carried_out(
@@ -744,28 +735,12 @@ def _notes_on(settings: Settings, pool: Pool) -> Iterator[str]:
 
 
 def _account_for(
-    items: Iterable[Numbered],
-    finished: dict[int, TestResult],
-    options: RunOptions,
-    *,
-    interrupted: bool,
+    items: Iterable[Numbered], finished: dict[int, TestResult], options: RunOptions
 ) -> Iterator[str]:
     """Every test has a result, or there is a reason why it has none."""
     missing = [item for item in items if item.number not in finished]
-    if interrupted or not missing:
-        return
-    if options.fail_fast and any(r.status is Status.FAIL for r in finished.values()):
+    if missing and options.fail_fast and any(r.status is Status.FAIL for r in finished.values()):
         yield f"stopped after the first failure: {len(missing)} of the tests were not run"
         return
     for item in missing:
         finished[item.number] = broken(item, RuntimeError("the test was never carried out"))
-
-
-def _numbered(tests: Sequence[Test], options: RunOptions) -> list[Numbered]:
-    """In the order of the report: test by test, each with its languages and trials together."""
-    items: list[Numbered] = []
-    for test in tests:
-        for language, choice in options.languages or (("", None),):
-            for trial in range(1, options.trials + 1):
-                items.append(Numbered(len(items), test, trial, language, choice))
-    return items

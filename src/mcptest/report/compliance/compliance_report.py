@@ -13,7 +13,6 @@ from mcptest.report.compliance.facts import (
     BRIEF,
     CAUSES_SHOWN,
     Group,
-    counted,
     coverage_in_words,
     exchanges_of,
     failures_first,
@@ -40,7 +39,7 @@ from mcptest.report.compliance.text import compliance_lines, matrix_facts, matri
 from mcptest.report.head import Report, stated_code
 from mcptest.report.markdown import code, fenced, table_head, within
 from mcptest.report.problems import NAME, Level, ReportedProblem, ReportedRule, facts_of
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, counted, why_revision
 from mcptest.suite.reading import Place
 
 LEVELS: Mapping[Severity, Level] = {
@@ -108,12 +107,10 @@ class ComplianceReport(
     def lines(
         self, style: Style, *, verbose: bool = False, quiet: bool = False, width: int = 100
     ) -> Iterator[str]:
-        if quiet:
-            return self._brief_lines()
-        return compliance_lines(self, style, verbose=verbose, width=width)
-
-    def _brief_lines(self) -> Iterator[str]:
-        """The grade, what is broken, the gates."""
+        """`quiet`: the grade, what is broken, the gates."""
+        if not quiet:
+            yield from compliance_lines(self, style, verbose=verbose, width=width)
+            return
         for judgement in self.judgements:
             letter = f"{letter_of(judgement.grade)}, " if judgement.grade is not None else ""
             broken = [result.id for result in judgement.failures]
@@ -143,8 +140,19 @@ class ComplianceReport(
         }
 
     def found_problems(self, run: RunReport, file: str = "") -> Iterator[ReportedProblem]:
-        failures = [result for one in self.judgements for result in one.failures]
-        rules = {result.id: _rule(result) for result in failures}
+        rules = {
+            result.id: ReportedRule(
+                id=show(result.id, 60) or "(no id)",
+                title=show(result.title, NAME),
+                text=show(result.requirement, 2_000),
+                help=show(result.fix, 2_000),
+                url=result.url,
+                level=LEVELS[result.severity],
+                tags=(show(result.section, 60),) if result.section else (),
+            )
+            for judgement in self.judgements
+            for result in judgement.failures
+        }
         for judgement in self.judgements:
             yield from self._problems_in(judgement, rules, file)
         for gate in self.gates:
@@ -192,26 +200,13 @@ def excused_in(judgement: Judgement, report: ComplianceReport) -> dict[str, str]
     gate = next((gate for gate in report.gates if gate.name in named), None)
     if gate is None:
         return {}
-    excused = [one.id for one in judgement.failures if not _counts(one.id, gate.lines)]
+    excused = []
+    for one in judgement.failures:
+        marks = tuple(f"{mark}{show(one.id, 60)} " for mark in _COUNTS_ALL_THE_SAME)
+        if not any(line.startswith(marks) for line in gate.lines):
+            excused.append(one.id)
     excused += [cause.id for cause in judgement.causes if gate.passed]
     return dict.fromkeys(excused, "the baseline lists it")
-
-
-def _counts(rule: str, lines: tuple[str, ...]) -> bool:
-    marks = tuple(f"{mark}{show(rule, 60)} " for mark in _COUNTS_ALL_THE_SAME)
-    return any(line.startswith(marks) for line in lines)
-
-
-def _rule(result: RuleResult) -> ReportedRule:
-    return ReportedRule(
-        id=show(result.id, 60) or "(no id)",
-        title=show(result.title, NAME),
-        text=show(result.requirement, 2_000),
-        help=show(result.fix, 2_000),
-        url=result.url,
-        level=LEVELS[result.severity],
-        tags=(show(result.section, 60),) if result.section else (),
-    )
 
 
 def _findings_in_words(result: RuleResult) -> str:
@@ -245,8 +240,14 @@ def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
     What may be the peer's becomes inline code without meaning to Markdown, or stands in a fence
     that is longer than any in it.
     """
-    yield f"### mcptest compliance: {_headline(report)}"
-    yield ""
+    grades = [letter_of(one.grade) for one in report.judgements]
+    known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
+    broken = len({rule.id for one in report.judgements for rule in one.failures if is_broken(rule)})
+    red = sum(not gate.passed for gate in report.gates)
+    parts = known if len(known) == 1 else []
+    parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
+    parts += [f"{counted(red, 'gate')} red"] if red else []
+    yield from (f"### mcptest compliance: {', '.join(parts)}", "")
     yield from _facts(report)
     yield from _gates(report.gates)
     if len(report.judgements) > 1:
@@ -267,17 +268,6 @@ def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
         yield from _groups("Inconclusive, by cause", inconclusive(judgement))
     for note in [*report.notes, *(n for one in report.judgements for n in one.notes)][:20]:
         yield from (f"**Note:** {code(note, 500)}", "")
-
-
-def _headline(report: ComplianceReport) -> str:
-    grades = [letter_of(one.grade) for one in report.judgements]
-    known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
-    broken = len({rule.id for one in report.judgements for rule in one.failures if is_broken(rule)})
-    red = sum(not gate.passed for gate in report.gates)
-    parts = known if len(known) == 1 else []
-    parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
-    parts += [f"{counted(red, 'gate')} red"] if red else []
-    return ", ".join(parts)
 
 
 def _letter(letter: str) -> str:

@@ -9,18 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mcptest.core.judgement import (
-    Commonness,
-    Evidence,
-    GateResult,
-    Grade,
-    Judgement,
-    RootCause,
-    RuleResult,
-)
+from mcptest.core.judgement import Commonness, Evidence, GateResult, Grade, Judgement, RuleResult
 from mcptest.core.safe_text import in_one_line, show
 from mcptest.core.verdict import Finding, Outcome, Severity
-from mcptest.report.terminal import duration
+from mcptest.report.terminal import counted, duration
 
 if TYPE_CHECKING:
     from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -99,15 +91,9 @@ def scope_in_words(judgement: Judgement) -> list[str]:
     """What was judged and what it took, part by part."""
     parts = [f"{judgement.revision} over {show(judgement.transport, 40)}"]
     parts.append(counted(len(judgement.results), "rule"))
-    if judgement.requests:
-        parts.append(counted(judgement.requests, "request"))
-    if judgement.duration_ms:
-        parts.append(duration(judgement.duration_ms))
+    parts += [counted(judgement.requests, "request")] if judgement.requests else []
+    parts += [duration(judgement.duration_ms)] if judgement.duration_ms else []
     return parts
-
-
-def counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def letter_of(grade: Grade | None) -> str:
@@ -173,20 +159,12 @@ def not_observed(judgement: Judgement) -> list[Group]:
 
 def inconclusive(judgement: Judgement) -> list[Group]:
     """By what kept them from being judged."""
-    causes = {one.id: one for one in judgement.causes}
-    rules = (one for one in judgement.results if one.outcome is Outcome.INCONCLUSIVE)
-    return _grouped((_why_unsure(one, causes), one) for one in rules)
-
-
-def _why_unsure(result: RuleResult, causes: dict[str, RootCause]) -> str:
-    if result.cause:
-        known = causes.get(result.cause)
-        return (
-            f"{result.cause}: {in_one_line(known.message, LINE)}"
-            if known is not None
-            else result.cause
-        )
-    return result.reason or "no reason was given"
+    causes = {one.id: f"{one.id}: {in_one_line(one.message, LINE)}" for one in judgement.causes}
+    return _grouped(
+        (causes.get(one.cause, one.cause) or one.reason or "no reason was given", one)
+        for one in judgement.results
+        if one.outcome is Outcome.INCONCLUSIVE
+    )
 
 
 def not_applicable(judgement: Judgement) -> list[Group]:

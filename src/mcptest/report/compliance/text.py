@@ -7,8 +7,10 @@ proof, the gates; then how each section fared and what this run could not see.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from mcptest.core.judgement import (
@@ -30,7 +32,6 @@ from mcptest.report.compliance.facts import (
     TITLE,
     FactBounds,
     Group,
-    counted,
     coverage_in_words,
     exchanges_of,
     failures_first,
@@ -51,7 +52,7 @@ from mcptest.report.compliance.facts import (
     why_no_letter,
 )
 from mcptest.report.progress import Progress
-from mcptest.report.terminal import Style, why_revision
+from mcptest.report.terminal import Style, counted, why_revision
 
 if TYPE_CHECKING:
     from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -85,6 +86,12 @@ class TextPage:
     @property
     def ellipsis(self) -> str:
         return "…" if self.style.unicode else "..."
+
+    def cut(self, text: str, room: int) -> str:
+        cut = terminal.cut(text, room)
+        if self.style.unicode or cut == text:
+            return cut
+        return terminal.cut(text, room - 2)[:-1] + "..."
 
     def heading(self, text: str, note: str = "") -> Iterator[str]:
         """A note that does not fit beside it stands below."""
@@ -130,18 +137,16 @@ class TextPage:
         for label, text in pairs:
             shown = label if label != previous or label in {"sent", "why"} else ""
             previous = label
-            for piece in self._pieces(label, text, margin + _LABEL):
+            taken = margin + _LABEL
+            pieces = [text]
+            if label in _BYTES and self.style.colour:
+                pieces = terminal.wrap(text, max(self.room - taken, 16))
+            elif label not in _BYTES | _FOR_COPYING:
+                pieces = self.wrapped(text, taken)
+            for piece in pieces:
                 painted = self.style.paint(f"{shown:<{_LABEL}}", "dim")
                 yield " " * margin + painted + self.style.paint(piece, *paints.get(label, ()))
                 shown = ""
-
-    def _pieces(self, label: str, text: str, taken: int) -> list[str]:
-        if label in _FOR_COPYING:
-            return [text]
-        if label in _BYTES:
-            room = max(self.room - taken, 16)
-            return terminal.wrap(text, room) if self.style.colour else [text]
-        return self.wrapped(text, taken)
 
     def bar(self, share: float, cells: int, colour: str) -> str:
         """How full it is, rounded down: only a full mark fills it."""
@@ -161,12 +166,6 @@ class TextPage:
 
 def grade_colour(letter: str) -> str:
     return _GRADES.get(letter[:1], "yellow")
-
-
-def score_colour(value: float, failed: int = 0) -> str:
-    if not failed:
-        return "green"
-    return "yellow" if value >= 70 else "red"
 
 
 # -- Rules by revisions --------------------------------------------------------------------------
@@ -223,12 +222,19 @@ def matrix_facts(judgement: Judgement) -> dict[str, str]:
 
 
 def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
-    """The table for a terminal."""
-    yield from _header(report, page)
+    """The table for a terminal. A date takes two lines, so that six revisions fit a narrow one."""
+    names = [str(one.revision).partition("-") for one in report.judgements]
+    above = "".join(f"{name if dash else '':^{_COLUMN}}" for name, dash, _ in names)
+    below = "".join(f"{rest if dash else name:^{_COLUMN}}" for name, dash, rest in names)
+    for line in (above, below):
+        yield page.style.paint((" " * _NAME + line).rstrip(), "bold")
     facts = [matrix_facts(judgement) for judgement in report.judgements]
     for name in facts[0] if facts else ():
-        cells = (_fact(name, column[name], page) for column in facts)
-        yield (f"{name:<{_NAME}}" + "".join(cells)).rstrip()
+        cells = ""
+        for text in (column[name] for column in facts):
+            paints = (grade_colour(text), "bold") if name == "grade" else ("dim",)
+            cells += page.style.paint(f"{text:^{_COLUMN}}", *(() if name == "score" else paints))
+        yield f"{name:<{_NAME}}{cells}".rstrip()
     rows = matrix_rows(report)
     yield from [""] if rows else []
     shown = rows if page.verbose else rows[:ROWS_SHOWN]
@@ -238,22 +244,14 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
         more = f"{page.ellipsis} and {len(rows) - len(shown)} more; --verbose shows all"
         yield page.style.paint(more, "dim")
     yield ""
-    yield from page.prose(_legend(page, bool(rows)), 0, "dim")
-
-
-def _header(report: ComplianceReport, page: TextPage) -> Iterator[str]:
-    """A date takes two lines, so that six revisions fit a narrow terminal."""
-    names = [str(one.revision).partition("-") for one in report.judgements]
-    above = "".join(f"{name if dash else '':^{_COLUMN}}" for name, dash, _ in names)
-    below = "".join(f"{rest if dash else name:^{_COLUMN}}" for name, dash, rest in names)
-    yield page.style.paint((" " * _NAME + above).rstrip(), "bold")
-    yield page.style.paint((" " * _NAME + below).rstrip(), "bold")
-
-
-def _fact(name: str, text: str, page: TextPage) -> str:
-    if name == "grade":
-        return page.style.paint(f"{text:^{_COLUMN}}", grade_colour(text), "bold")
-    return page.style.paint(f"{text:^{_COLUMN}}", *(["dim"] if name != "score" else []))
+    plain = type(page.style)(colour=False, unicode=page.style.unicode)
+    legend = (
+        f"{plain.tick} passed, {plain.cross} MUST failed, {plain.warning} SHOULD or MAY failed, "
+        f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable; blank: the "
+        "revision has no such rule"
+    )
+    same = "every rule came to the same in each revision that has it"
+    yield from page.prose(legend if rows else same, 0, "dim")
 
 
 def _row(row: MatrixRow, page: TextPage) -> str:
@@ -266,18 +264,6 @@ def _row(row: MatrixRow, page: TextPage) -> str:
         title = title.replace("…", "~")
     painted = page.style.paint(name, *(["bold"] if row.fails else []))
     return f"{painted}{cells}  {title}".rstrip()
-
-
-def _legend(page: TextPage, rows: bool) -> str:
-    if not rows:
-        return "every rule came to the same in each revision that has it"
-    style = page.style
-    plain = type(style)(colour=False, unicode=style.unicode)
-    return (
-        f"{plain.tick} passed, {plain.cross} MUST failed, {plain.warning} SHOULD or MAY failed, "
-        f"{plain.unsure} inconclusive, {plain.dash} not observed or not applicable; blank: the "
-        "revision has no such rule"
-    )
 
 
 # -- A judged server for a person at a terminal --------------------------------------------------
@@ -308,8 +294,12 @@ def compliance_lines(
     for judgement in report.judgements:
         yield from _sections(judgement, page)
         yield from _coverage(judgement, page)
-        if verbose and judgement.whole_corpus:
-            yield from _passed(judgement, page)
+        passed = [one for one in judgement.results if one.outcome is Outcome.PASS]
+        if verbose and judgement.whole_corpus and passed:
+            yield from page.heading("Passed")
+            for section, results in groupby(passed, key=lambda one: one.section):
+                yield style.paint(f"  {show(section, 60)}", "cyan")
+                yield from (f"  {_short(result, page)}" for result in results)
     yield from _notes(report, page)
     for judgement in report.judgements:
         yield ""
@@ -320,8 +310,17 @@ def compliance_lines(
 
 
 def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Iterator[str]:
-    lines = _head_lines(report, judgement, page)
-    letter = letter_of(judgement.grade)
+    dot, grade = f" {page.style.dot} ", judgement.grade
+    names = [show(report.server, TITLE), server_in_words(judgement)]
+    letter = letter_of(grade)
+    third = [f"grade {letter}" if letter else why_no_letter(judgement)]
+    third += [score_in_words(grade)] if grade is not None and letter else []
+    third.append(f"profile {show(judgement.profile.id, TITLE)}")
+    lines = [
+        [dot.join(filter(None, names)), "bold"],
+        [dot.join(scope_in_words(judgement)), "dim"],
+        [dot.join(third), grade_colour(letter)],
+    ]
     if page.style.colour and letter and page.room >= _BOX_ROOM:
         yield from _boxed(letter, lines, page)
     else:
@@ -330,23 +329,8 @@ def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Ite
     if judgement.revision_reason:
         why = why_revision(judgement.revision, judgement.revision_reason)
         yield from page.prose(why, 0, "dim")
-    for cap in judgement.grade.caps if judgement.grade is not None else ():
+    for cap in grade.caps if grade is not None else ():
         yield from page.prose(f"capped: {show(cap, 300)}", 0, "yellow")
-
-
-def _head_lines(report: ComplianceReport, judgement: Judgement, page: TextPage) -> list[list[str]]:
-    dot = f" {page.style.dot} "
-    names = [show(report.server, TITLE), server_in_words(judgement)]
-    grade = judgement.grade
-    letter = letter_of(grade)
-    third = [f"grade {letter}" if letter else why_no_letter(judgement)]
-    third += [score_in_words(grade)] if grade is not None and letter else []
-    third.append(f"profile {show(judgement.profile.id, TITLE)}")
-    return [
-        [dot.join(filter(None, names)), "bold"],
-        [dot.join(scope_in_words(judgement)), "dim"],
-        [dot.join(third), grade_colour(letter)],
-    ]
 
 
 def _boxed(letter: str, lines: list[list[str]], page: TextPage) -> Iterator[str]:
@@ -354,20 +338,11 @@ def _boxed(letter: str, lines: list[list[str]], page: TextPage) -> Iterator[str]
     corners = "╭╮╰╯" if page.style.unicode else "++++"
     inside = terminal.pad(letter, 2).center(6)
     colour = grade_colour(letter)
-    box = [
-        f"{corners[0]}{across * 6}{corners[1]}",
-        f"{side}{inside}{side}",
-        f"{corners[2]}{across * 6}{corners[3]}",
-    ]
-    room = page.room - 10
+    edges = [f"{corners[at]}{across * 6}{corners[at + 1]}" for at in (0, 2)]
+    box = (edges[0], f"{side}{inside}{side}", edges[1])
     for drawn, (line, *paints) in zip(box, lines, strict=True):
-        fitted = _cut(line, room, page)
+        fitted = page.cut(line, page.room - 10)
         yield f"{page.style.paint(drawn, colour, 'bold')}  {page.style.paint(fitted, *paints)}"
-
-
-def _cut(text: str, room: int, page: TextPage) -> str:
-    cut = terminal.cut(text, room)
-    return cut if page.style.unicode or cut == text else terminal.cut(text, room - 2)[:-1] + "..."
 
 
 # -- what is broken ------------------------------------------------------------------------
@@ -407,16 +382,13 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
         (f"From the {show(judgement.sdk, 60)}", [one for one in failed if one.from_sdk]),
         ("Failed once, and not confirmed", once),
     ):
+        words = Counter(one.severity.value for one in results)
         if results:
-            yield from page.heading(title, _keywords(results))
+            keywords = ", ".join(f"{count} {word}" for word, count in words.items())
+            yield from page.heading(title, keywords)
         for place, result in enumerate(results):
             yield from [""] if place else []
             yield from _rule(result, page)
-
-
-def _keywords(results: Sequence[RuleResult]) -> str:
-    words = [one.severity.value for one in results]
-    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
@@ -445,7 +417,7 @@ def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
 
 def _short(result: RuleResult, page: TextPage) -> str:
     name = f"{show(result.id, 40):<12}"
-    return f"  {page.symbol(result)} {name} {_cut(show(result.title, TITLE), page.room - 18, page)}"
+    return f"  {page.symbol(result)} {name} {page.cut(show(result.title, TITLE), page.room - 18)}"
 
 
 # -- gates, sections, coverage -------------------------------------------------------------
@@ -472,9 +444,10 @@ def _sections(judgement: Judgement, page: TextPage) -> Iterator[str]:
 
 def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
     seen = one.passed + one.failed
+    width = _BAR if page.room >= 80 else 8
     name = terminal.pad(show(one.section, 24), column)
-    colour = score_colour(one.score, one.failed)
-    bar = page.bar(one.score / 100 if seen else 0.0, _bar(page), colour)
+    colour = "green" if not one.failed else "yellow" if one.score >= 70 else "red"
+    bar = page.bar(one.score / 100 if seen else 0.0, width, colour)
     mark = f"{score(one.score) if seen else '-':>5}  {show(one.grade, 4):<2}"
     told = [
         (one.passed, "passed", ""),
@@ -482,16 +455,12 @@ def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
         (one.not_observed, "not observed", ""),
     ]
     parts = [(f"{number} {word}", colour) for number, word, colour in told if number]
-    taken = column + _bar(page) + len(mark) + 7
+    taken = column + width + len(mark) + 7
     # The bar is painted, so it is put in place of blanks of the same width.
     lines = list(page.flow(" " * taken, parts))
     head = f"  {name}  {bar} {mark}  "
     yield (head + lines[0][taken:]).rstrip()
     yield from lines[1:]
-
-
-def _bar(page: TextPage) -> int:
-    return _BAR if page.room >= 80 else 8
 
 
 def _coverage(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
@@ -518,19 +487,6 @@ def _groups(title: str, groups: Sequence[Group], page: TextPage) -> Iterator[str
     if left:
         more = f"{page.ellipsis} and {counted(left, 'more rule')}; --verbose shows all"
         yield from page.prose(more, 4, "dim")
-
-
-def _passed(judgement: Judgement, page: TextPage) -> Iterator[str]:
-    passed = [one for one in judgement.results if one.outcome is Outcome.PASS]
-    if not passed:
-        return
-    yield from page.heading("Passed")
-    section = None
-    for result in passed:
-        if result.section != section:
-            section = result.section
-            yield page.style.paint(f"  {show(section, 60)}", "cyan")
-        yield f"  {_short(result, page)}"
 
 
 def _notes(report: ComplianceReport, page: TextPage) -> Iterator[str]:

@@ -19,7 +19,7 @@ from mcptest.report.fleet import FleetReport
 from mcptest.report.html.embedded import Chunks
 from mcptest.report.html.judged_sources import pins_of
 from mcptest.report.html.page import Page, render
-from mcptest.report.html.page_facts import PageEntry, Pin, Source, brief, shortened
+from mcptest.report.html.page_facts import Pin, Source, brief, shortened
 from mcptest.report.html.sources import source_of
 from mcptest.report.html.wire_rows import Latencies, Places, WireSession
 from mcptest.report.stored import AnyReport, Stored, parts_of_fleet
@@ -41,19 +41,19 @@ def told_apart(stored: Sequence[Stored], sources: Sequence[Source]) -> tuple[Sou
         if isinstance(one.report, RunReport)
         for column in source.columns
     }
-    names = [list(_names(one, source)) for one, source in zip(stored, sources, strict=True)]
+    names: list[list[str]] = []
+    for one, source in zip(stored, sources, strict=True):
+        # What the server of a judgement could be called, the best name first; of others nothing.
+        judged = one.report if isinstance(one.report, ComplianceReport) else None
+        mine = []
+        if judged is not None and source.columns:
+            server = judged.server
+            mine = [source.columns[0].server, server, f"{server} ({one.file})"]
+        names.append(mine)
     return tuple(
         _named(source, _own_name(mine, [one for one in names if one is not mine], tested))
         for mine, source in zip(names, sources, strict=True)
     )
-
-
-def _names(stored: Stored, source: Source) -> Iterator[str]:
-    """What the server of a judgement could be called, the best name first; of others nothing."""
-    if isinstance(stored.report, ComplianceReport) and source.columns:
-        yield source.columns[0].server
-        yield stored.report.server
-        yield f"{stored.report.server} ({stored.file})"
 
 
 def _own_name(mine: Sequence[str], others: Sequence[Sequence[str]], tested: set[str]) -> str:
@@ -171,9 +171,14 @@ class Pictures:
         """The whole file."""
         places = Places(self.sessions)
         sources = told_apart(stored, [source_of(one, places) for one in stored])
+        demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
+        enough = {f"{one.threshold}%" for one in demands if one and one.threshold < 100}
+        excuse = "known to fail"
+        if enough:
+            excuse = f"failed, where {' or '.join(sorted(enough))} is enough"
         page = Page(
             title=_title(sources, self.sessions),
-            verdict=verdict_in_words(sources, code, _why_good_enough(stored)),
+            verdict=verdict_in_words(sources, code, excuse),
             exit_code=int(code),
             sources=sources,
             notes=tuple(notes),
@@ -188,41 +193,30 @@ class Pictures:
         """What the session rules found, and every failure whose message is known."""
         pins: list[list[Pin]] = [[] for _ in self.sessions]
         for number, entry in enumerate(one for source in sources for one in source.entries):
-            for session, pin in _pins_of_entry(entry, number):
-                pins[session].append(pin)
+            failed = entry.outcome == "fail"
+            for fact in entry.facts if failed or entry.outcome == "warn" else ():
+                # A link to the first row is one to the session as a whole.
+                if fact.form == "wire" and fact.row:
+                    said = fact.text or entry.brief or entry.name
+                    rule = entry.id or shortened(brief(entry.name), LONGEST_PIN)
+                    pins[fact.session].append(Pin(fact.row, rule, said, failed, number))
         judged = self.judged()
         reports = (
             judged.report.sessions if judged and isinstance(judged.report, SessionsReport) else ()
         )
-        rude = _sessions_of_judgements(stored, places)
+        # Where we were rude on purpose the judgement itself says what of it was wrong.
+        rude = {
+            number
+            for one in stored
+            if isinstance(one.report, ComplianceReport)
+            for judgement in one.report.judgements
+            for file in judgement.captures
+            for number in places.sessions_in(file)
+        }
         for number, report in zip(self._judged, reports, strict=True):
             if number not in rude:
                 pins[number] += pins_of(report, self.sessions[number])
         return pins
-
-
-def _sessions_of_judgements(stored: Sequence[Stored], places: Places) -> set[int]:
-    """Where we were rude on purpose: the judgement itself says what of it was wrong."""
-    reports = (one.report for one in stored)
-    return {
-        number
-        for report in reports
-        if isinstance(report, ComplianceReport)
-        for judgement in report.judgements
-        for file in judgement.captures
-        for number in places.sessions_in(file)
-    }
-
-
-def _pins_of_entry(entry: PageEntry, number: int) -> Iterator[tuple[int, Pin]]:
-    """A link to the first row is one to the session as a whole."""
-    if entry.outcome not in ("fail", "warn"):
-        return
-    for fact in entry.facts:
-        if fact.form == "wire" and fact.row:
-            said = fact.text or entry.brief or entry.name
-            rule = entry.id or shortened(brief(entry.name), LONGEST_PIN)
-            yield fact.session, Pin(fact.row, rule, said, entry.outcome == "fail", number)
 
 
 def _pointed_at(judged: JudgedSession) -> frozenset[int]:
@@ -291,12 +285,6 @@ def _title(sources: Sequence[Source], sessions: Sequence[WireSession]) -> str:
     names = dict.fromkeys(filter(None, subjects))
     about = ", ".join(names) or ", ".join(dict.fromkeys(one.label for one in sessions))
     return f"mcptest: {shortened(about, 200)}" if about else "mcptest report"
-
-
-def _why_good_enough(stored: Sequence[Stored]) -> str:
-    demands = (one.report.demand for one in stored if isinstance(one.report, RunReport))
-    said = {f"{one.threshold}%" for one in demands if one is not None and one.threshold < 100}
-    return f"failed, where {' or '.join(sorted(said))} is enough" if said else "known to fail"
 
 
 def verdict_in_words(

@@ -81,9 +81,10 @@ class Chunks:
             self._waiting, self._size = [], 0
 
     def elements(self) -> Iterator[bytes]:
-        """The blocks as elements of the page, one at a time: a page may be long."""
+        """The blocks as elements of the page, which may be long: each is let go."""
         self._close_block()
-        for number, block in enumerate(self.blocks):
+        for number in range(len(self.blocks)):
+            block, self.blocks[number] = self.blocks[number], b""
             yield data_element(f"{self.name}-{number}", block)
 
 

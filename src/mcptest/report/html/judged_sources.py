@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from mcptest.core.judgement import Evidence, GateResult, Judgement, RootCause, RuleResult
-from mcptest.core.scenario_outcome import CheckResult, CheckStatus, ScenarioResult
+from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
 from mcptest.core.verdict import Outcome as JudgedOutcome
 from mcptest.core.verdict import Severity
 from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -55,14 +55,11 @@ _UNJUDGED: Mapping[Outcome, Callable[[Judgement], list[Group]]] = {
 }
 
 
-def name_of_column(report: ComplianceReport, judgement: Judgement) -> str:
-    return f"{judgement.server_name or report.server} {judgement.revision.value}"
-
-
 def column_of(report: ComplianceReport, judgement: Judgement) -> Column:
+    server = judgement.server_name or report.server
     return Column(
-        name=name_of_column(report, judgement),
-        server=judgement.server_name or report.server,
+        name=f"{server} {judgement.revision.value}",
+        server=server,
         revision=judgement.revision.value,
         grade=letter_of(judgement.grade),
         graded=True,
@@ -94,18 +91,27 @@ def _about(report: ComplianceReport, judgement: Judgement) -> Iterator[str]:
 
 
 def source_of_compliance(report: ComplianceReport, places: Places) -> Source:
-    entries = [_gate(gate) for gate in report.gates]
-    for judgement in report.judgements:
-        column = name_of_column(report, judgement)
-        entries += [_cause(one, judgement, column) for one in judgement.causes]
-        entries += [_rule(one, judgement, column, places) for one in judgement.results]
+    columns = tuple(column_of(report, one) for one in report.judgements)
+    entries = [
+        PageEntry(
+            name=gate.name,
+            outcome="pass" if gate.passed else "fail",
+            group="gates",
+            brief=brief(gate.detail),
+            facts=(*told("Why", gate.detail), *told("In full", "\n".join(gate.lines), "code")),
+        )
+        for gate in report.gates
+    ]
+    for column, judgement in zip(columns, report.judgements, strict=True):
+        entries += [_cause(one, column.name) for one in judgement.causes]
+        entries += [_rule(one, judgement, column.name, places) for one in judgement.results]
     return Source(
         subject=report.server,
         grade=letter_of(report.judgements[0].grade) if len(report.judgements) == 1 else "",
         summary=", ".join(_summary(report)),
         notes=(*report.notes, *(note for one in report.judgements for note in one.notes)),
         changes=tuple(_changes(report.gates)),
-        columns=tuple(column_of(report, one) for one in report.judgements),
+        columns=columns,
         entries=tuple(entries),
     )
 
@@ -131,17 +137,7 @@ def _summary(report: ComplianceReport) -> Iterator[str]:
     yield coverage_in_words(judgement)
 
 
-def _gate(gate: GateResult) -> PageEntry:
-    return PageEntry(
-        name=gate.name,
-        outcome="pass" if gate.passed else "fail",
-        group="gates",
-        brief=brief(gate.detail),
-        facts=(*told("Why", gate.detail), *told("In full", "\n".join(gate.lines), "code")),
-    )
-
-
-def _cause(cause: RootCause, judgement: Judgement, column: str) -> PageEntry:
+def _cause(cause: RootCause, column: str) -> PageEntry:
     kept = f"{cause.kept_from_judging} rules could not be judged because of it"
     facts = [Fact("What went wrong", "code", cause.message), *told("What to do", cause.hint)]
     return PageEntry(
@@ -228,27 +224,23 @@ _SIGNS = {
 
 
 def source_of_conformance(report: ConformanceReport, places: Places) -> Source:
+    compared = report.compared or Compared()
+    changes = [Change(f"new failure: {one}", "fail", one.partition(":")[0]) for one in compared.new]
+    for name in compared.stale:
+        said = f"expected to fail, and passes: {name}"
+        changes.append(Change(said, "warn", name.partition(":")[0]))
     return Source(
         kind=f"conformance of a {report.side.value}",
         subject=report.subject,
         summary=f"{len(report.results)} scenarios",
         notes=report.notes,
-        changes=tuple(_conformance_changes(report)),
+        changes=tuple(changes),
         columns=tuple(
             Column(name, report.subject, f"{one.revision.value} {one.transport}")
             for name, one in {_column(one, report): one for one in report.results}.items()
         ),
         entries=tuple(_entry(one, report, places) for one in report.results),
     )
-
-
-def _conformance_changes(report: ConformanceReport) -> Iterator[Change]:
-    if report.compared is None:
-        return
-    for name in report.compared.new:
-        yield Change(f"new failure: {name}", "fail", name.partition(":")[0])
-    for name in report.compared.stale:
-        yield Change(f"expected to fail, and passes: {name}", "warn", name.partition(":")[0])
 
 
 def _column(result: ScenarioResult, report: ConformanceReport) -> str:
@@ -258,11 +250,13 @@ def _column(result: ScenarioResult, report: ConformanceReport) -> str:
 def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) -> PageEntry:
     bad = result.told
     why = result.cause or result.unreached or (bad[0].message or bad[0].description if bad else "")
+    untestable = [one for one in result.checks if one.status is CheckStatus.UNTESTABLE]
+    unlocks = next((one.message for one in untestable if one.message), "")
     return PageEntry(
         name=result.scenario,
         outcome=_outcome(result, report),
         group=f"{result.revision.value} over {result.transport}",
-        brief=brief(why or _unlocks(result)),
+        brief=brief(why or unlocks),
         ms=result.duration_ms,
         column=_column(result, report),
         id=result.scenario,
@@ -272,18 +266,12 @@ def _entry(result: ScenarioResult, report: ConformanceReport, places: Places) ->
 
 def _outcome(result: ScenarioResult, report: ConformanceReport) -> Outcome:
     """As the run's own verdict counts: a known failure, or one that is not scored, is none."""
-    if report.fails(result):
+    if report.fails(result) and report.counts(result):
         new = None if report.compared is None else report.compared.new
-        is_new = new is None or any(one.partition(":")[0] == result.scenario for one in new)
-        return "fail" if report.counts(result) and is_new else "warn"
-    if result.warned:
-        return "warn"
-    return "pass" if result.observed else "not_observed"
-
-
-def _unlocks(result: ScenarioResult) -> str:
-    messages = (one.message for one in result.checks if one.status is CheckStatus.UNTESTABLE)
-    return next((message for message in messages if message), "")
+        if new is None or any(one.partition(":")[0] == result.scenario for one in new):
+            return "fail"
+    outcomes: dict[str, Outcome] = {"passed": "pass", "unseen": "not_observed"}
+    return outcomes.get(report.outcome(result), "warn")
 
 
 def _conformance_facts(result: ScenarioResult, places: Places) -> Iterator[Fact]:

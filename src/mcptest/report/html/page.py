@@ -108,8 +108,7 @@ def _safe(text: str, limit: int = 300) -> str:
 
 def _index(page: Page, facts: Chunks) -> dict[str, Any]:
     """Everything but the facts, which go into chunks in the order of the entries."""
-    entries = []
-    sources = []
+    entries, sources = [], []
     for number, source in enumerate(page.sources):
         for entry in source.entries:
             facts.add(entry.facts)

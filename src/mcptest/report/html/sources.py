@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import comb
+from statistics import fmean
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from mcptest.core.results import Proof, RunReport, Status, TestResult
+from mcptest.core.results import RunReport, Status, TestResult
 from mcptest.report import reliability as counting
 from mcptest.report.audit import WORDS, AuditItem, AuditReport, Health
 from mcptest.report.compliance.compliance_report import ComplianceReport
@@ -82,18 +83,11 @@ def _exchange(places: Places, sent: str, received: str, stderr: Iterable[str]) -
 
 
 def source_of_fuzz(report: FuzzReport, places: Places) -> Source:
-    tried = [one for tool in report.tools for one in _tool(tool, places)]
-    skipped = [
-        PageEntry(
-            tool.name,
-            "skip",
-            group="tools",
-            brief=brief(tool.reason),
-            facts=told("Why it was skipped", tool.reason),
-        )
-        for tool in report.skipped
-    ]
-    return _source(report, (*tried, *skipped))
+    entries = [one for tool in report.tools for one in _tool(tool, places)]
+    for tool in report.skipped:
+        facts = told("Why it was skipped", tool.reason)
+        entries.append(PageEntry(tool.name, "skip", "tools", brief=brief(tool.reason), facts=facts))
+    return _source(report, entries)
 
 
 def _tool(tool: FuzzedTool, places: Places) -> Iterator[PageEntry]:
@@ -147,9 +141,10 @@ def source_of_property(report: PropertyReport, places: Places) -> Source:
 def _property(one: PropertyResult, places: Places) -> Iterator[PageEntry]:
     counted = any(found.counts for found in one.counterexamples)
     tried = f"{one.examples + one.replayed} examples"
+    seen: Outcome = "not_observed" if one.untried else "fail" if counted else "pass"
     yield PageEntry(
         name=one.name,
-        outcome="skip" if one.skipped else "fail" if one.untried or counted else "pass",
+        outcome="skip" if one.skipped else seen,
         group="properties",
         brief=brief(one.skipped or one.ended_early or tried),
         ms=None if one.skipped else one.duration_ms,
@@ -201,22 +196,17 @@ def source_of_audit(report: AuditReport, places: Places) -> Source:
 
 def _item(item: AuditItem, places: Places) -> PageEntry:
     why = item.findings[0] if item.findings else item.detail
+    outcome: Outcome = "warn" if item.health is Health.REFUSED else "pass"
+    if item.is_bad or not item.tested:
+        outcome = "fail" if item.tested else "skip"
     return PageEntry(
         name=item.name,
-        outcome=_health(item),
+        outcome=outcome,
         group=ITEM_KINDS[item.kind],
         brief=brief(why if item.is_bad or not item.tested else item.description or why),
         ms=item.duration_ms if item.tested else None,
         facts=tuple(_facts(item, places)),
     )
-
-
-def _health(item: AuditItem) -> Outcome:
-    if not item.tested:
-        return "skip"
-    if item.is_bad:
-        return "fail"
-    return "warn" if item.health is Health.REFUSED else "pass"
 
 
 def _facts(item: AuditItem, places: Places) -> Iterator[Fact]:
@@ -249,6 +239,10 @@ def source_of_lint(report: LintReport, _places: Places) -> Source:
 
 def _finding(finding: LintFinding, report: LintReport) -> PageEntry:
     several = (word for kind, word in ITEM_KINDS.items() if kind == finding.kind)
+    suggested: tuple[Fact, ...] = ()
+    if finding.suggestion is not None:
+        at, value = finding.suggestion.pointer, in_json(finding.suggestion.value)
+        suggested = (Fact(f"Suggested at {at}", "message", value),)
     return PageEntry(
         name=f"{finding.item}: {finding.title}",
         id=finding.code,
@@ -257,17 +251,13 @@ def _finding(finding: LintFinding, report: LintReport) -> PageEntry:
         severity=finding.severity.value,
         brief=brief(finding.message),
         row=f"{finding.code} {finding.title}",
-        facts=tuple(_facts_of_finding(finding)),
+        facts=(
+            Fact("Why", "code", finding.message),
+            *told("Where", finding.field, "code"),
+            *told("What to do", finding.fix),
+            *suggested,
+        ),
     )
-
-
-def _facts_of_finding(finding: LintFinding) -> Iterator[Fact]:
-    yield Fact("Why", "code", finding.message)
-    yield from told("Where", finding.field, "code")
-    yield from told("What to do", finding.fix)
-    if finding.suggestion is not None:
-        value = in_json(finding.suggestion.value)
-        yield Fact(f"Suggested at {finding.suggestion.pointer}", "message", value)
 
 
 _OUTCOMES: dict[DoctorVerdict, Outcome] = {
@@ -322,25 +312,18 @@ def _doctor_facts(item: Diagnosis, places: Places) -> Iterator[Fact]:
 TESTS_SHOWN = 100
 FLAKY_NAMED = 50
 LONGEST_CURVE = 50
-OUTCOMES: dict[Status, Outcome] = {
-    Status.PASS: "pass",
-    Status.FAIL: "fail",
-    Status.SKIP: "skip",
-}
+OUTCOMES: dict[Status, Outcome] = {Status.PASS: "pass", Status.FAIL: "fail", Status.SKIP: "skip"}
 
 
 def trials_of(report: RunReport) -> tuple[Trials, ...]:
     """What was flaky or failed first, then what took longest."""
     if report.trials < 2:
         return ()
-    found = [
-        Trials(
-            name=_titled(trials[0].name, trials[0].language),
-            outcomes=tuple(OUTCOMES[one.status] for one in trials),
-            ms=tuple(one.duration_ms for one in trials),
-        )
-        for trials in counting.trials_of_each_test(report.results).values()
-    ]
+    found = []
+    for test, trials in counting.trials_of_each_test(report.results).items():
+        outcomes = tuple(OUTCOMES[one.status] for one in trials)
+        times = tuple(one.duration_ms for one in trials)
+        found.append(Trials(_titled(test.name, test.language), outcomes, times))
     found.sort(key=lambda one: (one.outcomes.count("fail") == 0, -max(one.ms)))
     return tuple(found[:TESTS_SHOWN])
 
@@ -357,13 +340,9 @@ def reliability_of(report: RunReport) -> PageReliability | None:
         capable=measured.capable,
         reliable=measured.reliable,
         flaky=tuple(one.name for one in measured.tests if one.flaky)[:FLAKY_NAMED],
-        at_least_one=tuple(_mean([at_least_one(*one, k) for one in pairs]) for k in ks),
-        every_one=tuple(_mean([every_one(*one, k) for one in pairs]) for k in ks),
+        at_least_one=tuple(round(fmean(at_least_one(*one, k) for one in pairs), 4) for k in ks),
+        every_one=tuple(round(fmean(every_one(*one, k) for one in pairs), 4) for k in ks),
     )
-
-
-def _mean(values: list[float]) -> float:
-    return round(sum(values) / len(values), 4)
 
 
 def at_least_one(trials: int, passed: int, k: int) -> float:
@@ -455,22 +434,19 @@ def _run_facts(result: TestResult, places: Places) -> Iterator[Fact]:
     for check in result.failures:
         compared = check.expected is not None or check.actual is not None
         yield difference(check, f"Expected {check.check}" if compared else "Why")
-    if result.proof is not None:
-        yield from _proof(result.proof, places)
+    proof = result.proof
+    if proof is not None:
+        yield from places.of_capture(proof.capture, excerpt=proof.response or proof.request)
+        yield from told("Request", proof.request, "message")
+        if proof.request or proof.response:
+            yield Fact("Response", "message", proof.response or "(none)")
+        yield from told("Server's stderr", "\n".join(proof.stderr), "code")
+        yield from told("Server's exit", proof.exit)
+        yield from told("Run it again", proof.repeat, "command")
     yield from told("Note", result.note)
     yield from told("Kind of failure", result.kind)
     yield from told("Server", " · ".join(filter(None, (result.server, result.revision))))
     yield from told("Tags", ", ".join(result.tags))
-
-
-def _proof(proof: Proof, places: Places) -> Iterator[Fact]:
-    yield from places.of_capture(proof.capture, excerpt=proof.response or proof.request)
-    yield from told("Request", proof.request, "message")
-    if proof.request or proof.response:
-        yield Fact("Response", "message", proof.response or "(none)")
-    yield from told("Server's stderr", "\n".join(proof.stderr), "code")
-    yield from told("Server's exit", proof.exit)
-    yield from told("Run it again", proof.repeat, "command")
 
 
 # -- Any stored report as a source of the page ---------------------------------------------------

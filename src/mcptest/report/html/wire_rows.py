@@ -72,21 +72,12 @@ class Latencies:
 
     def measured(self) -> tuple[Latency, ...]:
         """The slowest first."""
-        found = [_measured(*key, times, self._errors[key]) for key, times in self._times.items()]
+        found = []
+        for key, noted in self._times.items():
+            times = sorted(noted)
+            shares = percentile(times, 50), percentile(times, 95), times[-1]
+            found.append(Latency(*key, len(times), *shares, self._errors[key]))
         return tuple(sorted(found, key=lambda one: (-one.p95, one.server, one.name)))
-
-
-def _measured(server: str, name: str, times: list[float], errors: int) -> Latency:
-    ordered = sorted(times)
-    return Latency(
-        server=server,
-        name=name,
-        count=len(ordered),
-        p50=percentile(ordered, 50),
-        p95=percentile(ordered, 95),
-        longest=ordered[-1],
-        errors=errors,
-    )
 
 
 def percentile(ordered: list[float], share: int) -> float:
@@ -157,16 +148,15 @@ class WireSession:
     def note(self, place: int, record: AnyRecord) -> None:
         last = self._places[-1] if self._places else -1
         if self.form == "full" and place > last + 1:
-            self._note_gap(place - last - 1, record.t)
+            missing = place - last - 1
+            self.left_out += missing
+            more = f"… and {missing:,} more records"
+            said = f"{more}, which the capture has and this page does not show"
+            self._add(Note(t=record.t, text=said))
         if place != last:
             self._places.append(place)
             self._rows.append(len(self.kinds))
         self._add(record, place)
-
-    def _note_gap(self, missing: int, t: float) -> None:
-        self.left_out += missing
-        said = f"… and {missing:,} more records, which the capture has and this page does not show"
-        self._add(Note(t=t, text=said))
 
     def _add(self, record: AnyRecord, place: int | None = None) -> None:
         row = len(self.kinds)
@@ -235,7 +225,11 @@ class WireSession:
         other = SERVER if sender == CLIENT else CLIENT
         asked, method, about = self._open.pop((other, id_key(message.id)), (-1, "", ""))
         if asked >= 0:
-            self._took(asked, sender, about, failed=message.kind is Kind.ERROR)
+            if self._latencies is not None and sender == SERVER:
+                asking, _, subject = about.partition(" ")
+                named = about if subject and asking in _TOLD_APART else asking
+                ms = max(0.0, self._now - self.times[asked])
+                self._latencies.note(self.label, named, ms, failed=message.kind is Kind.ERROR)
             self._pending[other] -= 1
             self.mates[asked] = row
             self.mates[row] = asked
@@ -246,14 +240,6 @@ class WireSession:
         error = message.error if isinstance(message.error, dict) else {}
         said = " ".join(_short(error[key]) for key in ("code", "message") if key in error)
         return f"{name} error {said}"
-
-    def _took(self, asked: int, sender: int, about: str, *, failed: bool) -> None:
-        if self._latencies is None or sender != SERVER:
-            return
-        method, _, subject = about.partition(" ")
-        name = about if subject and method in _TOLD_APART else method
-        ms = max(0.0, self._now - self.times[asked])
-        self._latencies.note(self.label, name, ms, failed=failed)
 
 
 def _subject(message: Message) -> str:
@@ -293,16 +279,14 @@ def _other(record: AnyRecord) -> tuple[str, int, str]:
     if isinstance(record, Stderr):
         return "stderr", SERVER, record.text
     if isinstance(record, Exited):
+        how = f"code {record.code}" if record.code is not None else f"signal {record.signal}"
+        after = f" after {record.after}" if record.after else ""
         well = record.code == 0 and bool(record.after)
-        return "exit" if well else "exit-badly", SERVER, _exit(record)
+        return "exit" if well else "exit-badly", SERVER, f"exited with {how}{after}"
     if isinstance(record, Trouble):
         return "trouble", NOBODY, f"{record.error}: {record.detail}"
     if isinstance(record, Note):
         return "note", NOBODY, record.text
-    return _edge(record)
-
-
-def _edge(record: AnyRecord) -> tuple[str, int, str]:
     if isinstance(record, Opened):
         parts = (record.server_label, record.transport or "", record.spec_version)
         return "opened", NOBODY, "session " + " · ".join(filter(None, parts))
@@ -311,11 +295,6 @@ def _edge(record: AnyRecord) -> tuple[str, int, str]:
     words += ["interrupted"] if record.interrupted else []
     words += [f"{record.dropped} records were not kept"] if record.dropped else []
     return "closed", NOBODY, ", ".join(words)
-
-
-def _exit(record: Exited) -> str:
-    how = f"code {record.code}" if record.code is not None else f"signal {record.signal}"
-    return f"exited with {how}{f' after {record.after}' if record.after else ''}"
 
 
 def _kept(record: AnyRecord, most: int) -> dict[str, Any]:

@@ -100,7 +100,9 @@ def load_known_failures(
     `also` are names that count as rules: the tests of a suite that are none of the corpus.
     """
     root, source = read_yaml(path)
-    loader = _Loader(source, _rules_by_revision(corpora), frozenset(also))
+    found = ((revision, corpus_of(revision, corpora)) for revision in TIMELINE)
+    rules = {one: frozenset(corpus.rules) for one, corpus in found if corpus is not None}
+    loader = _Loader(source, rules, frozenset(also))
     if root is not None:
         loader.read_document(root)
     if source.errors:
@@ -108,14 +110,7 @@ def load_known_failures(
     return KnownFailures(tuple(loader.entries))
 
 
-def _rules_by_revision(corpora: Path | None) -> dict[Revision, frozenset[str]]:
-    found = ((revision, corpus_of(revision, corpora)) for revision in TIMELINE)
-    return {revision: frozenset(corpus.rules) for revision, corpus in found if corpus is not None}
-
-
 class _Loader:
-    """Gathers the entries of one file."""
-
     def __init__(
         self, source: SuiteSource, rules: dict[Revision, frozenset[str]], also: frozenset[str]
     ) -> None:
@@ -142,9 +137,7 @@ class _Loader:
 
     def _is_mistaken_group(self, name: str, key: ScalarNode, node: Node) -> bool:
         """What holds rules can't be about one rule, so its key was meant to be a revision."""
-        holds_rules = isinstance(node, MappingNode) and not node.entries.keys().isdisjoint(
-            self.every
-        )
+        holds_rules = isinstance(node, MappingNode) and bool(node.entries.keys() & self.every)
         if name in self.every or not (holds_rules or isinstance(node, ListNode)):
             return False
         hint = did_you_mean(name, GROUPS)
@@ -194,42 +187,33 @@ class _Loader:
             self.source.report(message, node.line, node.column)
 
     def _entry(self, read: Reading, rule: str, revision: Revision | None) -> KnownFailure:
-        return KnownFailure(
-            rule_id=rule,
-            reason=" ".join(read.get("reason", "").split()),
-            tracking=read.get("tracking", ""),
-            max_rate=_max_rate(read.get("flaky")),
-            revision=revision,
-        )
+        reason, tracking = " ".join(read.get("reason", "").split()), read.get("tracking", "")
+        return KnownFailure(rule, reason, tracking, _max_rate(read.get("flaky")), revision)
 
     def _keep(self, entry: KnownFailure, where: Node) -> None:
         width = where.width if isinstance(where, ScalarNode) else 1
-        problem = self._problem_with(entry)
-        if problem is not None:
-            message, hint = problem
+        message, hint = self._problem_with(entry)
+        if message:
             self.source.report(message, where.line, where.column, width=width, hint=hint)
         self._first.setdefault((entry.revision, entry.rule_id), where.line)
         place = self.source.place(where.line, where.column)
         self.entries.append(replace(entry, place=place))
 
-    def _problem_with(self, entry: KnownFailure) -> tuple[str, str] | None:
+    def _problem_with(self, entry: KnownFailure) -> tuple[str, str]:
         name = show(entry.rule_id, 60)
         first = self._first.get((entry.revision, entry.rule_id))
         if first is not None:
             return f"{name} stands twice", f"first in line {first}"
         if entry.rule_id not in self.every:
-            return f"there is no rule {name}", _meant(entry.rule_id, self.every)
+            near = close_matches(entry.rule_id[:60].upper(), sorted(self.every), 1, 0.7)
+            hint = f"did you mean {near[0]}?" if near else "`mcptest compliance rules` lists them"
+            return f"there is no rule {name}", hint
         if entry.revision is None or entry.rule_id in self.also:
-            return None
+            return "", ""
         if entry.rule_id in self.rules.get(entry.revision, ()):
-            return None
+            return "", ""
         has_it = [one.label for one, rules in self.rules.items() if entry.rule_id in rules]
         return f"{entry.revision.label} has no rule {name}", f"it is in {', '.join(has_it)}"
-
-
-def _meant(name: str, known: Collection[str]) -> str:
-    near = close_matches(name[:60].upper(), sorted(known), 1, 0.7)
-    return f"did you mean {near[0]}?" if near else "`mcptest compliance rules` lists them"
 
 
 def _max_rate(read: Reading | None) -> float | None:
@@ -265,8 +249,9 @@ def known_failures_from(
     flaky ones always stay. Of several judgements each gets entries of its own revision.
     """
     judgements = (judged,) if isinstance(judged, Judgement) else tuple(judged)
-    kept = [one for one in (earlier or KnownFailures()).entries if _stays(one, judgements)]
-    entries = [*kept, *_new(judgements, kept, earlier or KnownFailures())]
+    earlier = earlier or KnownFailures()
+    kept = [one for one in earlier.entries if _stays(one, judgements)]
+    entries = [*kept, *_new(judgements, kept, earlier)]
     titles = {result.id: result.title for one in judgements for result in one.results}
     return "\n".join((*_HEAD, *_groups(entries, titles))) + "\n"
 
@@ -294,13 +279,10 @@ def _new(
             which = (one.revision, result.id)
             if is_known_matter(result) and result.id not in listed and which not in added:
                 added.add(which)
-                entry = before.get(result.id, KnownFailure(result.id, _first_reason(result)))
+                # A place to write the real reason, unless a root cause is the reason.
+                why = "" if result.failed else f"could not be judged: {show(result.cause, 60)}"
+                entry = before.get(result.id, KnownFailure(result.id, why))
                 yield replace(entry, revision=one.revision if by_revision else None)
-
-
-def _first_reason(result: RuleResult) -> str:
-    """A place to write the real one, unless a root cause is the reason."""
-    return "" if result.failed else f"could not be judged: {show(result.cause, 60)}"
 
 
 def _groups(entries: Sequence[KnownFailure], titles: dict[str, str]) -> Iterator[str]:
@@ -338,14 +320,6 @@ def _text(text: str) -> str:
 
 # -- Holding a judged server against its baseline ------------------------------------------------
 
-__all__ = [
-    "KnownFailure",
-    "KnownFailures",
-    "hold_against",
-    "known_failures_from",
-    "load_known_failures",
-]
-
 GATE: Final = "baseline"
 RUNS_FOR_A_RATE: Final = 5
 """Before that many runs saw a flaky rule, its rate says nothing and is not judged."""
@@ -370,27 +344,21 @@ def hold_against(
     for result in judgement.results:
         entry = listed.get(result.id)
         if entry is None:
-            said = _unlisted(result)
-        elif entry.max_rate is None:
-            said = _listed(result, entry)
-        else:
-            said = _flaky(result, entry.max_rate, entry, _past(result, judgement, history))
-        for kind, line in said:
+            if is_known_matter(result):
+                kept = f"not judged: {_named(result)}, because of {show(result.cause, 60)}"
+                new = f"new failure: {_named(result)} ({result.severity.value})"
+                found["new"].append(new if result.failed else kept)
+            continue
+        runs = (run.outcomes for run in history if run.revision is judgement.revision)
+        past = [outcomes[result.id] for outcomes in runs if result.id in outcomes]
+        flaky = entry.max_rate is not None
+        for kind, line in _flaky(result, entry, past) if flaky else _listed(result, entry):
             found[kind].append(line)
     if not judgement.observed:
         found["new"].append("nothing was observed, so nothing can be said of this server")
     red = [line for kind in _RED for line in found[kind]]
     counts = [f"{len(found[kind])} {kind}" for kind in (*_RED, "known") if found[kind]]
     return GateResult(GATE, not red, ", ".join(counts) or "no failures", (*red, *found["note"]))
-
-
-def _unlisted(result: RuleResult) -> _Said:
-    if not is_known_matter(result):
-        return
-    if result.failed:
-        yield "new", f"new failure: {_named(result)} ({result.severity.value})"
-    else:
-        yield "new", f"not judged: {_named(result)}, because of {show(result.cause, 60)}"
 
 
 def _listed(result: RuleResult, entry: KnownFailure) -> _Said:
@@ -407,7 +375,8 @@ def _listed(result: RuleResult, entry: KnownFailure) -> _Said:
         yield "note", f"note: {result.id} is listed without a reason"
 
 
-def _flaky(result: RuleResult, limit: float, entry: KnownFailure, past: list[Outcome]) -> _Said:
+def _flaky(result: RuleResult, entry: KnownFailure, past: list[Outcome]) -> _Said:
+    limit = entry.max_rate or 0.0
     runs = [one for one in (*past, result.outcome) if one in (Outcome.PASS, Outcome.FAIL)]
     failed = sum(one is Outcome.FAIL for one in runs)
     said = f"{_named(result)} failed in {failed} of {len(runs)} runs"
@@ -418,11 +387,6 @@ def _flaky(result: RuleResult, limit: float, entry: KnownFailure, past: list[Out
         yield "flaky too often", f"too often: {said}, more than {limit:g}{why}"
     else:
         yield "note", f"flaky: {said}, at most {limit:g} is allowed"
-
-
-def _past(result: RuleResult, now: Judgement, history: Sequence[PastRun]) -> list[Outcome]:
-    runs = (run for run in history if run.revision is now.revision)
-    return [run.outcomes[result.id] for run in runs if result.id in run.outcomes]
 
 
 def _named(result: RuleResult) -> str:

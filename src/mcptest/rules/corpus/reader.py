@@ -2,9 +2,9 @@
 
 import functools
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 from mcptest.core.revision import Revision, revision_of_label
 from mcptest.core.safe_text import show
@@ -21,13 +21,7 @@ from mcptest.rules.corpus.registry import (
     load_registry,
     one_line,
 )
-from mcptest.suite.fields import (
-    DECLARED,
-    Reading,
-    declared,
-    read_object,
-    value_of,
-)
+from mcptest.suite.fields import DECLARED, Reading, declared, read_object, value_of
 from mcptest.suite.model import Strings
 from mcptest.suite.observed import Expectation, exchange_target_problem
 from mcptest.suite.reading import (
@@ -47,6 +41,8 @@ SHIPPED: Final = Path(__file__).parents[2] / "compliance"
 """The corpora that come with us."""
 CORPUS_FILE: Final = "corpus.yml"
 
+Known: TypeAlias = Collection[str] | None
+"""The ids of the registry; None where there is none."""
 _BESIDE: Final = ("control", "unlike", "absent")
 
 
@@ -60,28 +56,32 @@ class CorpusHeading:
     about: Annotated[str, "What this revision changed."] = ""
 
 
+@dataclass(slots=True)
 class _Folder:
     """One folder as it was read: its own rows, and what it says about an earlier one."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: dict[str, Row] = {}
-        self.read: Reading | None = None
-        self.heading = CorpusHeading()
-        self.problems: list[SuiteProblem] = []
+    path: Path
+    rows: dict[str, Row] = field(default_factory=dict)
+    read: Reading | None = None
+    heading: CorpusHeading = CorpusHeading()
+    problems: list[SuiteProblem] = field(default_factory=list)
 
     def finish(self, source: SuiteSource) -> None:
         if source.errors:
             self.problems.extend(source.finish())
 
 
-def load_rows(
-    path: Path, known: Collection[str] | None, *, extending: bool
-) -> tuple[dict[str, Row], str]:
+def load_rows(path: Path, known: Known, *, extending: bool) -> tuple[dict[str, Row], str]:
     """All rows of a folder by id, and what the revision says it changed; SuiteError when anything
     is wrong with any file."""
-    folder = _read_folder(path, known)
-    rows: dict[str, Row] = {}
+    folder, rows = _Folder(path), dict[str, Row]()
+    if not path.is_dir():
+        folder.problems.append(SuiteProblem(Place(str(path)), "there is no such folder"))
+    for file in sorted(path.glob("*.yml")):
+        if file.name == CORPUS_FILE:
+            _read_heading(file, folder)
+        else:
+            _read_rows(file, folder, known)
     if folder.read is not None and folder.heading.extends and extending:
         rows = _extended(folder, folder.read, known)
     if folder.problems:
@@ -89,7 +89,7 @@ def load_rows(
     return dict(sorted({**rows, **folder.rows}.items())), one_line(folder.heading.about)
 
 
-def _extended(folder: _Folder, read: Reading, known: Collection[str] | None) -> dict[str, Row]:
+def _extended(folder: _Folder, read: Reading, known: Known) -> dict[str, Row]:
     """The rows of the folder that is extended, without those that are removed."""
     extends = folder.heading.extends
     base, rows = folder.path.parent / extends, dict[str, Row]()
@@ -109,19 +109,6 @@ def _extended(folder: _Folder, read: Reading, known: Collection[str] | None) -> 
     return rows
 
 
-def _read_folder(path: Path, known: Collection[str] | None) -> _Folder:
-    folder = _Folder(path)
-    if not path.is_dir():
-        folder.problems.append(SuiteProblem(Place(str(path)), "there is no such folder"))
-        return folder
-    for file in sorted(path.glob("*.yml")):
-        if file.name == CORPUS_FILE:
-            _read_heading(file, folder)
-        else:
-            _read_rows(file, folder, known)
-    return folder
-
-
 def _read_heading(file: Path, folder: _Folder) -> None:
     root, source = read_yaml(file)
     if isinstance(root, MappingNode):
@@ -134,7 +121,7 @@ def _read_heading(file: Path, folder: _Folder) -> None:
     folder.finish(source)
 
 
-def _read_rows(file: Path, folder: _Folder, known: Collection[str] | None) -> None:
+def _read_rows(file: Path, folder: _Folder, known: Known) -> None:
     root, source = read_yaml(file)
     if isinstance(root, ListNode):
         for item in spelled_out_items(root).items:  # type: ignore[union-attr]  # still a list
@@ -142,36 +129,30 @@ def _read_rows(file: Path, folder: _Folder, known: Collection[str] | None) -> No
                 source.report("a rule must be a mapping", item.line, item.column)
                 continue
             row = _row(read_object(DECLARED[Row], item, source), known)
-            if row is not None:
-                _keep(row, folder, source)
+            earlier = folder.rows.setdefault(row.rule_id, row) if row is not None else None
+            if row is not None and earlier is not None and earlier is not row:
+                message, at = f"the rule {row.rule_id} stands twice in this corpus", row.place
+                source.report(message, at.line, at.column, hint=f"first at {earlier.place}")
     elif not source.errors:
         found = "empty" if root is None else describe(root)
         source.report(f"a corpus file must be a list of rules, not {found}", 1, 1)
     folder.finish(source)
 
 
-def _keep(row: Row, folder: _Folder, source: SuiteSource) -> None:
-    earlier = folder.rows.setdefault(row.rule_id, row)
-    if earlier is not row:
-        message = f"the rule {row.rule_id} stands twice in this corpus"
-        source.report(message, row.place.line, row.place.column, hint=f"first at {earlier.place}")
-
-
-def _row(read: Reading, known: Collection[str] | None) -> Row | None:
+def _row(read: Reading, known: Known) -> Row | None:
     if not read.sound:
         return None
     name = read.get("rule_id")
     if known is not None and name not in known:
-        hint = did_you_mean(name, known)
-        read.complain(
-            f"{show(name, 40)} is not in the registry",
-            "rule_id",
-            hint=hint if hint.startswith("did") else f"add it to {REGISTRY_FILE}",
-        )
+        near = did_you_mean(name, known)
+        hint = near if near.startswith("did") else f"add it to {REGISTRY_FILE}"
+        read.complain(f"{show(name, 40)} is not in the registry", "rule_id", hint=hint)
     check = check_of(read.get("check"))
     expect = expectations_of(read.get("expect"), check)
     of_both = expectations_of(read.get("expect_of_both_eras", ()), check)
-    when = _conditions(read.get("when", ()), check)
+    conditions: tuple[Reading, ...] = read.get("when", ())
+    words = (one_line(one.get("otherwise")) for one in conditions if one.sound)
+    when = tuple(map(Condition, expectations_of(conditions, check), words))
     needs = _needs(read.get("needs"))
     if check is None or not read.sound:
         return None
@@ -187,11 +168,6 @@ def _row(read: Reading, known: Collection[str] | None) -> Row | None:
         "says": one_line(read.get("says", "")),
     }
     return Row(**given, place=read.place)
-
-
-def _conditions(rows: tuple[Reading, ...], check: SentCheck | None) -> tuple[Condition, ...]:
-    words = (one_line(one.get("otherwise")) for one in rows if one.sound)
-    return tuple(map(Condition, expectations_of(rows, check), words))
 
 
 def expectations_of(rows: tuple[Reading, ...], check: SentCheck | None) -> tuple[Expectation, ...]:
@@ -283,10 +259,8 @@ class VersionCorpus:
         known = None if registry is None else registry.keys()
         rows, about = load_rows(folder, known, extending=extending)
         revision, entries = revision_of_label(version), registry or {}
-        rules = {
-            name: CorpusRule(name, row, entries.get(name), None, revision)
-            for name, row in rows.items()
-        }
+        pairs = rows.items()
+        rules = {one: CorpusRule(one, row, entries.get(one), None, revision) for one, row in pairs}
         return cls(version, rules, about)
 
 
@@ -295,9 +269,8 @@ def corpus_of(revision: Revision, corpora: Path | None = None) -> VersionCorpus 
 
     None when there is no folder for it. `corpora` is the folder of the registry, ours by default.
     """
-    if corpora is None or corpora == SHIPPED:
-        return _shipped(revision)
-    return _complete(revision, corpora)
+    ours = corpora is None or corpora == SHIPPED
+    return _shipped(revision) if ours else _complete(revision, corpora or SHIPPED)
 
 
 @functools.lru_cache(maxsize=8)

@@ -204,19 +204,20 @@ def _spelled_out_entry(node: Node) -> Node:
 def _entry(read: Reading) -> RegistryEntry | None:
     session = read.get("session_rule", "")
     if session and session not in RULES:
-        read.complain(
-            f"there is no rule {show(session, 40)} over sessions",
-            "session_rule",
-            hint=did_you_mean(session, RULES),
-        )
+        message = f"there is no rule {show(session, 40)} over sessions"
+        hint = did_you_mean(session, RULES)
+        read.complain(message, "session_rule", hint=hint)
     for name in () if session else _NEEDED:
-        if name not in read.node_entries:
+        if name not in read.node.entries:
             read.complain(f"{name} is missing from {ENTRY.name}")
     severities = _by_revision(read, "severity", Severity.__members__.get)
     specs = _by_revision(read, "spec", str)
     _check_names(read, "transports", "transport", _TRANSPORTS)
     _check_names(read, "migration", "migration item", [item.id for item in migration_items()])
-    _check_yielding(read)
+    for to, same in read.get("yields_to", {}).items():
+        if same not in get_args(Same):
+            hint = did_you_mean(same, get_args(Same))
+            read.complain(f"unknown likeness with {to}: {show(same, 40)}", "yields_to", hint=hint)
     if not read.sound:
         return None
     given: dict[str, Any] = {
@@ -236,13 +237,6 @@ def _check_names(read: Reading, name: str, what: str, known: Sequence[str]) -> N
     for one in read.get(name, ()):
         if one not in known:
             read.complain(f"unknown {what} {show(one, 40)}", name, hint=did_you_mean(one, known))
-
-
-def _check_yielding(read: Reading) -> None:
-    for to, same in read.get("yields_to", {}).items():
-        if same not in get_args(Same):
-            hint = did_you_mean(same, get_args(Same))
-            read.complain(f"unknown likeness with {to}: {show(same, 40)}", "yields_to", hint=hint)
 
 
 def _by_revision(read: Reading, name: str, understand: Any) -> dict[Revision, Any]:
@@ -354,50 +348,47 @@ class CorpusRule:
     revision: Revision | None = None
 
     @property
+    def said(self) -> RegistryEntry:
+        """What the registry says; nothing where it does not know the rule."""
+        return self.entry or RegistryEntry(self.id)
+
+    @property
     def title(self) -> str:
-        if self.entry is not None and self.entry.title:
-            return self.entry.title
-        return self.session.title if self.session is not None else self.id
+        return self.said.title or (self.session.title if self.session is not None else self.id)
 
     @property
     def section(self) -> str:
-        if self.entry is not None and self.entry.section:
-            return self.entry.section
-        return self.session.category if self.session is not None else ""
+        return self.said.section or (self.session.category if self.session is not None else "")
 
     @property
     def severity(self) -> Severity | None:
-        if self.session is not None:
-            return self.session.severity_in(self.revision)
-        return self.entry.severity_in(self.revision) if self.entry is not None else None
+        judge = self.session or self.said
+        return judge.severity_in(self.revision)
 
     @property
     def requirement(self) -> str:
-        if self.entry is not None and self.entry.requirement:
-            return self.entry.requirement
-        return self.session.explanation if self.session is not None else ""
+        explained = self.session.explanation if self.session is not None else ""
+        return self.said.requirement or explained
 
     @property
     def fix(self) -> str:
-        return self.entry.fix if self.entry is not None else ""
+        return self.said.fix
 
     @property
     def migration(self) -> tuple[str, ...]:
-        return self.entry.migration if self.entry is not None else ()
+        return self.said.migration
 
     @property
     def yields_to(self) -> Mapping[str, Same]:
         if self.session is not None:
             return self.session.yields_to
-        if self.entry is None or self.entry.id != self.id:
-            return {}  # a test of a suite, which only borrows the words of the rule
-        return self.entry.yields_to
+        # A test of a suite only borrows the words of the rule.
+        return self.said.yields_to if self.said.id == self.id else {}
 
     @property
     def url(self) -> str:
-        if self.session is not None:
-            return self.session.url(self.revision)
-        return self.entry.url(self.revision) if self.entry is not None else ""
+        page = self.session or self.said
+        return page.url(self.revision)
 
 
 def same_expectations(was: CorpusRule, now: CorpusRule) -> bool:
@@ -441,7 +432,6 @@ _VERBS: Final = {
 
 
 def in_words(one: Expectation) -> str:
-    """One expectation as a clause."""
     return " and ".join(_clause(one.target, name, value) for name, value in one.matcher.items())
 
 
@@ -458,16 +448,12 @@ def _clause(target: str, name: str, argument: Any) -> str:
 
 def expectations_in_words(rule: CorpusRule | None) -> Iterator[str]:
     """What a rule asks for, clause by clause; a rule over sessions says it by its title."""
-    if rule is None:
-        return
-    if rule.row is None:
+    if rule is not None and rule.row is None:
         yield "judged over the whole session"
-        return
-    if rule.row.says:
+    elif rule is not None and rule.row is not None and rule.row.says:
         yield rule.row.says
-        return
-    for one in rule.row.expect:
-        yield in_words(one)
+    elif rule is not None and rule.row is not None:
+        yield from map(in_words, rule.row.expect)
 
 
 def answer_in_words(seen: SeenExchange) -> str:

@@ -88,7 +88,6 @@ class VersionDiff:
 
 
 def diff_versions(older: VersionCorpus, newer: VersionCorpus) -> VersionDiff:
-    """Compare two corpora, keyed by rule id."""
     names = sorted(older.rules.keys() | newer.rules.keys())
     entries = tuple(_entry(name, older.rules.get(name), newer.rules.get(name)) for name in names)
     count = {bucket: sum(entry.bucket == bucket for entry in entries) for bucket in BUCKETS}
@@ -98,12 +97,8 @@ def diff_versions(older: VersionCorpus, newer: VersionCorpus) -> VersionDiff:
 
 
 def _entry(name: str, was: CorpusRule | None, now: CorpusRule | None) -> DiffEntry:
-    bucket: Bucket
-    if was is None:
-        bucket = "added"
-    elif now is None:
-        bucket = "removed"
-    else:
+    bucket: Bucket = "removed" if was is not None else "added"
+    if was is not None and now is not None:
         bucket = "unchanged" if same_expectations(was, now) else "changed"
     return DiffEntry(name, bucket, was, now)
 
@@ -177,17 +172,11 @@ def touched_tests(block: ComplianceBlock, diff: VersionDiff) -> list[Touched]:
 
 def _under(test: ComplianceTest, moved: list[DiffEntry]) -> Iterator[DiffEntry]:
     for entry in moved:
-        if test.rule_id:
-            if entry.rule_id == test.rule_id:
-                yield entry
-        elif test.check is not None and test.check.method in _methods_of(entry):
+        rules: list[CorpusRule] = [one for one in (entry.was, entry.now) if one is not None]
+        sent = {one.row.check.method for one in rules if one.row is not None} - {""}
+        is_sent = test.check is not None and test.check.method in sent
+        if entry.rule_id == test.rule_id or (is_sent and not test.rule_id):
             yield entry
-
-
-def _methods_of(entry: DiffEntry) -> set[str]:
-    sides: tuple[CorpusRule | None, ...] = (entry.was, entry.now)
-    rows = [side.row for side in sides if side is not None and side.row is not None]
-    return {row.check.method for row in rows} - {""}
 
 
 # -- `spec_version_check` ------------------------------------------------------------------------
@@ -222,10 +211,8 @@ def judge_spec_version_check(
         return None
     pinned = block.spec_version
     if pinned is None:
-        raise UsageError(
-            "spec_version_check needs compliance.spec_version",
-            hint="pin the revision that the suite was written for",
-        )
+        hint = "pin the revision that the suite was written for"
+        raise UsageError("spec_version_check needs compliance.spec_version", hint=hint)
     if check.against is None:
         return DiffGateResult("spec_version_check", True, "no against: nothing to compare with yet")
     newer, older = corpus_of(check.against), corpus_of(pinned)
@@ -236,12 +223,7 @@ def judge_spec_version_check(
     diff = diff_versions(older, newer)
     judged = judge_gate(check.expect, diff_facts(diff))
     failures = tuple(failure.message for failure in judged.failures)
-    return DiffGateResult("spec_version_check", judged.passed, _note(diff), failures, diff)
-
-
-def _note(diff: VersionDiff) -> str:
     total = diff.summary
-    return (
-        f"{diff.from_version} -> {diff.to_version}: {total.changed} changed, "
-        f"{total.added} added, {total.removed} removed"
-    )
+    counts = f"{total.changed} changed, {total.added} added, {total.removed} removed"
+    note = f"{diff.from_version} -> {diff.to_version}: {counts}"
+    return DiffGateResult("spec_version_check", judged.passed, note, failures, diff)

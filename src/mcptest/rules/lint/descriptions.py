@@ -81,7 +81,8 @@ def hidden_side_effect(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark
     if not verb or not tool.description or tool.hint("readOnlyHint") is True:
         return  # of a hint that the name belies L213 speaks
     text = tool.description.lower()
-    if any(sign in text for sign in WORDS.acknowledging) or _uses_mutating_verb(text):
+    # `Delete the entity` owns up as much as `deletes` does.
+    if any(sign in text for sign in WORDS.acknowledging) or WORDS.mutating & {*words_of(text)}:
         return
     added = LintSuggestion("/description", _with_sentence(tool.description, "This changes …"))
     message = f'the name says "{verb}", the description names no side effect'
@@ -91,11 +92,6 @@ def hidden_side_effect(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark
 
 def _with_sentence(text: str, sentence: str) -> str:
     return f"{text} {sentence}" if text.endswith((".", "!", "?", ":")) else f"{text}. {sentence}"
-
-
-def _uses_mutating_verb(text: str) -> bool:
-    """`Delete the entity` owns up as much as `deletes` does."""
-    return any(word in WORDS.mutating for word in words_of(text))
 
 
 @lint_rule("W110", "description and schema drift apart", LintSeverity.NOTE, "tool")
@@ -186,16 +182,11 @@ def orders_to_the_model(surface: Surface, limits: LintLimits) -> Iterator[Remark
     Describe the tool; leave the rest to the client.
     """
     for one in surface.texts:
-        found = _ORDERS.search(one.text) if _may_give_orders(one.text) else None
+        small = one.text.lower()  # a sign is cheaper to look for than an order
+        found = _ORDERS.search(one.text) if any(sign in small for sign in _SIGNS) else None
         if found:
             message = f'{one.field} speaks to the model: "{found.group()[:80]}"'
             yield Remark(message, one.field, item=one.item, kind=one.kind)
-
-
-def _may_give_orders(text: str) -> bool:
-    """Whether a word is in it without which no order is given: cheaper than looking for orders."""
-    small = text.lower()
-    return any(sign in small for sign in _SIGNS)
 
 
 # -- Annotations of tools ------------------------------------------------------------------------

@@ -52,8 +52,6 @@ class LintSuggestion(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """What a check has to say."""
-
     message: str
     field: str = ""
     suggestion: LintSuggestion | None = None

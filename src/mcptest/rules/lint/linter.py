@@ -20,7 +20,6 @@ from mcptest.rules.lint.finding import (
     LintRule,
     LintSeverity,
     Remark,
-    Scope,
     lint_rule,
 )
 from mcptest.rules.lint.surface import Surface
@@ -31,9 +30,8 @@ _DECLARING = (descriptions, overlap, parameters, prompts_and_resources, schemas)
 def all_lint_rules() -> tuple[LintRule, ...]:
     """Those of mcp-assert first (errors, then warnings), then ours."""
     assert _DECLARING
-    return tuple(
-        sorted(LINT_RULES.values(), key=lambda rule: ("EWL".index(rule.code[0]), rule.code))
-    )
+    rules = LINT_RULES.values()
+    return tuple(sorted(rules, key=lambda rule: ("EWL".index(rule.code[0]), rule.code)))
 
 
 def chosen_rules(
@@ -52,18 +50,11 @@ def rules_of_profile(profile: str) -> tuple[LintRule, ...]:
     """mcp-assert has codes that begin with E or W, and means what the letter says, but for E107."""
     if profile == OWN_PROFILE:
         return all_lint_rules()
+    severities = {"E": LintSeverity.ERROR, "W": LintSeverity.WARNING, "E107": LintSeverity.WARNING}
+    theirs = [rule for rule in all_lint_rules() if rule.code[0] in severities]
     return tuple(
-        replace(
-            rule,
-            severity=(
-                LintSeverity.ERROR
-                if rule.code[0] == "E" and rule.code != "E107"
-                else LintSeverity.WARNING
-            ),
-            settled=True,
-        )
-        for rule in all_lint_rules()
-        if rule.code[0] in "EW"
+        replace(one, severity=severities.get(one.code, severities[one.code[0]]), settled=True)
+        for one in theirs
     )
 
 
@@ -100,23 +91,18 @@ def _order(surface: Surface) -> dict[tuple[str, str], int]:
 
 
 def _findings(rule: LintRule, surface: Surface, limits: LintLimits) -> Iterator[LintFinding]:
-    if rule.scope == "called":
-        return
     if rule.scope == "surface":
-        for remark in rule.check(surface, limits):
-            yield _finding(rule, remark)
+        yield from (_finding(rule, remark) for remark in rule.check(surface, limits))
+    if rule.scope in ("surface", "called"):
         return
-    for kind, name, thing in _things(rule.scope, surface):
+    things: Iterable[tuple[str, str, Any]]
+    if rule.scope == "parameter":
+        things = (("tool", one.name, each) for one in surface.tools for each in one.parameters)
+    else:
+        things = ((rule.scope, one.name, one) for one in surface.by_kind[rule.scope])
+    for kind, name, thing in things:
         for remark in rule.check(thing, limits):
             yield _finding(rule, remark, kind, name)
-
-
-def _things(scope: Scope, surface: Surface) -> Iterator[tuple[str, str, Any]]:
-    if scope == "parameter":
-        for tool in surface.tools:
-            yield from (("tool", tool.name, one) for one in tool.parameters)
-    else:
-        yield from ((scope, one.name, one) for one in surface.by_kind[scope])
 
 
 def _finding(rule: LintRule, remark: Remark, kind: str = "", name: str = "") -> LintFinding:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise, product
 from zlib import crc32
 
 import msgspec
@@ -26,8 +26,6 @@ _ALIKE = 0.25
 
 
 class _Use(msgspec.Struct, frozen=True):
-    """One parameter of one tool."""
-
     tool: int
     parameter: Parameter
 
@@ -46,18 +44,23 @@ def free_text_flow(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
     Give both the same enum, pattern or format.
     """
     users: dict[str, dict[int, None]] = {}
-    free = [use for use in _uses(surface) if _is_free_text(use.parameter)]
+    free = [
+        use
+        for use in _uses(surface)
+        if use.parameter.type == "string"
+        and not use.parameter.schema.keys() & {"enum", "pattern", "format"}
+    ]
     for use in free:
         users.setdefault(use.parameter.name.lower(), {})[use.tool] = None
     for use in free:
-        others = _others(use, users, surface.name_matches)
+        others = [surface.tools[one].name for one in _others(use, users, surface.name_matches)]
         if others:
-            yield _flow(use, [surface.tools[one].name for one in others], surface)
-
-
-def _is_free_text(parameter: Parameter) -> bool:
-    formed = parameter.schema.keys() & {"enum", "pattern", "format"}
-    return parameter.type == "string" and not formed
+            name, added = use.parameter.name, f"{use.parameter.pointer}/pattern"
+            listed = ", ".join(f'"{other}"' for other in others[:_NAMED])
+            more = " and others" if len(others) > _NAMED else ""
+            message = f'free text "{name}" is shared with {listed}{more}'
+            tool, form = surface.tools[use.tool].name, LintSuggestion(added, "^…$")
+            yield Remark(message, f"args.{name}", form, item=tool)
 
 
 def _others(use: _Use, users: dict[str, dict[int, None]], matches: NameMatches) -> list[int]:
@@ -71,18 +74,6 @@ def _others(use: _Use, users: dict[str, dict[int, None]], matches: NameMatches) 
             if len(found) > _NAMED:
                 return list(found)
     return list(found)
-
-
-def _flow(use: _Use, others: list[str], surface: Surface) -> Remark:
-    name = use.parameter.name
-    listed = ", ".join(f'"{other}"' for other in others[:_NAMED])
-    more = " and others" if len(others) > _NAMED else ""
-    return Remark(
-        f'free text "{name}" is shared with {listed}{more}',
-        f"args.{name}",
-        LintSuggestion(f"{use.parameter.pointer}/pattern", "^…$"),
-        item=surface.tools[use.tool].name,
-    )
 
 
 @lint_rule("E107", "tools that feed each other", LintSeverity.NOTE, "surface")
@@ -106,17 +97,16 @@ def circles(surface: Surface, limits: LintLimits) -> Iterator[Remark]:
                 if other != name:
                     break  # the rest are joined under their own name
         for other in matches.related(name):
-            _join_alike(surface, groups, list(tools), list(by_name.get((other, kind), ())))
+            # Names that only contain each other count where descriptions have words in common.
+            there = islice(by_name.get((other, kind), ()), _COMPARED)
+            for pair in product(islice(tools, _COMPARED), there):
+                if pair[0] != pair[1] and _overlap(surface, *pair) >= _ALIKE:
+                    groups.join(*pair)
     for members in groups.larger_than_one():
-        yield _circle(sorted({surface.tools[one].name for one in members}))
-
-
-def _join_alike(surface: Surface, groups: _Groups, here: list[int], there: list[int]) -> None:
-    """Names that only contain each other count where the descriptions have words in common."""
-    for one in here[:_COMPARED]:
-        for other in there[:_COMPARED]:
-            if one != other and _overlap(surface, one, other) >= _ALIKE:
-                groups.join(one, other)
+        names = sorted({surface.tools[one].name for one in members})
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        message = f"take the same parameters: {', '.join(names[:10])}{more}"
+        yield Remark(message, "dependencies", item=names[0])
 
 
 def _overlap(surface: Surface, one: int, other: int) -> float:
@@ -126,11 +116,6 @@ def _overlap(surface: Surface, one: int, other: int) -> float:
     )
     together = len(words | others)
     return len(words & others) / together if together else 0.0
-
-
-def _circle(names: list[str]) -> Remark:
-    listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    return Remark(f"take the same parameters: {listed}", "dependencies", item=names[0])
 
 
 class _Groups:
@@ -186,21 +171,13 @@ def similar_descriptions(surface: Surface, limits: LintLimits) -> Iterator[Remar
         found.setdefault(one, []).append((other, alike))
     for one, others in sorted(found.items()):
         others.sort(key=lambda pair: (-pair[1], pair[0]))
-        listed = ", ".join(
-            f'"{tools[other].name}" ({alike:.0%})' for other, alike in others[:_NAMED]
-        )
+        named = [f'"{tools[other].name}" ({alike:.0%})' for other, alike in others[:_NAMED]]
         more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        yield Remark(
-            f"the description is nearly that of {listed}{more}",
-            "description",
-            item=tools[one].name,
-            severity=None if _says_the_same(texts[one], texts[others[0][0]]) else LintSeverity.NOTE,
-        )
-
-
-def _says_the_same(one: str, other: str) -> bool:
-    """Word by word: `Finds teams of …` is like `Finds projects of …`, and easily told apart."""
-    return one.lower().split() == other.lower().split()
+        message = f"the description is nearly that of {', '.join(named)}{more}"
+        # Word by word: `Finds teams of …` is like `Finds projects of …`, and easily told apart.
+        words, first = (texts[each].lower().split() for each in (one, others[0][0]))
+        harm = None if words == first else LintSeverity.NOTE
+        yield Remark(message, "description", item=tools[one].name, severity=harm)
 
 
 def similar_pairs(texts: Sequence[str], bound: float) -> Iterator[tuple[int, int, float]]:

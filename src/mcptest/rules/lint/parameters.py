@@ -46,9 +46,8 @@ def no_type(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
     """
     if not _SAYS_THE_TYPE & parameter.schema.keys():
         added = LintSuggestion(f"{parameter.pointer}/type", "string")
-        yield Remark(
-            f'parameter "{parameter.name}" has no type', f"args.{parameter.name}.type", added
-        )
+        message = f'parameter "{parameter.name}" has no type'
+        yield Remark(message, f"args.{parameter.name}.type", added)
 
 
 @lint_rule("E103", "required parameter without description", LintSeverity.WARNING, "tool")
@@ -60,7 +59,9 @@ def required_undescribed(tool: SurfaceTool, limits: LintLimits) -> Iterator[Rema
     """
     for parameter in tool.parameters:
         if parameter.required and not parameter.description:
-            said = _says_itself(parameter) or _is_explained(parameter, tool.description)
+            # Docstrings of Python tools describe parameters in the description of the tool.
+            named = rf"(?<!\w){re.escape(parameter.name)}(?!\w)"
+            said = _says_itself(parameter) or re.search(named, tool.description)
             remark = _undescribed(parameter, "required")
             yield replace(remark, severity=LintSeverity.NOTE) if said else remark
 
@@ -71,11 +72,6 @@ def _says_itself(parameter: Parameter) -> bool:
         return True
     *before, last = words_of(parameter.name) or [""]
     return last in WORDS.telling_names or (bool(before) and last in WORDS.telling_endings)
-
-
-def _is_explained(parameter: Parameter, description: str) -> bool:
-    """Docstrings of Python tools describe parameters in the description of the tool."""
-    return bool(re.search(rf"(?<!\w){re.escape(parameter.name)}(?!\w)", description))
 
 
 @lint_rule("W102", "optional parameter without description", LintSeverity.NOTE, "parameter")
@@ -193,15 +189,10 @@ def choices_in_prose(parameter: Parameter, limits: LintLimits) -> Iterator[Remar
 
     Make them an enum.
     """
-    if parameter.type != "string" or parameter.schema.keys() & {
-        "enum",
-        "const",
-        "pattern",
-        "format",
-    }:
+    formed = parameter.schema.keys() & {"enum", "const", "pattern", "format"}
+    if parameter.type != "string" or formed:
         return
-    text = parameter.description[:_PROSE]
-    found = _choices(text)
+    found = _choices(parameter.description[:_PROSE])
     if len(found) >= 2:
         added = LintSuggestion(f"{parameter.pointer}/enum", found)
         message = f'the choices of "{parameter.name}" ({", ".join(found[:5])}) are in prose only'

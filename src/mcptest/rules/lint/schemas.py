@@ -15,7 +15,6 @@ from mcptest.rules.lint.finding import (
     lint_rule,
 )
 from mcptest.rules.lint.surface import (
-    Node,
     Parameter,
     Surface,
     SurfaceTool,
@@ -116,20 +115,15 @@ def unfitting_values(parameter: Parameter, limits: LintLimits) -> Iterator[Remar
 
     Correct the value, or the bounds.
     """
-    for key, value in _given_values(parameter.schema):
+    examples, default = parameter.schema.get("examples"), parameter.schema.get("default")
+    # null stands for "none": generators write it for every optional member
+    given = [("default", default)] if default is not None else []
+    given += [("example", one) for one in examples[:20]] if isinstance(examples, list) else []
+    for key, value in given:
         if reason := _misfit(parameter.schema, value):
             message = f'the {key} of "{parameter.name}" does not fit its own schema: {reason}'
             yield Remark(message, f"args.{parameter.name}.{key}")
             return
-
-
-def _given_values(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    # null stands for "none": generators write it for every optional member
-    if schema.get("default") is not None:
-        yield "default", schema["default"]
-    examples = schema.get("examples")
-    for example in examples[:20] if isinstance(examples, list) else ():
-        yield "example", example
 
 
 def _misfit(schema: Mapping[str, Any], value: Any) -> str:
@@ -195,23 +189,16 @@ def undescribed_inner(tool: SurfaceTool, limits: LintLimits) -> Iterator[Remark]
     if tool.is_flat:
         return
     for node in nodes_of(tool.schema):
-        if node.is_property and node.depth > 1 and _is_bare(node):
+        typed = bool(_SAYS_THE_TYPE & node.schema.keys())
+        described = "description" in node.schema or "$ref" in node.schema
+        if node.is_property and node.depth > 1 and not (typed and described):
             bare[node.path] = None
-            untyped = untyped or not _SAYS_THE_TYPE & node.schema.keys()
+            untyped = untyped or not typed
     if bare:
         named = ", ".join(list(bare)[:_NAMED])
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
-        yield Remark(
-            f"no type or description: {named}{more}",
-            f"args.{next(iter(bare))}",
-            severity=None if untyped else LintSeverity.NOTE,
-        )
-
-
-def _is_bare(node: Node) -> bool:
-    schema = node.schema
-    described = "description" in schema or "$ref" in schema
-    return not described or not _SAYS_THE_TYPE & schema.keys()
+        message, harm = f"no type or description: {named}{more}", LintSeverity.NOTE
+        yield Remark(message, f"args.{next(iter(bare))}", severity=None if untyped else harm)
 
 
 @lint_rule("L224", "parameter of two types", LintSeverity.WARNING, "surface")

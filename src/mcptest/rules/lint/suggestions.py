@@ -8,24 +8,16 @@ from mcptest.rules.lint.finding import LintSuggestion
 from mcptest.rules.lint.surface import Parameter, SurfaceTool
 from mcptest.rules.lint.wordlists import WORDS, words_of
 
-_THIRD_PERSON = {"get": "Gets", "list": "Lists", "search": "Searches", "fetch": "Fetches"}
-
 
 def described_tool(tool: SurfaceTool) -> LintSuggestion:
     """A sentence from the tool's name, and what it takes."""
-    words = tool.words or ["does"]
-    verb, rest = _third_person(words[0]), " ".join(words[1:]) or "…"
+    verb, *others = tool.words or ["does"]
+    ending = "es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s"
+    verb, rest = (verb + ending).capitalize(), " ".join(others) or "…"
     needed = [one.name for one in tool.parameters if one.required][:5]
     by = f" for the given {', '.join(needed)}" if needed else ""
     sentence = f"{verb} {rest}{by}. Returns …. Use it when …"
     return LintSuggestion("/description", sentence)
-
-
-def _third_person(verb: str) -> str:
-    if verb in _THIRD_PERSON:
-        return _THIRD_PERSON[verb]
-    ending = "es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s"
-    return (verb + ending).capitalize()
 
 
 def described_parameter(parameter: Parameter) -> LintSuggestion:

@@ -68,8 +68,6 @@ _TYPES = frozenset({"string", "object", "array", "integer", "number", "boolean",
 
 
 class SurfaceText(msgspec.Struct, frozen=True):
-    """A text, and where it stands."""
-
     kind: str
     item: str
     field: str
@@ -178,22 +176,14 @@ class Surface(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def by_kind(self) -> dict[str, tuple[SurfaceTool | Item, ...]]:
-        return {
-            "tool": self.tools,
-            "prompt": self.prompts,
-            "resource": self.resources,
-            "template": self.templates,
-        }
+        items = {"prompt": self.prompts, "resource": self.resources, "template": self.templates}
+        return {"tool": self.tools, **items}
 
     @cached_property
     def texts(self) -> tuple[SurfaceText, ...]:
         """Every text that a model may read."""
-        return tuple(
-            text
-            for kind, those in self.by_kind.items()
-            for one in those
-            for text in texts_of(kind, one.name, one.raw)
-        )
+        every = ((kind, one) for kind, those in self.by_kind.items() for one in those)
+        return tuple(text for kind, one in every for text in texts_of(kind, one.name, one.raw))
 
     @cached_property
     def name_matches(self) -> NameMatches:
@@ -210,26 +200,22 @@ def surface_of(
 ) -> Surface:
     """Views of lists as they came."""
     return Surface(
-        tools=tuple(_tool(number, raw) for number, raw in enumerate(tools, 1)),
-        prompts=tuple(_item("prompt", "name", n, raw) for n, raw in enumerate(prompts, 1)),
-        resources=tuple(_item("resource", "uri", n, raw) for n, raw in enumerate(resources, 1)),
-        templates=tuple(
-            _item("template", "uriTemplate", n, raw) for n, raw in enumerate(templates, 1)
-        ),
+        tuple(_tool(number, raw) for number, raw in enumerate(tools, 1)),
+        tuple(_items("prompt", "name", prompts)),
+        tuple(_items("resource", "uri", resources)),
+        tuple(_items("template", "uriTemplate", templates)),
     )
 
 
 def _tool(number: int, raw: Any) -> SurfaceTool:
     fields = raw if isinstance(raw, dict) else _NOTHING
     schema = object_of(fields, "inputSchema")
-    return SurfaceTool(
-        name=text_of(fields, "name") or f"(tool {number})",
-        raw=raw,
-        description=text_of(fields, "description"),
-        schema=schema,
-        parameters=tuple(_parameters(schema)),
-        size=size_of(raw),
+    name, description = (
+        text_of(fields, "name") or f"(tool {number})",
+        text_of(fields, "description"),
     )
+    parameters = tuple(_parameters(schema))
+    return SurfaceTool(name, raw, description, schema, parameters, size_of(raw))
 
 
 def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
@@ -241,10 +227,11 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
         yield Parameter(name, fields, name in required, description, kind)
 
 
-def _item(kind: str, key: str, number: int, raw: Any) -> Item:
-    fields = raw if isinstance(raw, dict) else _NOTHING
-    name = text_of(fields, key) or f"({kind} {number})"
-    return Item(name, fields, isinstance(raw, dict))
+def _items(kind: str, key: str, listed: Sequence[Any]) -> Iterator[Item]:
+    for number, raw in enumerate(listed, 1):
+        fields = raw if isinstance(raw, dict) else _NOTHING
+        name = text_of(fields, key) or f"({kind} {number})"
+        yield Item(name, fields, isinstance(raw, dict))
 
 
 def text_of(fields: Mapping[str, Any], key: str) -> str:
@@ -259,9 +246,8 @@ def object_of(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def required_of(schema: Mapping[str, Any]) -> frozenset[str]:
     listed = schema.get("required")
-    if not isinstance(listed, list):
-        return frozenset()
-    return frozenset(name for name in listed if isinstance(name, str))
+    names = listed if isinstance(listed, list) else ()
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def escaped(name: str) -> str:
@@ -277,8 +263,6 @@ def size_of(value: Any) -> int:
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One schema within another."""
-
     path: str
     schema: Mapping[str, Any]
     depth: int
@@ -328,9 +312,6 @@ def local_target(root: Mapping[str, Any], reference: str) -> Mapping[str, Any] |
         return None
     value: Any = root
     for part in reference[2:].split("/"):
-        value = (
-            value.get(part.replace("~1", "/").replace("~0", "~"))
-            if isinstance(value, dict)
-            else None
-        )
+        plain = part.replace("~1", "/").replace("~0", "~")
+        value = value.get(plain) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else None

@@ -51,7 +51,8 @@ class Misshape:
     @property
     def pointer(self) -> str:
         """As RFC 6901 writes it."""
-        return "".join(f"/{_escaped(part)}" for part in reversed(self.path))
+        parts = (str(part)[:_KEPT_OF_A_KEY] for part in reversed(self.path))
+        return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
     @property
     def actual(self) -> str:
@@ -59,12 +60,6 @@ class Misshape:
 
 
 Fit: TypeAlias = Callable[[Any], list[Misshape] | None]
-
-
-def _escaped(part: str | int) -> str:
-    if type(part) is int:
-        return str(part)
-    return str(part)[:_KEPT_OF_A_KEY].replace("~", "~0").replace("/", "~1")
 
 
 def described(value: Any) -> str:
@@ -127,10 +122,6 @@ def _testing(test: Callable[[Any], bool], expected: str) -> Fit:
         return None if test(value) else [Misshape(expected, value)]
 
     return fit
-
-
-def _plain(shape: Plain, revision: Revision) -> Fit:
-    return _testing(_TESTS[shape], shape.value)
 
 
 def _between(shape: Between, revision: Revision) -> Fit:
@@ -315,7 +306,7 @@ def _one_or_many(shape: OneOrMany, revision: Revision) -> Fit:
 
 
 _MAKERS: dict[type, Any] = {
-    Plain: _plain,
+    Plain: lambda shape, revision: _testing(_TESTS[shape], shape.value),
     Between: _between,
     Words: _words,
     ArrayOf: _list,
@@ -377,7 +368,13 @@ def problems_if_known(
 def _fit_for(
     message: dict[str, Any], kind: Kind, sender: str, revision: Revision, asked: str | None
 ) -> Fit | None:
-    fits = _fits(kind, sender, revision)
+    # What this side may send in this revision, by method or error code; made once.
+    # Members of an enumeration are hashed in Python; their identity is as good and faster.
+    key = (id(kind), sender, id(revision))
+    fits = _KNOWN.get(key)
+    if fits is None:
+        shapes = _shapes(kind, sender, revision)
+        fits = _KNOWN[key] = {name: fit_of(shape, revision) for name, shape in shapes.items()}
     if kind is Kind.ERROR:
         error = message.get("error")
         code = error.get("code") if type(error) is dict else None
@@ -387,18 +384,6 @@ def _fit_for(
 
 
 _KNOWN: dict[tuple[int, str, int], dict[Any, Fit]] = {}
-
-
-def _fits(kind: Kind, sender: str, revision: Revision) -> dict[Any, Fit]:
-    """What this side may send in this revision, by method or error code; made once."""
-    # Members of an enumeration are hashed in Python; their identity is as good and faster.
-    key = (id(kind), sender, id(revision))
-    known = _KNOWN.get(key)
-    if known is None:
-        shapes = _shapes(kind, sender, revision)
-        known = {name: fit_of(shape, revision) for name, shape in shapes.items()}
-        _KNOWN[key] = known
-    return known
 
 
 def _shapes(kind: Kind, sender: str, revision: Revision) -> dict[Any, Obj]:

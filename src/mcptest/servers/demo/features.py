@@ -51,8 +51,7 @@ def list_templates(call: Call) -> Obj:
 
 
 def read(call: Call) -> Obj:
-    uri = wanted_uri(call)
-    return {"contents": [read_resource(uri, call.world)]}
+    return {"contents": [read_resource(wanted_uri(call), call.world)]}
 
 
 def list_prompts(call: Call) -> Obj:

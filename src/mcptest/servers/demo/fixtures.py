@@ -27,7 +27,7 @@ from mcptest.servers.demo.resources import (
     exists,
     read_resource,
 )
-from mcptest.servers.demo.tool_list import declared_tools, failure, text
+from mcptest.servers.demo.tool_list import declared_tools, text
 
 TYPE_CHECKING = False
 
@@ -41,44 +41,11 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.tool_list import Call
     from mcptest.servers.demo.world import World
 
-# -- More fixtures of the official suite ---------------------------------------------------------
-
 SILENCE_BASE64 = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
-_OFFERS = read_data("fixtures.json", PNG=PNG_BASE64)
+_OFFERS = read_data("fixtures.json", PNG=PNG_BASE64, SILENCE=SILENCE_BASE64)
 _FORMS = _OFFERS["forms"]
 _TEXT: Obj = {"type": "string"}
 _NAME: Obj = {"name": {**_TEXT, "title": "Name"}}
-# content
-
-
-def _suite_image() -> Obj:
-    return {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
-
-
-def _words(words: str) -> Obj:
-    return {"type": "text", "text": words}
-
-
-def test_simple_text(arguments: Obj, call: Call) -> Obj:
-    return text("This is a simple text.")
-
-
-def test_image_content(arguments: Obj, call: Call) -> Obj:
-    return {"content": [_suite_image()]}
-
-
-def test_audio_content(arguments: Obj, call: Call) -> Obj:
-    return {"content": [{"type": "audio", "data": SILENCE_BASE64, "mimeType": "audio/wav"}]}
-
-
-def test_multiple_content_types(arguments: Obj, call: Call) -> Obj:
-    uri = "test://mixed-content-resource"
-    resource = {"uri": uri, "mimeType": "application/json", "text": '{"value": 123}'}
-    blocks = [_words("Three blocks."), _suite_image(), {"type": "resource", "resource": resource}]
-    return {"content": blocks}
-
-
-# forms of 2025-11-25
 
 
 def test_elicitation_sep1034_defaults(arguments: Obj, call: Call) -> Body:
@@ -89,9 +56,6 @@ def test_elicitation_sep1034_defaults(arguments: Obj, call: Call) -> Body:
 def test_elicitation_sep1330_enums(arguments: Obj, call: Call) -> Body:
     content = yield from ask_form("choices", "Please choose.", _FORMS["choices"])
     return text(f"The form was left with {len(content)} choices.")
-
-
-# the stateless era
 
 
 def test_missing_capability(arguments: Obj, call: Call) -> Body:
@@ -165,10 +129,6 @@ def test_input_required_result_capabilities(arguments: Obj, call: Call) -> Body:
     return text(f"{len(asks)} questions were answered.")
 
 
-def _simple(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return [says("user", "This is a simple prompt.")]
-
-
 def _with_arguments(world: World, arguments: dict[str, str]) -> list[Obj]:
     return [says("user", f"The first is {arguments['arg1']}, the second {arguments['arg2']}.")]
 
@@ -179,8 +139,6 @@ def _in_context() -> Generator[Any, Any, str]:
     return f"Please answer in this context: {content.get('context', 'any')}."
 
 
-# -- Things that only a test needs, under the names that the official suite and ours know them ---
-
 PAGE_URL = "https://demo.example/confirm"
 URL_ELICITATION_REQUIRED = -32042
 SLOW_SECONDS = 1.0
@@ -189,10 +147,6 @@ _CLOCK: Obj = {
     "description": "Tells the time of day.",
     "inputSchema": {"type": "object"},
 }
-
-
-def test_error_handling(arguments: Obj, call: Call) -> Obj:
-    return failure("This tool always fails.")
 
 
 def test_tool_with_progress(arguments: Obj, call: Call) -> Body:
@@ -279,30 +233,14 @@ def test_reconnection(arguments: Obj, call: Call) -> Body:
     return text("Welcome back.")
 
 
-def json_schema_2020_12_tool(arguments: Obj, call: Call) -> Obj:
-    return text("Hello.")
-
-
-def _shows(content: Obj) -> list[Obj]:
-    words = {"type": "text", "text": "Please describe this in one sentence."}
-    return [{"role": "user", "content": content}, {"role": "user", "content": words}]
-
-
-def _image(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return _shows({"type": "image", "data": PNG_BASE64, "mimeType": "image/png"})
-
-
-def _audio(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return _shows({"type": "audio", "data": SILENCE_BASE64, "mimeType": "audio/wav"})
-
-
 def _embedded(world: World, arguments: dict[str, str]) -> list[Obj]:
     uri = arguments.get("resourceUri", GREETING_URI)
     if exists(uri, world):
         resource = read_resource(uri, world)
     else:
         resource = {"uri": uri, "mimeType": "text/plain", "text": "This was made for the prompt."}
-    return _shows({"type": "resource", "resource": resource})
+    shown = {"role": "user", "content": {"type": "resource", "resource": resource}}
+    return [shown, says("user", "Please describe this in one sentence.")]
 
 
 def _fails(world: World, arguments: dict[str, str]) -> list[Obj]:
@@ -311,11 +249,12 @@ def _fails(world: World, arguments: dict[str, str]) -> list[Obj]:
 
 TOOLS = declared_tools(
     _OFFERS,
-    *(test_error_handling, test_tool_with_progress, slow_tool, test_tool_with_logging),
+    *("test_error_handling", test_tool_with_progress, slow_tool, test_tool_with_logging),
     *(test_sampling, test_elicitation, url_eliciting_tool, roots_tool),
     *(test_input_required_result_elicitation, test_embedded_resource, test_trigger_tool_change),
-    *(test_trigger_prompt_change, header_tool, test_reconnection, json_schema_2020_12_tool),
-    *(test_simple_text, test_image_content, test_audio_content, test_multiple_content_types),
+    *(test_trigger_prompt_change, header_tool, test_reconnection, "json_schema_2020_12_tool"),
+    *("test_simple_text", "test_image_content", "test_audio_content"),
+    "test_multiple_content_types",
     *(test_elicitation_sep1034_defaults, test_elicitation_sep1330_enums),
     *(test_missing_capability, test_streaming_elicitation, test_logging_tool),
     *(test_input_required_result_sampling, test_input_required_result_list_roots),
@@ -324,11 +263,11 @@ TOOLS = declared_tools(
     test_input_required_result_capabilities,
 )
 PROMPTS: tuple[Prompt, ...] = (
-    declared_prompt(_OFFERS, "test_prompt_with_image", messages=_image),
+    declared_prompt(_OFFERS, "test_prompt_with_image"),
     declared_prompt(_OFFERS, "test_prompt_with_embedded_resource", messages=_embedded),
-    declared_prompt(_OFFERS, "audio_prompt", messages=_audio),
+    declared_prompt(_OFFERS, "audio_prompt"),
     declared_prompt(_OFFERS, "failing_prompt", messages=_fails),
-    declared_prompt(_OFFERS, "test_simple_prompt", messages=_simple),
+    declared_prompt(_OFFERS, "test_simple_prompt"),
     declared_prompt(_OFFERS, "test_prompt_with_arguments", messages=_with_arguments),
     declared_prompt(_OFFERS, "test_input_required_result_prompt", asks=_in_context),
 )

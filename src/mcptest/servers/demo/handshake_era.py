@@ -36,6 +36,7 @@ from mcptest.servers.demo.world import LEVELS
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.servers.demo.exchange import Channel, InFlight, Together, ToolJob
@@ -67,10 +68,25 @@ class HandshakeSession:
         self._initialized = False
         self.capabilities: Obj = {}
         """What the client declared."""
-        self._level = DEFAULT_LEVEL
+        self.level = DEFAULT_LEVEL
         self._subscribed: set[str] = set()
         self._asks: dict[int, tuple[ToolJob, ClientQuestion, Timer]] = {}
         self._last_ask = 0
+
+    def take(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> None:
+        """Take whatever came. `way_back` is that of a request, or of the answers of a batch."""
+        if isinstance(value, list):
+            check_batch(self, value)
+            Batch(self, way_back(None, {}), self._in_flight).run(value)
+            return
+        kind = kind_of(value)
+        if kind == REQUEST:
+            check_new_request(value, self._in_flight)
+            self.request(value, way_back(value["id"], self._in_flight))
+        elif kind == NOTIFICATION:
+            self.notified(value)
+        else:
+            self.answered(value)
 
     def request(self, message: Obj, exchange: ServerExchange) -> None:
         """Serve one request; the answer goes through the exchange, now or later."""
@@ -97,11 +113,15 @@ class HandshakeSession:
 
     def _serve(self, handler: Handler, params: Obj, exchange: ServerExchange, version: str) -> None:
         try:
-            call = Call(self.world, version, params, exchange, self._level, self.capabilities, self)
+            call = Call(self.world, version, params, exchange, self.level, self.capabilities, self)
         except Refusal as refusal:
             exchange.refuse(refusal)
             return
-        perform(handler, call, exchange, lambda job, ask: self._ask(job, ask, exchange), _as_it_is)
+
+        def ask(job: ToolJob, question: ClientQuestion | Together) -> None:
+            self._ask(job, question, exchange)
+
+        perform(handler, call, exchange, ask, lambda result: result)
 
     def notified(self, message: Obj) -> None:
         """Take a notification of the client. None is ever answered, known or not."""
@@ -145,17 +165,14 @@ class HandshakeSession:
 
     def subscribe(self, uri: str) -> None:
         self._subscribed.add(uri)
-        self.world.watch(self, self._updated)
+        self.world.watchers[self] = self._updated
 
     def unsubscribe(self, uri: str) -> None:
         self._subscribed.discard(uri)
 
-    def set_level(self, level: str) -> None:
-        self._level = level
-
     def close(self) -> None:
         """The client is gone: nothing of its work goes on."""
-        self.world.unwatch(self)
+        self.world.watchers.pop(self, None)
         for exchange in tuple(self._in_flight.values()):
             exchange.cancel()
         for task in tuple(self.tasks.values()):
@@ -173,11 +190,16 @@ class HandshakeSession:
         elif problem is not None:
             exchange.refuse(Refusal(INVALID_PARAMS, f"Invalid params: {problem}"))
         else:
-            spoken = self.world.handshake
-            wanted = params["protocolVersion"]
-            self.version = wanted if wanted in spoken else spoken[-1]
+            world, wanted = self.world, params["protocolVersion"]
+            self.version = wanted if wanted in world.handshake else world.handshake[-1]
             self.capabilities = params["capabilities"]
-            exchange.succeed(_welcome(self.version, self.world))
+            welcome = {
+                "protocolVersion": self.version,
+                "capabilities": world.declared(self.version),
+                "serverInfo": world.content.server_info(self.version),
+                "instructions": world.content.instructions,
+            }
+            exchange.succeed(welcome)
 
     def _updated(self, uri: str) -> None:
         if uri in self._subscribed:
@@ -312,20 +334,11 @@ def cancel_request(in_flight: InFlight, params: Any) -> None:
         exchange.cancel()
 
 
-def _welcome(version: str, world: World) -> Obj:
-    return {
-        "protocolVersion": version,
-        "capabilities": world.declared(version),
-        "serverInfo": world.content.server_info(version),
-        "instructions": world.content.instructions,
-    }
-
-
 def _set_level(call: Call) -> Obj:
     level = call.params.get("level")
     if level not in LEVELS:
         raise Refusal(INVALID_PARAMS, f"Invalid params: level must be one of {', '.join(LEVELS)}")
-    _session_of(call).set_level(level)
+    _session_of(call).level = level
     return {}
 
 
@@ -342,10 +355,6 @@ def _unsubscribe(call: Call) -> Obj:
 def _session_of(call: Call) -> HandshakeSession:
     assert call.session is not None, "only a session has these methods"
     return call.session
-
-
-def _as_it_is(result: Obj) -> Obj:
-    return result
 
 
 _METHODS: dict[str, Handler] = {

@@ -46,15 +46,13 @@ from mcptest.transport.loop import Loop
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from mcptest.servers.demo.exchange import InFlight
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.offers import Content
     from mcptest.servers.demo.start_options import Options
-    from mcptest.servers.demo.world import World
-    from mcptest.servers.http_connection import HttpConnection, Request
+    from mcptest.servers.http_connection import Request
 
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
@@ -252,22 +250,12 @@ class Post(ServerExchange):
 class Welcome(Post):
     """The POST that begins a session: only a successful answer makes the session known."""
 
-    __slots__ = ("_sessions",)
-
-    def __init__(
-        self,
-        identifier: Any,
-        owner: HttpSession,
-        sessions: Sessions,
-        connection: HttpConnection,
-        mode: str,
-    ) -> None:
-        super().__init__(identifier, {}, owner, connection, mode)
-        self._sessions = sessions
+    __slots__ = ("sessions",)
+    sessions: Sessions
 
     def deliver(self, message: Obj | list[Obj]) -> None:
         if "error" not in message:
-            self._sessions.add(self._http_session)
+            self.sessions.add(self._http_session)
             super().deliver(message)
         elif self._connection is not None:
             self._connection.respond(400, encode(message))
@@ -290,7 +278,11 @@ class Sessions:
     def post(self, value: Any, request: Request, connection: HttpConnection) -> None:
         begins = isinstance(value, dict) and value.get("method") == "initialize"
         if begins and request.header(SESSION_HEADER) is None and kind_of(value) == REQUEST:
-            self._initialize(value, request, connection)
+            _check_version_header(request, None)
+            owner = HttpSession(self._world)
+            post = Welcome(value["id"], {}, owner, connection, self._mode)
+            post.sessions = self
+            owner.session.request(value, post)
             return
         owner = self._find(request)
         try:
@@ -309,11 +301,6 @@ class Sessions:
         del self._sessions[session.identifier]
         session.close()
         connection.respond(200)
-
-    def _initialize(self, value: Obj, request: Request, connection: HttpConnection) -> None:
-        _check_version_header(request, None)
-        owner = HttpSession(self._world)
-        owner.session.request(value, Welcome(value["id"], owner, self, connection, self._mode))
 
     def _find(self, request: Request) -> HttpSession:
         identifier = request.header(SESSION_HEADER)
@@ -396,18 +383,7 @@ class SseClient:
         self._connection.stream(b"event: message\ndata: %b\n\n" % encode(message))
 
     def take(self, value: Any) -> None:
-        if isinstance(value, list):
-            check_batch(self.session, value)
-            Batch(self.session, SharedStream(None, {}, self), self.in_flight).run(value)
-            return
-        kind = kind_of(value)
-        if kind == REQUEST:
-            check_new_request(value, self.in_flight)
-            self.session.request(value, SharedStream(value["id"], self.in_flight, self))
-        elif kind == NOTIFICATION:
-            self.session.notified(value)
-        else:
-            self.session.answered(value)
+        self.session.take(value, lambda name, in_flight: SharedStream(name, in_flight, self))
 
 
 class SseClients:
@@ -511,8 +487,10 @@ def check_headers(message: Obj, request: Request, world: World) -> None:
     if named_by is not None and isinstance(params.get(named_by), str):
         _compare("Mcp-Name", request, params[named_by])
     if message["method"] == "tools/call" and isinstance(params.get("arguments", {}), dict):
-        for header, name in _param_headers(params.get("name"), world):
-            _compare_param(header, request, params.get("arguments", {}).get(name))
+        name, arguments = params.get("name"), params.get("arguments", {})
+        tool = world.content.tool_named.get(name) if isinstance(name, str) else None
+        for argument, header in tool.header.items() if tool is not None else ():
+            _compare_param(f"Mcp-Param-{header}", request, arguments.get(argument))
 
 
 def _compare(header: str, request: Request, expected: str) -> None:
@@ -548,12 +526,6 @@ def _is_number(text: str, expected: int) -> bool:
         and int(whole) == expected
         and not fraction.strip("0")
     )
-
-
-def _param_headers(tool_name: Any, world: World) -> Iterator[tuple[str, str]]:
-    tool = world.content.tool_named(tool_name) if isinstance(tool_name, str) else None
-    for name, header in tool.header.items() if tool is not None else ():
-        yield f"Mcp-Param-{header}", name
 
 
 def decode_header(header: str, value: str) -> str:
@@ -597,7 +569,10 @@ class DemoSite:
         secret = self._options.secret
         old = bool(self._world.handshake) and not secret
         if secret:
-            if not _is_below(secret, request.path):
+            import hmac
+
+            # In constant time: how long a wrong path takes must not say how much of it is right.
+            if not hmac.compare_digest(request.path.encode(), f"/{secret}{ENDPOINT}".encode()):
                 raise Rejected(404, "There is nothing here")
             self._endpoint(request, connection)
         elif request.path == ENDPOINT:
@@ -633,23 +608,18 @@ class DemoSite:
         value: Any = None
         try:
             value = read_text(request.body)
-            if self._is_stateless(value, request):
-                self._stateless_post(value, request, connection)
-            else:
+            if not self._is_stateless(value, request):
                 self._sessions.post(value, request, connection)
+            elif isinstance(value, list):
+                raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+            elif (kind := kind_of(value)) == REQUEST:
+                serve_post(value, request, connection, self._world)
+            elif kind == NOTIFICATION:
+                connection.respond(202)
+            else:
+                raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
         except Refusal as refusal:
             connection.respond(400, encode(error_message(readable_id(value), refusal)))
-
-    def _stateless_post(self, value: Any, request: Request, connection: HttpConnection) -> None:
-        if isinstance(value, list):
-            raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
-        kind = kind_of(value)
-        if kind == REQUEST:
-            serve_post(value, request, connection, self._world)
-        elif kind == NOTIFICATION:
-            connection.respond(202)
-        else:
-            raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
 
     def _is_stateless(self, value: Any, request: Request) -> bool:
         if not (self._world.stateless and self._world.handshake):
@@ -696,13 +666,6 @@ def _announce(options: Options, port: int) -> None:
     below = f"/{options.shown_secret}" if options.shown_secret else ""
     sys.stderr.write(f"listening on http://{host}:{port}{below}{ENDPOINT}\n")
     sys.stderr.flush()
-
-
-def _is_below(secret: str, path: str) -> bool:
-    import hmac
-
-    # In constant time: how long a wrong path takes must not say how much of it is right.
-    return hmac.compare_digest(path.encode(), f"/{secret}{ENDPOINT}".encode())
 
 
 def _not_allowed(request: Request) -> Refusal:

@@ -92,11 +92,6 @@ def kind_of(value: Any) -> str:
         raise Refusal(INVALID_REQUEST, "Invalid request: method must be a string")
     if "id" not in value:
         return NOTIFICATION
-    _check_request(value)
-    return REQUEST
-
-
-def _check_request(value: Obj) -> None:
     if not is_id(value["id"]):
         raise Refusal(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
     if value.get("jsonrpc") != "2.0":
@@ -108,6 +103,7 @@ def _check_request(value: Obj) -> None:
         raise Refusal(INVALID_PARAMS, "Invalid params: params must be an object, not an array")
     if not isinstance(params, dict):
         raise Refusal(INVALID_REQUEST, "Invalid request: params must be an object")
+    return REQUEST
 
 
 def is_id(value: Any) -> bool:
@@ -143,12 +139,7 @@ def error_message(identifier: Any, refusal: Refusal, null_id: bool = False) -> O
 
 def notification(method: str, params: Obj | None = None) -> Obj:
     message: Obj = {"jsonrpc": "2.0", "method": method}
-    if params is not None:
-        message["params"] = params
-    return message
-
-
-# -- A validator for the few JSON Schema keywords that the demo's own schemas use ----------------
+    return message if params is None else {**message, "params": params}
 
 
 def read_data(file: str, **words: str) -> Obj:
@@ -192,7 +183,11 @@ def problem_with(value: Any, schema: Obj, where: str) -> str | None:
         return _problem_with_items(value, schema, where)
     if isinstance(value, dict):
         return _problem_with_members(value, schema, where)
-    return _problem_with_range(value, schema, where)
+    if "minimum" in schema and value < schema["minimum"]:
+        return f"{where} must be at least {schema['minimum']}"
+    if "maximum" in schema and not value <= schema["maximum"]:
+        return f"{where} must be at most {schema['maximum']}"
+    return None
 
 
 def _is_a(value: Any, expected: str) -> bool:
@@ -204,14 +199,6 @@ def _is_a(value: Any, expected: str) -> bool:
 
 
 _TYPES: dict[str, type] = {"string": str, "object": dict, "array": list, "boolean": bool}
-
-
-def _problem_with_range(value: Any, schema: Obj, where: str) -> str | None:
-    if "minimum" in schema and value < schema["minimum"]:
-        return f"{where} must be at least {schema['minimum']}"
-    if "maximum" in schema and not value <= schema["maximum"]:
-        return f"{where} must be at most {schema['maximum']}"
-    return None
 
 
 def _problem_with_length(

@@ -49,14 +49,8 @@ class Content:
         self.version = version
         self.logger = name.removeprefix("mcptest-")
         """Who writes the log messages."""
-        self._tool_named = {tool.name: tool for tool in tools}
-        self._resource_at = {resource.uri: resource for resource in resources}
-
-    def tool_named(self, name: str) -> Tool | None:
-        return self._tool_named.get(name)
-
-    def resource_at(self, uri: str) -> Resource | None:
-        return self._resource_at.get(uri)
+        self.tool_named = {tool.name: tool for tool in tools}
+        self.resource_at = {resource.uri: resource for resource in resources}
 
     def server_info(self, version: str) -> Obj:
         """Our name, with the members that this revision knows."""
@@ -70,8 +64,6 @@ class Content:
     def close(self) -> None:
         """The server ends: whatever the tools still do ends with it."""
 
-
-# -- The content of the demo ---------------------------------------------------------------------
 
 INSTRUCTIONS = (
     "This server demonstrates every feature of MCP. Start with the tools add and echo; "

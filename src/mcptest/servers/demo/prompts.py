@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal
-from mcptest.servers.demo.resources import DEMO, PNG_BASE64
+from mcptest.servers.demo.resources import DEMO, headed
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.world import World
 
 MAX_COMPLETIONS = 100
-
-
-def _no_messages(world: World, arguments: dict[str, str]) -> list[Obj]:
-    return []
 
 
 def says(role: str, words: str) -> Obj:
@@ -40,10 +36,7 @@ class Argument:
         self.values = values
 
     def describe(self, version: str) -> Obj:
-        shown: Obj = {"name": self.name}
-        if versions.since(version, versions.V2025_06_18):
-            shown["title"] = self.title
-        return {**shown, "description": self.description, "required": self.required}
+        return {**headed(self, version, name=self.name), "required": self.required}
 
 
 class Prompt:
@@ -54,7 +47,7 @@ class Prompt:
         description: str,
         arguments: tuple[Argument, ...] = (),
         since: str = versions.V2024_11_05,
-        messages: Callable[[World, dict[str, str]], list[Obj]] = _no_messages,
+        messages: Callable[[World, dict[str, str]], list[Obj]] = lambda world, arguments: [],
         asks: Callable[[], Generator[Any, Any, str]] | None = None,
     ) -> None:
         self.name = name
@@ -67,10 +60,7 @@ class Prompt:
         """What it asks the client before it says anything."""
 
     def describe(self, version: str) -> Obj:
-        shown: Obj = {"name": self.name}
-        if versions.since(version, versions.V2025_06_18):
-            shown["title"] = self.title
-        shown["description"] = self.description
+        shown = headed(self, version, name=self.name)
         if self.arguments:
             shown["arguments"] = [item.describe(version) for item in self.arguments.values()]
         return shown
@@ -86,17 +76,13 @@ def _review(world: World, arguments: dict[str, str]) -> list[Obj]:
     return [says("user", f"Please review {kind}:\n\n{arguments['code']}")]
 
 
-def _show_picture(world: World, arguments: dict[str, str]) -> list[Obj]:
-    picture = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
-    return [
-        {"role": "user", "content": picture},
-        says("user", "Please describe this picture in one sentence."),
-    ]
-
-
 def declared_prompt(offers: Obj, name: str, **code: Any) -> Prompt:
-    """The prompt of this name, as the offers have it; `code` is what it says, or what it asks."""
-    about = offers["prompts"][name]
+    """The prompt of this name, as the offers have it; `code` is what it says, where that is not
+    fixed, or what it asks."""
+    about = dict(offers["prompts"][name])
+    said = about.pop("messages", None)
+    if said is not None:
+        code["messages"] = lambda world, arguments: said
     arguments = tuple(Argument(**one) for one in about.get("arguments", ()))
     return Prompt(name, **{**about, "arguments": arguments, **code})
 
@@ -104,13 +90,9 @@ def declared_prompt(offers: Obj, name: str, **code: Any) -> Prompt:
 PROMPTS: tuple[Prompt, ...] = (
     declared_prompt(DEMO, "greet", messages=_greet),
     declared_prompt(DEMO, "review", messages=_review),
-    declared_prompt(DEMO, "with_image", messages=_show_picture),
+    declared_prompt(DEMO, "with_image"),
 )
-EXTRA = declared_prompt(
-    DEMO,
-    "extra_prompt",
-    messages=lambda world, arguments: [says("user", "Please say something about this prompt.")],
-)
+EXTRA = declared_prompt(DEMO, "extra_prompt")
 
 
 def offered_prompts(call: Call) -> list[Prompt]:

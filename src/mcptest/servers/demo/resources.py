@@ -15,31 +15,25 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
-
-# -- The one picture of the demo -----------------------------------------------------------------
 
 PNG_BASE64 = (
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAAA1BMVEXQICCEGQyAAAAAC0lEQVR42mNgQAUAABAA"
     "AaoZ+IIAAAAASUVORK5CYII="
 )
-PNG_BYTES = 83
-
-
 DEMO = read_data("demo.json", PNG=PNG_BASE64)
-"""Tools and prompts of the demo, by their names."""
-
-# -- The resources on offer, their template, and reading them ------------------------------------
-
-GREETING_URI = "demo://greeting"
-LOGO_URI = "demo://logo"
-COUNTER_URI = "demo://counter"
+"""Tools and prompts of the demo, by their names, and resources."""
 NOTES = 150
 FACTS = 12
 
-_GREETING = "Hello from the mcptest demo server."
+
+def headed(item: Any, version: str, **named: str) -> Obj:
+    """How every item of a list begins: its name, its title from 2025-06-18 on, and what it is."""
+    title = {"title": item.title} if versions.since(version, versions.V2025_06_18) else {}
+    return {**named, **title, "description": item.description}
 
 
 class Resource:
@@ -70,19 +64,13 @@ class Resource:
         """Whether what was read is old at once."""
 
     def describe(self, version: str) -> Obj:
-        shown: Obj = {"uri": self.uri, "name": self.name}
-        if versions.since(version, versions.V2025_06_18):
-            shown["title"] = self.title
-        shown |= {"description": self.description, "mimeType": self.kind}
+        shown = headed(self, version, uri=self.uri, name=self.name)
+        shown["mimeType"] = self.kind
         if self.size is not None:
             shown["size"] = self.size
         if self.annotations is not None:
             shown["annotations"] = self.annotations
         return shown
-
-
-def _shows_the_id(value: str) -> str | None:
-    return f"This is the resource with the id {value}."
 
 
 class Template:
@@ -98,7 +86,7 @@ class Template:
         name: str,
         title: str,
         description: str,
-        text_of: Callable[[str], str | None] = _shows_the_id,
+        text_of: Callable[[str], str | None] = "This is the resource with the id {}.".format,
         values: Callable[[], tuple[str, ...]] = tuple,
         variable: str = "id",
         kind: str = "text/plain",
@@ -125,38 +113,21 @@ class Template:
         return self.text_of(value) if value and "/" not in value else None
 
     def describe(self, version: str) -> Obj:
-        shown: Obj = {"uriTemplate": self.uri, "name": self.name}
-        if versions.since(version, versions.V2025_06_18):
-            shown["title"] = self.title
-        return {**shown, "description": self.description, "mimeType": self.kind}
+        shown = headed(self, version, uriTemplate=self.uri, name=self.name)
+        return {**shown, "mimeType": self.kind}
 
 
 def _fact(number: int) -> str:
     return f"{number} squared is {number * number}."
 
 
+GREETING, LOGO = (Resource(**one) for one in DEMO["resources"])
+GREETING_URI = GREETING.uri
 RESOURCES: tuple[Resource, ...] = (
+    GREETING,
+    LOGO,
     Resource(
-        GREETING_URI,
-        "greeting",
-        "Greeting",
-        "A friendly line of text.",
-        "text/plain",
-        len(_GREETING),
-        {"audience": ["user"], "priority": 0.5},
-        {"text": _GREETING},
-    ),
-    Resource(
-        LOGO_URI,
-        "logo",
-        "Logo",
-        "A small red square as a picture.",
-        "image/png",
-        PNG_BYTES,
-        contents={"blob": PNG_BASE64},
-    ),
-    Resource(
-        COUNTER_URI,
+        "demo://counter",
         "counter",
         "Counter",
         "How often the tool bump was called. It can be subscribed to.",
@@ -177,11 +148,6 @@ RESOURCES: tuple[Resource, ...] = (
         for number in range(1, FACTS + 1)
     ),
 )
-_BY_URI = {resource.uri: resource for resource in RESOURCES}
-
-
-def describe_resource(uri: str, version: str) -> Obj:
-    return _BY_URI[uri].describe(version)
 
 
 def _note(digits: str) -> str | None:
@@ -204,11 +170,11 @@ NOTE = Template(
 
 
 def exists(uri: str, world: World) -> bool:
-    return world.content.resource_at(uri) is not None or _from_template(uri, world) is not None
+    return uri in world.content.resource_at or _from_template(uri, world) is not None
 
 
 def is_volatile(uri: object, world: World) -> bool:
-    resource = world.content.resource_at(uri) if isinstance(uri, str) else None
+    resource = world.content.resource_at.get(uri) if isinstance(uri, str) else None
     return resource is not None and resource.volatile
 
 
@@ -223,7 +189,13 @@ def _from_template(uri: str, world: World) -> Obj | None:
 
 def require_resource(uri: str, world: World, version: str) -> None:
     """Refuse a URI that is none, or that names nothing here."""
-    if not _is_a_uri(uri):
+    scheme, colon, rest = uri.partition(":")
+    is_a_uri = (
+        bool(colon and rest and scheme.isascii() and scheme[:1].isalpha())
+        and all(letter.isalnum() or letter in "+-." for letter in scheme)
+        and all(letter > " " and letter not in '<>"{}|\\^`\x7f' for letter in rest)
+    )
+    if not is_a_uri:
         raise Refusal(INVALID_PARAMS, "Invalid params: uri is not a valid URI", {"uri": uri[:500]})
     if not exists(uri, world):
         # 2026-07-28 gave the old code up: there a missing resource is a wrong parameter.
@@ -234,19 +206,10 @@ def require_resource(uri: str, world: World, version: str) -> None:
 
 def read_resource(uri: str, world: World) -> Obj:
     """The contents of a resource that exists."""
-    resource = world.content.resource_at(uri)
+    resource = world.content.resource_at.get(uri)
     if resource is None:
         return _from_template(uri, world) or {}
     if resource.contents is None:
         raise Refusal(INTERNAL_ERROR, "The resource can't be read right now", {"uri": uri})
     held = resource.contents(world) if callable(resource.contents) else resource.contents
     return {"uri": uri, "mimeType": resource.kind, **held}
-
-
-def _is_a_uri(uri: str) -> bool:
-    scheme, colon, rest = uri.partition(":")
-    return (
-        bool(colon and rest and scheme.isascii() and scheme[:1].isalpha())
-        and all(letter.isalnum() or letter in "+-." for letter in scheme)
-        and all(letter > " " and letter not in '<>"{}|\\^`\x7f' for letter in rest)
-    )

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.world import World
 
-# -- `requestState` ------------------------------------------------------------------------------
-
 STATE_SECONDS = 600
 _MAX_STATE = 1_000_000
 
@@ -80,8 +78,6 @@ def _signature(payload: str, method: str, params: Obj, secret: bytes) -> str:
     signed = json.dumps([payload, method, fixed], sort_keys=True)
     return hmac.digest(secret, signed.encode(), "sha256").hex()
 
-
-# -- The stateless era, 2026-07-28 ---------------------------------------------------------------
 
 PREFIX = "io.modelcontextprotocol/"
 VERSION = PREFIX + "protocolVersion"
@@ -133,13 +129,13 @@ def serve(message: Obj, world: World, exchange: ServerExchange) -> None:
         exchange.refuse(refusal)
         return
 
-    def ask(job: ToolJob, question: ClientQuestion | Together) -> None:
-        _answer_or_ask(job, question, call, _Questions(method, answers))
-
-    def finish(result: Obj) -> Obj:
-        return _complete(result, method, call)
-
-    perform(handler, call, exchange, ask, finish)
+    perform(
+        handler,
+        call,
+        exchange,
+        lambda job, question: _answer_or_ask(job, question, call, method, answers),
+        lambda result: _complete(result, method, call),
+    )
 
 
 def _handler(method: str, world: World) -> Handler | None:
@@ -199,65 +195,43 @@ def _discover(call: Call) -> Obj:
     return found
 
 
-# input_required
-
-
-class _Questions:
-    """What may be asked within one request, and what the client answered so far."""
-
-    __slots__ = ("answers", "method")
-
-    def __init__(self, method: str, answers: Obj) -> None:
-        self.method = method
-        self.answers = answers
-
-    def answer(self, ask: ClientQuestion, params: Obj) -> Any:
-        """The answer to this question, or None."""
-        if ask.key in self.answers or not ask.loose or "requestState" in params:
-            return self.answers.get(ask.key)
-        return params.get("inputResponses", {}).get(ask.key)
-
-
 def _answer_or_ask(
-    job: ToolJob, ask: ClientQuestion | Together, call: Call, questions: _Questions
+    job: ToolJob, ask: ClientQuestion | Together, call: Call, method: str, answers: Obj
 ) -> None:
+    """`answers` is what the client answered so far to what we asked within this request."""
     asks = (ask,) if isinstance(ask, ClientQuestion) else ask.asks
+    given: Obj = {}
     try:
         for one in asks:
-            _require_capability(one, call.declared)
-        given = {one.key: questions.answer(one, call.params) for one in asks}
+            needs = missing_capability(one, call.declared)
+            if needs is not None:
+                message = f"Server requires the {', '.join(needs)} capability for this request"
+                raise Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs})
         for one in asks:
-            _check_answer(one, given[one.key])
+            known = answers
+            if one.key not in answers and one.loose and "requestState" not in call.params:
+                known = call.params.get("inputResponses", {})
+            given[one.key] = known.get(one.key)
+            if given[one.key] is not None:
+                where = f"params.inputResponses.{one.key}"
+                require_fit(given[one.key], one.answer_schema, where)
     except Refusal as refusal:
         job.fail(refusal)
         return
     missing = [one for one in asks if given[one.key] is None]
     if missing:
-        job.end_with(_input_required(missing, call, questions))
+        job.end_with(_input_required(missing, call, method, answers))
     else:
         job.resume(given[ask.key] if isinstance(ask, ClientQuestion) else given)
 
 
-def _require_capability(ask: ClientQuestion, declared: Obj) -> None:
-    needs = missing_capability(ask, declared)
-    if needs is not None:
-        names = ", ".join(needs)
-        message = f"Server requires the {names} capability for this request"
-        raise Refusal(MISSING_CAPABILITY, message, {"requiredCapabilities": needs})
-
-
-def _check_answer(ask: ClientQuestion, answer: Any) -> None:
-    if answer is not None:
-        require_fit(answer, ask.answer_schema, f"params.inputResponses.{ask.key}")
-
-
-def _input_required(asks: list[ClientQuestion], call: Call, questions: _Questions) -> Obj:
+def _input_required(asks: list[ClientQuestion], call: Call, method: str, answers: Obj) -> Obj:
     requests: Obj = {}
     for ask in asks:
         requests[ask.key] = {"method": ask.method}
         if ask.params:
             requests[ask.key]["params"] = ask.params
-    state = new_state(questions.method, call.params, questions.answers, call.world.secret)
+    state = new_state(method, call.params, answers, call.world.secret)
     return {
         "resultType": "input_required",
         "inputRequests": requests,
@@ -279,9 +253,6 @@ def _check_answers(method: str, params: Obj, world: World) -> Obj:
     return {**earlier, **answers}
 
 
-# subscriptions/listen
-
-
 class Listening:
     """One open subscription: it acknowledges, tells of updates, and ends with its request."""
 
@@ -293,14 +264,14 @@ class Listening:
         self._meta = {SUBSCRIPTION: exchange.identifier}
         exchange.running = self
         world.listening[self] = None
-        world.watch(self, self.updated)
+        world.watchers[self] = self.updated
 
     def acknowledge(self, accepted: Obj) -> None:
         params = {"_meta": self._meta, "notifications": accepted}
         self._exchange.send(notification("notifications/subscriptions/acknowledged", params))
 
     def cancel(self) -> None:
-        self._world.unwatch(self)
+        self._world.watchers.pop(self, None)
         self._world.listening.pop(self, None)
 
     def end(self) -> None:

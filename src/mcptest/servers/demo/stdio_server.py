@@ -11,18 +11,10 @@ import select
 import stat
 
 from mcptest.servers.demo.exchange import SharedStream, internal_error
-from mcptest.servers.demo.handshake_era import (
-    Batch,
-    HandshakeSession,
-    cancel_request,
-    check_batch,
-    check_new_request,
-)
+from mcptest.servers.demo.handshake_era import HandshakeSession, check_new_request
 from mcptest.servers.demo.jsonrpc import (
     MAX_MESSAGE_BYTES,
-    NOTIFICATION,
     REQUEST,
-    RESPONSE,
     Refusal,
     encode,
     error_message,
@@ -156,25 +148,11 @@ class StdioConnection:
             self.send(error_message(readable_id(value), internal_error(problem)))
 
     def _take(self, value: Any) -> None:
-        if isinstance(value, list):
-            check_batch(self._session, value)
-            batch_line = SharedStream(None, {}, self)
-            Batch(self._session, batch_line, self._in_flight).run(value)
-            return
-        kind = kind_of(value)
-        if kind == REQUEST:
+        if isinstance(value, dict) and kind_of(value) == REQUEST and self._is_stateless(value):
             check_new_request(value, self._in_flight)
-            self._request(value, SharedStream(value["id"], self._in_flight, self))
-        elif kind == NOTIFICATION:
-            self._notified(value)
-        elif kind == RESPONSE:
-            self._session.answered(value)
-
-    def _request(self, message: Obj, exchange: SharedStream) -> None:
-        if self._is_stateless(message):
-            serve(message, self._world, exchange)
+            serve(value, self._world, SharedStream(value["id"], self._in_flight, self))
         else:
-            self._session.request(message, exchange)
+            self._session.take(value, lambda name, in_flight: SharedStream(name, in_flight, self))
 
     def _is_stateless(self, message: Obj) -> bool:
         """Decided for each request on its own, as a connection may carry both eras.
@@ -188,12 +166,6 @@ class StdioConnection:
             self._session.version is None and message["method"] not in {"initialize", "ping"}
         )
 
-    def _notified(self, message: Obj) -> None:
-        if self._world.handshake:
-            self._session.notified(message)
-        elif message["method"] == "notifications/cancelled":
-            cancel_request(self._in_flight, message.get("params"))
-
 
 class StdioOutput:
     """Standard output that never makes us wait while there is something to read."""
@@ -206,8 +178,8 @@ class StdioOutput:
         self._waiting = False
         self._scheduled = False
         mode = os.fstat(STDOUT).st_mode
-        self._pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-        if self._pipe:  # a terminal or a file is shared with others, and does not block for long
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            # A terminal or a file is shared with others, and does not block for long.
             os.set_blocking(STDOUT, False)
 
     def write(self, data: bytes) -> None:
@@ -234,7 +206,12 @@ class StdioOutput:
     def _push(self) -> None:
         while self._unsent and self._write_some():
             pass
-        self._wait_for_reader(bool(self._unsent))
+        waits = bool(self._unsent)
+        if waits and not self._waiting:
+            self._loop.watch(STDOUT, WRITE | GONE, lambda events: self._push())
+        elif not waits and self._waiting:
+            self._loop.ignore(STDOUT)
+        self._waiting = waits
         self._regulate_input()
 
     def _regulate_input(self) -> None:
@@ -253,13 +230,6 @@ class StdioOutput:
             return False
         del self._unsent[:done]
         return True
-
-    def _wait_for_reader(self, wanted: bool) -> None:
-        if wanted and not self._waiting:
-            self._loop.watch(STDOUT, WRITE | GONE, lambda events: self._push())
-        elif not wanted and self._waiting:
-            self._loop.ignore(STDOUT)
-        self._waiting = wanted
 
 
 def run_stdio(options: Options, content: Content | None = None) -> None:

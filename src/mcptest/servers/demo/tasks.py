@@ -171,19 +171,12 @@ def _find(call: Call, owner: dict[str, Task]) -> Task:
     return task
 
 
-# 2025-11-25
-
-
 def get_task(call: Call) -> Obj:
     return _find(call, _tasks_of(call)).describe()
 
 
 def task_result(call: Call) -> Body:
     task = _find(call, _tasks_of(call))
-    return _result_of(task)
-
-
-def _result_of(task: Task) -> Body:
     if not task.ended:
         yield Until(task.when_ended)
     if task.error is not None:
@@ -209,9 +202,6 @@ def _tasks_of(call: Call) -> dict[str, Task]:
     if call.session is None or call.version != versions.V2025_11_25:
         raise Refusal(METHOD_NOT_FOUND, "There are no tasks in this revision")
     return call.session.tasks
-
-
-# 2026-07-28
 
 
 def get_stateless(call: Call) -> Obj:

@@ -12,13 +12,7 @@ from mcptest.servers.demo.exchange import (
     sample_from_model,
 )
 from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal, is_id, notification, problem_with
-from mcptest.servers.demo.resources import (
-    DEMO,
-    GREETING_URI,
-    PNG_BASE64,
-    describe_resource,
-    read_resource,
-)
+from mcptest.servers.demo.resources import DEMO, GREETING, GREETING_URI, headed, read_resource
 from mcptest.servers.demo.world import LEVELS
 
 TYPE_CHECKING = False
@@ -73,12 +67,11 @@ class Call:
 
     def progress(self, done: int, total: int, message: str) -> None:
         """Tell how far the work is, if the client asked to hear it."""
-        if self._token is None or not self._exchange.can_notify:
-            return
-        params = {"progressToken": self._token, "progress": done, "total": total}
-        if self.knows(versions.V2025_03_26):
-            params["message"] = message
-        self._exchange.send(notification("notifications/progress", params))
+        if self._token is not None:
+            params = {"progressToken": self._token, "progress": done, "total": total}
+            if self.knows(versions.V2025_03_26):
+                params["message"] = message
+            self.notify("notifications/progress", params)
 
     def notify(self, method: str, params: Obj) -> None:
         """Tell something that belongs to this request."""
@@ -91,11 +84,9 @@ class Call:
 
     def log(self, level: str, data: Any) -> None:
         """Tell something, if the client wants to hear this level."""
-        if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
-            return
-        if self._exchange.can_notify:
+        if self._level is not None and LEVELS.index(level) >= LEVELS.index(self._level):
             params = {"level": level, "logger": self.world.content.logger, "data": data}
-            self._exchange.send(notification("notifications/message", params))
+            self.notify("notifications/message", params)
 
 
 def progress_token(params: Obj) -> Any:
@@ -129,8 +120,6 @@ def failure(words: str) -> Obj:
     """A tool result that tells the model what went wrong."""
     return {**text(words), "isError": True}
 
-
-# -- What each tool does -------------------------------------------------------------------------
 
 _CONDITIONS = ("sunny", "cloudy", "rainy", "windy", "snowy")
 _DIRECTIONS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
@@ -212,13 +201,9 @@ def weather(arguments: Obj, call: Call) -> Obj:
     return structured(call, report)
 
 
-def image(arguments: Obj, call: Call) -> Obj:
-    return {"content": [{"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}]}
-
-
 def link(arguments: Obj, call: Call) -> Obj:
     if call.knows(versions.V2025_06_18):
-        resource = describe_resource(GREETING_URI, call.version)
+        resource = GREETING.describe(call.version)
         return {"content": [{"type": "resource_link", **resource}]}
     if "resources" in call.world.options.hide:
         return text(GREETING_URI)
@@ -241,10 +226,6 @@ def toggle_tool(arguments: Obj, call: Call) -> Obj:
     assert call.session is not None, "offered in the handshake era only"
     offered = call.session.toggle_extra()
     return text(f"The tool extra is {'now' if offered else 'no longer'} offered.")
-
-
-def extra(arguments: Obj, call: Call) -> Obj:
-    return text("The extra tool was called.")
 
 
 PARAM_HEADER = "x-mcp-header"
@@ -309,11 +290,16 @@ class Tool:
 
     def describe(self, version: str) -> Obj:
         """The tool as `tools/list` shows it, with the members that this revision knows."""
-        shown: Obj = {"name": self.name}
-        if versions.since(version, versions.V2025_06_18):
-            shown["title"] = self.title
-        shown["description"] = self.description
-        shown["inputSchema"] = self._input_schema(version)
+        shown = headed(self, version, name=self.name)
+        schema = self.input
+        if self.more_schema and versions.since(version, versions.V2025_11_25):
+            schema = {**self.more_schema, **schema}
+        elif self.header and versions.since(version, versions.V2026_07_28):
+            properties = dict(schema["properties"])
+            for name, header in self.header.items():
+                properties[name] = {**properties[name], PARAM_HEADER: header}
+            schema = {**schema, "properties": properties}
+        shown["inputSchema"] = schema
         if self.output is not None and versions.since(version, versions.V2025_06_18):
             shown["outputSchema"] = self.output
         if versions.since(version, versions.V2025_03_26):
@@ -324,28 +310,27 @@ class Tool:
             shown["execution"] = {"taskSupport": self.tasks}
         return shown
 
-    def _input_schema(self, version: str) -> Obj:
-        if self.more_schema and versions.since(version, versions.V2025_11_25):
-            return {**self.more_schema, **self.input}
-        if not self.header or not versions.since(version, versions.V2026_07_28):
-            return self.input
-        properties = dict(self.input["properties"])
-        for name, header in self.header.items():
-            properties[name] = {**properties[name], PARAM_HEADER: header}
-        return {**self.input, "properties": properties}
 
+def declared_tools(offers: Obj, *runs: Callable[[Obj, Call], Obj | Body] | str) -> tuple[Tool, ...]:
+    """The tools that these functions run, as the offers have them under the same names. One that is
+    only named always gives the result that the offers have."""
 
-def declared_tools(offers: Obj, *runs: Callable[[Obj, Call], Obj | Body]) -> tuple[Tool, ...]:
-    """The tools that these functions run, as the offers have them under the same names."""
-    return tuple(Tool(run, **offers["tools"][run.__name__]) for run in runs)
+    def tool(run: Callable[[Obj, Call], Obj | Body] | str) -> Tool:
+        if not isinstance(run, str):
+            return Tool(run, **offers["tools"][run.__name__])
+        about = dict(offers["tools"][run])
+        result = about.pop("result")
+        return Tool(lambda arguments, call: {**result}, name=run, **about)
+
+    return tuple(map(tool, runs))
 
 
 TOOLS = declared_tools(
     DEMO,
     *(add, echo, fail, countdown, log, ask_model, ask_user, list_roots, read_file, write_file),
-    *(list_files, weather, image, link, slow, bump, toggle_tool),
+    *(list_files, weather, "image", link, slow, bump, toggle_tool),
 )
-(EXTRA,) = declared_tools(DEMO, extra)
+(EXTRA,) = declared_tools(DEMO, "extra")
 
 
 def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
@@ -355,7 +340,7 @@ def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
 
 def find_tool(name: str, world: World, version: str, with_extra: bool) -> Tool:
     extra = EXTRA if with_extra and name == EXTRA.name else None
-    tool = world.content.tool_named(name) or extra
+    tool = world.content.tool_named.get(name) or extra
     if tool is None or not tool.offered_in(version):
         raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
     return tool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from itertools import islice
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ToolFailure
@@ -42,7 +43,8 @@ class Folder:
         *folders, name = _components(path)
         with self._open_file(folders, name, os.O_RDONLY, path) as file:
             _must_be_a_small_file(file, path)
-            content = _read_all(file)
+            with open(file, "rb", closefd=False) as stream:
+                content = stream.read(MAX_FILE_BYTES)
         try:
             return content.decode()
         except UnicodeDecodeError:
@@ -53,19 +55,19 @@ class Folder:
         *folders, name = _components(path)
         with self._open_file(folders, name, os.O_WRONLY | os.O_CREAT, path) as file:
             _must_be_a_small_file(file, path)
-            os.ftruncate(file, 0)
-            _write_all(file, content)
+            try:
+                with open(file, "wb", closefd=False) as stream:
+                    stream.truncate(0)
+                    stream.write(content)
+            except OSError as error:
+                raise ToolFailure(f"writing failed: {error.strerror}") from None
         return len(content)
 
     def names(self, path: str) -> list[str]:
         folders = _components(path) if path else []
         with _Descriptor(self._open_folder(folders, path)) as folder:
-            found = []
-            for name in _walk(folder, "/".join([*folders, ""]), MAX_DEPTH):
-                found.append(name)
-                if len(found) == MAX_LISTED:
-                    break
-        return found
+            names = _walk(folder, "/".join([*folders, ""]), MAX_DEPTH)
+            return list(islice(names, MAX_LISTED))
 
     def _open_file(self, folders: list[str], name: str, flags: int, path: str) -> _Descriptor:
         with _Descriptor(self._open_folder(folders, path)) as parent:
@@ -167,23 +169,6 @@ def _must_be_a_small_file(file: int, path: str) -> None:
         raise ToolFailure(f"{path} is larger than {MAX_FILE_BYTES} bytes")
 
 
-def _read_all(file: int) -> bytes:
-    chunks = []
-    left = MAX_FILE_BYTES
-    while left and (chunk := os.read(file, left)):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
-
-
-def _write_all(file: int, content: bytes) -> None:
-    try:
-        while content:
-            content = content[os.write(file, content) :]
-    except OSError as error:
-        raise ToolFailure(f"writing failed: {error.strerror}") from None
-
-
 def _walk(folder: int, prefix: str, depth: int) -> Iterator[str]:
     with os.scandir(folder) as entries:
         kinds = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
@@ -248,13 +233,8 @@ class World:
             content = demo_content(options.offer)
         self.content = content
         self.listening: dict[Listening, None] = {}
-        self._watchers: dict[object, Callable[[str], None]] = {}
-
-    def watch(self, watcher: object, updated: Callable[[str], None]) -> None:
-        self._watchers[watcher] = updated
-
-    def unwatch(self, watcher: object) -> None:
-        self._watchers.pop(watcher, None)
+        self.watchers: dict[object, Callable[[str], None]] = {}
+        """What is called when a resource was updated, by who wants to know."""
 
     def declared(self, version: str) -> Obj:
         """The capabilities that are told to a client of this revision."""
@@ -285,7 +265,7 @@ class World:
 
     def bump(self) -> int:
         self.counter += 1
-        for updated in tuple(self._watchers.values()):
+        for updated in tuple(self.watchers.values()):
             updated("demo://counter")
         return self.counter
 

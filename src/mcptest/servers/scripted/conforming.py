@@ -7,7 +7,7 @@ rest is as the specification has it, so that whatever a client does wrong is the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mcptest import __version__
@@ -23,14 +23,8 @@ from mcptest.servers.demo.jsonrpc import (
     error_message,
     read_text,
 )
-from mcptest.servers.scripted.script import (
-    META_PREFIX,
-    Obj,
-    Script,
-    ScriptedCall,
-    ScriptStage,
-    Visit,
-)
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import META_PREFIX, Obj, Script, ScriptedCall, ScriptStage
 
 # -- What a server of the stateless era checks of a request --------------------------------------
 
@@ -78,7 +72,18 @@ def header_problem(call: ScriptedCall, tools: Iterable[Obj]) -> Refusal | None:
     if call.visit is None or (call.method == "initialize" and VERSION not in call.meta):
         return None
     for name, expected in expected_headers(call, tools):
-        problem = _compared(name, call.visit.headers, expected)
+        given, problem = call.visit.headers.get(name.lower()), ""
+        if expected is None:
+            problem = "" if given is None else "has no value in the body"
+        elif given is None:
+            problem = "is missing"
+        else:
+            try:
+                fits = says(decode_header(name, given), expected)
+            except Refusal as refusal:
+                problem = refusal.message
+            else:
+                problem = "" if fits else "differs from the body"
         if problem:
             return Refusal(HEADER_MISMATCH, f"Header mismatch: {name} {problem}")
     return None
@@ -96,31 +101,13 @@ def expected_headers(call: ScriptedCall, tools: Iterable[Obj]) -> Iterator[tuple
     arguments = call.params.get("arguments", {})
     if call.method == "tools/call" and isinstance(arguments, dict):
         for tool in tools:
-            if tool.get("name") == call.params.get("name"):
-                yield from _designated(tool, arguments)
-
-
-def _designated(tool: Obj, arguments: Obj) -> Iterator[tuple[str, Any]]:
-    """The parameters that a tool wants to see in headers."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name, property_schema in (properties or {}).items():
-        header = property_schema.get("x-mcp-header") if isinstance(property_schema, dict) else None
-        if isinstance(header, str):
-            yield f"Mcp-Param-{header}", arguments.get(name)
-
-
-def _compared(name: str, headers: Mapping[str, str], expected: Any) -> str:
-    given = headers.get(name.lower())
-    if expected is None:
-        return "" if given is None else "has no value in the body"
-    if given is None:
-        return "is missing"
-    try:
-        decoded = decode_header(name, given)
-    except Refusal as refusal:
-        return refusal.message
-    return "" if says(decoded, expected) else "differs from the body"
+            if tool.get("name") == call.params.get("name"):  # it may want to see some in headers
+                schema = tool.get("inputSchema")
+                properties = schema.get("properties") if isinstance(schema, dict) else None
+                for name, about in (properties or {}).items():
+                    header = about.get("x-mcp-header") if isinstance(about, dict) else None
+                    if isinstance(header, str):
+                        yield f"Mcp-Param-{header}", arguments.get(name)
 
 
 def says(text: str, expected: Any) -> bool:
@@ -139,7 +126,6 @@ def says(text: str, expected: Any) -> bool:
 
 NOTHING: tuple[Obj, ...] = ()
 ONLY_TOOLS: Obj = {"tools": {}}
-_DELETED = 200
 _ONLY_HANDSHAKE = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
@@ -152,16 +138,16 @@ _SERVED = {
     "logging/setLevel": ("logging", "acknowledge"),
     "completion/complete": ("completions", "complete"),
     "tools/list": ("tools", "list_tools"),
-    "tools/call": ("tools", "_call_tool"),
-    "prompts/list": ("prompts", "list_prompts"),
-    "prompts/get": ("prompts", "_get_prompt"),
-    "resources/list": ("resources", "list_resources"),
-    "resources/templates/list": ("resources", "list_templates"),
+    "tools/call": ("tools", "_use_by_name"),
+    "prompts/list": ("prompts", "prompts"),
+    "prompts/get": ("prompts", "_use_by_name"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("resources", "templates"),
     "resources/read": ("resources", "_read_resource"),
     "resources/subscribe": ("resources", "acknowledge"),
     "resources/unsubscribe": ("resources", "acknowledge"),
 }
-"""With the capability that each method needs, and what serves it."""
+"""With the capability that each method needs, and what serves it, or the list that it shows."""
 _CHANGES = {
     "toolsListChanged": "tools",
     "promptsListChanged": "prompts",
@@ -195,8 +181,6 @@ class Conforming(Script):
         one, whose id is None."""
         self.listening: dict[Any, ScriptedCall] = {}
         """Open `subscriptions/listen`, by the id of their requests."""
-
-    # What scenarios override
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         call.error(INVALID_PARAMS, f"Unknown tool: {name[:200]}", status=self.refused)
@@ -236,8 +220,6 @@ class Conforming(Script):
             declared = self._declared.get(session if session in self.sessions else None)
         return declared if isinstance(declared, dict) else {}
 
-    # What is the same for all
-
     @property
     def refused(self) -> int:
         """The HTTP status of an error that is about the request's parameters."""
@@ -262,10 +244,19 @@ class Conforming(Script):
         self._turn_to(self._revision_of_visit(visit))
         if self.stage.stateless or visit.method not in {"GET", "POST", "DELETE"}:
             return False
-        return self._is_kept_out(visit) or self._is_deleted(visit)
+        if self._is_kept_out(visit):
+            return True
+        if visit.method == "DELETE" and self.has_sessions:
+            self.sessions.pop(visit.headers["mcp-session-id"], None)
+            visit.respond(200)
+            return True
+        return False
 
     def request(self, call: ScriptedCall) -> None:
-        self._turn_to(self._revision_of_call(call))
+        if call.method == "initialize":
+            self._turn_to(self.stage.offers(Era.HANDSHAKE))
+        elif call.method in _ONLY_STATELESS or VERSION in call.meta:
+            self._turn_to(self.stage.offers(Era.STATELESS))
         if self.stage.stateless:
             self._request_on_its_own(call)
         elif self.was_initialized or call.method in {"initialize", "ping"}:
@@ -287,8 +278,6 @@ class Conforming(Script):
             if call.visit is visit:
                 del self.listening[identifier]
 
-    # Which era and revision
-
     def _turn_to(self, revision: Revision | None) -> None:
         """A client may have several sessions, and try both eras."""
         if revision is not None:
@@ -304,13 +293,6 @@ class Conforming(Script):
             return self.stage.offers(Era.STATELESS)
         return self.stage.offers(Era.HANDSHAKE) if _begins(visit.body) else None
 
-    def _revision_of_call(self, call: ScriptedCall) -> Revision | None:
-        if call.method == "initialize":
-            return self.stage.offers(Era.HANDSHAKE)
-        if call.method in _ONLY_STATELESS or VERSION in call.meta:
-            return self.stage.offers(Era.STATELESS)
-        return None
-
     def negotiated(self, proposed: Any) -> Revision:
         """The revision that the client proposes, if we speak it; otherwise our newest."""
         named = revision_of_wire(proposed)
@@ -319,8 +301,6 @@ class Conforming(Script):
         newest = self.stage.offers(Era.HANDSHAKE)
         assert newest is not None, "without one, initialize is refused"
         return newest
-
-    # The handshake era
 
     def _is_kept_out(self, visit: Visit) -> bool:
         """The session rules of streamable HTTP: 400 without an id, 404 for one that is unknown."""
@@ -339,13 +319,6 @@ class Conforming(Script):
         if problem:
             visit.respond(status, error_message(None, Refusal(INVALID_REQUEST, problem)))
         return bool(problem)
-
-    def _is_deleted(self, visit: Visit) -> bool:
-        if visit.method != "DELETE" or not self.has_sessions:
-            return False
-        self.sessions.pop(visit.headers["mcp-session-id"], None)
-        visit.respond(_DELETED)
-        return True
 
     def initialize(self, call: ScriptedCall) -> None:
         self.was_initialized = True
@@ -369,8 +342,6 @@ class Conforming(Script):
             }
         )
 
-    # The stateless era
-
     def _request_on_its_own(self, call: ScriptedCall) -> None:
         refusal = None
         if self.checks_requests:
@@ -392,22 +363,17 @@ class Conforming(Script):
             message = "Invalid params: notifications must be an object"
             call.error(INVALID_PARAMS, message, status=self.refused)
             return
-        params = {"_meta": {SUBSCRIPTION: call.id}, "notifications": self._agreed(wanted)}
-        self.listening[call.id] = call
-        call.notify("notifications/subscriptions/acknowledged", params)
-
-    def _agreed(self, wanted: Obj) -> Obj:
-        """What of a subscription's filter this server can tell of."""
-        agreed: Obj = {}
-        for name, capability in _CHANGES.items():
-            if wanted.get(name) and self.capabilities.get(capability, {}).get("listChanged"):
-                agreed[name] = True
+        agreed: Obj = {
+            name: True
+            for name, capability in _CHANGES.items()
+            if wanted.get(name) and self.capabilities.get(capability, {}).get("listChanged")
+        }
         uris = wanted.get("resourceSubscriptions")
         if uris and self.capabilities.get("resources", {}).get("subscribe"):
             agreed["resourceSubscriptions"] = uris
-        return agreed
-
-    # Both
+        params = {"_meta": {SUBSCRIPTION: call.id}, "notifications": agreed}
+        self.listening[call.id] = call
+        call.notify("notifications/subscriptions/acknowledged", params)
 
     def _serve(self, call: ScriptedCall) -> None:
         capability, serve = _SERVED.get(call.method, ("", ""))
@@ -415,26 +381,14 @@ class Conforming(Script):
         hidden = capability and capability not in self.capabilities
         if not serve or call.method in foreign or hidden:
             self.other(call)
+        elif isinstance(shown := getattr(self, serve), tuple):
+            name = "resourceTemplates" if serve == "templates" else serve
+            call.result({name: list(shown)})
         else:
-            getattr(self, serve)(call)
+            shown(call)
 
     def list_tools(self, call: ScriptedCall) -> None:
         call.result({"tools": list(self.tools)})
-
-    def list_prompts(self, call: ScriptedCall) -> None:
-        call.result({"prompts": list(self.prompts)})
-
-    def list_resources(self, call: ScriptedCall) -> None:
-        call.result({"resources": list(self.resources)})
-
-    def list_templates(self, call: ScriptedCall) -> None:
-        call.result({"resourceTemplates": list(self.templates)})
-
-    def _call_tool(self, call: ScriptedCall) -> None:
-        self._with_name(call, self.call_tool)
-
-    def _get_prompt(self, call: ScriptedCall) -> None:
-        self._with_name(call, self.get_prompt)
 
     def _read_resource(self, call: ScriptedCall) -> None:
         uri = call.params.get("uri")
@@ -443,11 +397,10 @@ class Conforming(Script):
         else:
             call.error(INVALID_PARAMS, "Invalid params: uri must be a string", status=self.refused)
 
-    def _with_name(
-        self, call: ScriptedCall, serve: Callable[[ScriptedCall, str, Obj], None]
-    ) -> None:
+    def _use_by_name(self, call: ScriptedCall) -> None:
         name, arguments = call.params.get("name"), call.params.get("arguments", {})
         if isinstance(name, str) and isinstance(arguments, dict):
+            serve = self.call_tool if call.method == "tools/call" else self.get_prompt
             serve(call, name, arguments)
         else:
             message = "Invalid params: name must be a string, arguments an object"

@@ -32,12 +32,10 @@ from mcptest.servers.demo.jsonrpc import (
 from mcptest.servers.http_connection import HttpConnection, Rejected, Request, check_sender
 from mcptest.servers.scripted.script import (
     MCP,
-    EventStream,
     Obj,
     Performance,
     ScriptedCall,
     ScriptStage,
-    Visit,
 )
 from mcptest.transport.listener import Listener
 from mcptest.wire.fault import WireError
@@ -46,16 +44,14 @@ from mcptest.wire.http1 import RequestHead
 if TYPE_CHECKING:
     from mcptest.transport.listener import Forget
 
-# -- HTTP requests of the client and their answers, as a script sees them; all of it is ----------
-
 WAITING = "waiting"
 STREAMING = "streaming"
 DONE = "done"
 _UNSAFE = re.compile(r"[^\t -~]+")
 
 
-class HttpVisit(Visit):
-    """One request on one connection."""
+class Visit:
+    """One HTTP request, whatever it is for. It is answered once: whole, with a stream, or cut."""
 
     def __init__(
         self,
@@ -69,14 +65,16 @@ class HttpVisit(Visit):
         self.method = request.method
         self.path = request.path
         self.query = dict(parse_qsl(request.query, keep_blank_values=True))
-        self.headers = request.headers
+        """The last value of each name."""
+        self.headers: Mapping[str, str] = request.headers
+        """By name in lower case; repeated ones are joined with a comma."""
         self.body = request.body
         self.state = WAITING
         self.performance = performance
         self.tape = performance.tape
         self.stream_number = self.tape.new_stream()
         self._connection = connection
-        connection.on_head = self._head_was_sent
+        connection.on_head = partial(self.tape.response, self.stream_number)
         connection.on_gone = self._client_hung_up
         self.tape.request(self.stream_number, request.method, url, request.head.headers)
         if self.body:
@@ -94,7 +92,7 @@ class HttpVisit(Visit):
             self.remark("answered already; a second answer was not sent")
             return
         data = body if isinstance(body, bytes) else encode(body)
-        connection = self._leave()
+        connection = self.leave()
         connection.respond(status, data, kind, _safe(headers))
         if data:
             self.tape.frame("server", data, self.stream_number)
@@ -106,12 +104,13 @@ class HttpVisit(Visit):
             self._connection.start_stream(_safe(headers))
         else:
             self.remark("answered already; no stream was begun")
-        return HttpEvents(self)
+        return EventStream(self)
 
     def cut(self) -> None:
+        """Close the connection without an answer."""
         if self.state == DONE:
             return
-        connection = self._leave()
+        connection = self.leave()
         self.remark("the connection is closed on purpose")
         self.tape.end(self.stream_number, complete=False)
         connection.close()
@@ -123,23 +122,14 @@ class HttpVisit(Visit):
         self._connection.stream(data)
         return True
 
-    def end_stream(self) -> None:
-        if self.state == STREAMING:
-            connection = self._leave()
-            connection.end_stream()
-            self.tape.end(self.stream_number, complete=connection.open)
-
     def remark(self, text: str) -> None:
         self.tape.note(f"stream {self.stream_number}: {text}")
 
-    def _leave(self) -> HttpConnection:
+    def leave(self) -> HttpConnection:
         """The answer is complete: what happens on the connection from here on is not ours."""
         self.state = DONE
         self._connection.on_gone = None
         return self._connection
-
-    def _head_was_sent(self, status: int, fields: dict[str, Any]) -> None:
-        self.tape.response(self.stream_number, status, fields)
 
     def _client_hung_up(self) -> None:
         if self.state == DONE or self.performance.over:
@@ -150,10 +140,10 @@ class HttpVisit(Visit):
         self.performance.play(self.performance.script.hung_up, self)
 
 
-class HttpEvents(EventStream):
-    """The events of one answer."""
+class EventStream:
+    """An event stream that is the answer of an HTTP request."""
 
-    def __init__(self, visit: HttpVisit) -> None:
+    def __init__(self, visit: Visit) -> None:
         self._visit = visit
 
     @property
@@ -161,6 +151,7 @@ class HttpEvents(EventStream):
         return self._visit.state == STREAMING
 
     def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
+        """A JSON-RPC message as an event, with an event id if one is given."""
         raw = message if isinstance(message, bytes) else encode(message)
         sse = Sse(event="message", id=event_id)
         if self._visit.write_event(written(sse, raw)):
@@ -169,6 +160,7 @@ class HttpEvents(EventStream):
             self._visit.remark("a message could not be sent: the stream has ended")
 
     def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
+        """Any event, also one without a message: a priming event, a comment."""
         # Without a data line an event is never dispatched: a priming event has an empty one.
         raw = data.encode() if data or sse.event is not None or sse.id is not None else None
         if self._visit.write_event(written(sse, raw, comment)):
@@ -177,7 +169,11 @@ class HttpEvents(EventStream):
             self._visit.remark("an event could not be sent: the stream has ended")
 
     def end(self) -> None:
-        self._visit.end_stream()
+        """The stream is complete."""
+        if self._visit.state == STREAMING:
+            connection = self._visit.leave()
+            connection.end_stream()
+            self._visit.tape.end(self._visit.stream_number, complete=connection.open)
 
     def cut(self) -> None:
         self._visit.cut()
@@ -186,7 +182,7 @@ class HttpEvents(EventStream):
 class HttpCall(ScriptedCall):
     """One JSON-RPC request that came in a POST."""
 
-    def __init__(self, visit: HttpVisit, message: Obj, batch: BatchedCalls | None = None) -> None:
+    def __init__(self, visit: Visit, message: Obj, batch: BatchedCalls | None = None) -> None:
         super().__init__(visit.performance.script, message, visit)
         self._visit = visit
         self._batch = batch
@@ -205,13 +201,14 @@ class HttpCall(ScriptedCall):
             self._events.end()
 
     def send(self, message: Obj | bytes) -> None:
-        self._begun().message(message)
+        self.begin_stream().message(message)
 
-    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
-        events = self._begun()
+    def begin_stream(self, priming: Sse | None = None) -> EventStream:
+        if self._events is None:
+            self._events = self._visit.stream(self.answer_headers)
         if priming is not None:
-            events.event(priming)
-        return events
+            self._events.event(priming)
+        return self._events
 
     def keep_open(self) -> None:
         self._stays_open = True
@@ -219,16 +216,11 @@ class HttpCall(ScriptedCall):
     def cut(self) -> None:
         self._visit.cut()
 
-    def _begun(self) -> EventStream:
-        if self._events is None:
-            self._events = self._visit.stream(self.answer_headers)
-        return self._events
-
 
 class BatchedCalls:
     """Several requests in one POST, as 2025-03-26 has them: answered one by one on a stream."""
 
-    def __init__(self, visit: HttpVisit, requests: int) -> None:
+    def __init__(self, visit: Visit, requests: int) -> None:
         self.events = visit.stream()
         self._left = requests
 
@@ -240,11 +232,11 @@ class BatchedCalls:
 
 def _safe(headers: Mapping[str, str] | None) -> dict[str, str]:
     """Scripts give back what clients sent, as in a redirect: it must not end the header."""
-    return {name: _UNSAFE.sub(_escaped, value) for name, value in (headers or {}).items()}
 
+    def escaped(unsafe: re.Match[str]) -> str:
+        return quote(unsafe.group().encode("utf-8", "backslashreplace"))
 
-def _escaped(unsafe: re.Match[str]) -> str:
-    return quote(unsafe.group().encode("utf-8", "backslashreplace"))
+    return {name: _UNSAFE.sub(escaped, value) for name, value in (headers or {}).items()}
 
 
 def written(sse: Sse, data: bytes | None, comment: str | None = None) -> bytes:
@@ -291,7 +283,7 @@ class ScriptedSite(ScriptStage):
         super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
         self._listeners: list[Listener] = []
         self._ports: dict[str, int] = {}
-        self._general: list[HttpEvents] = []
+        self._general: list[EventStream] = []
         try:
             for origin in self._script.origins:
                 self._ports[origin] = self._listen(origin, port)
@@ -299,10 +291,8 @@ class ScriptedSite(ScriptStage):
         except OSError:
             self.close()
             raise
-        self._tape.origins({origin: self.url(origin) for origin in self._ports})
+        self._tape.origins(self.urls)
         performance.play(self._script.begin, self)
-
-    # What a script may do
 
     def url(self, origin: str = MCP) -> str:
         return f"http://{NAME}:{self._ports[origin]}"
@@ -323,14 +313,13 @@ class ScriptedSite(ScriptStage):
         for listener in self._listeners:
             listener.close()
 
-    # Listening
-
     def _listen(self, origin: str, port: int) -> int:
         """On both loopback addresses: `localhost` is the one or the other, as the client likes."""
+        loop, connect = self._performance.loop, partial(self._connect, origin)
         for _ in range(_TRIES):
-            first = self._listener(origin, IPV4, port)
+            first = Listener(loop, (IPV4, port), connect, makes_room=True)
             try:
-                second = self._listener(origin, IPV6, first.port)
+                second = Listener(loop, (IPV6, first.port), connect, makes_room=True)
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:  # there is no IPv6 here
                     self._listeners.append(first)
@@ -342,10 +331,6 @@ class ScriptedSite(ScriptStage):
             self._listeners += [first, second]
             return first.port
         raise OSError(errno.EADDRINUSE, "no port is free on both loopback addresses")
-
-    def _listener(self, origin: str, host: str, port: int) -> Listener:
-        connect = partial(self._connect, origin)
-        return Listener(self._performance.loop, (host, port), connect, makes_room=True)
 
     def _connect(self, origin: str, sock: socket, forget: Forget) -> HttpConnection:
         handle = partial(self._handle, origin)
@@ -375,11 +360,9 @@ class ScriptedSite(ScriptStage):
             self._tape.trouble(ErrorKind.BODY_TOO_LARGE, detail)
             connection.close()
 
-    # Requests
-
     def _handle(self, origin: str, request: Request, connection: HttpConnection) -> None:
         url = self.url(origin) + request.head.target
-        visit = HttpVisit(self._performance, connection, request, origin, url)
+        visit = Visit(self._performance, connection, request, origin, url)
         try:
             check_sender(request, IPV4)
         except Rejected as rejected:
@@ -389,7 +372,7 @@ class ScriptedSite(ScriptStage):
         if not self._performance.play(self._script.visit, visit) and visit.state == WAITING:
             self._route(visit)
 
-    def _route(self, visit: HttpVisit) -> None:
+    def _route(self, visit: Visit) -> None:
         if self._performance.over:
             visit.cut()
         elif visit.origin != MCP or visit.path != (self._script.endpoint or "/"):
@@ -397,15 +380,13 @@ class ScriptedSite(ScriptStage):
         elif visit.method == "POST":
             self._post(visit)
         elif visit.method == "GET" and not self.stateless:
-            events = visit.stream()
-            assert isinstance(events, HttpEvents), "this is how a visit makes them"
-            self._general.append(events)
+            self._general.append(visit.stream())
         else:
             allowed = "POST" if self.stateless else "GET, POST"
             refusal = Refusal(INVALID_REQUEST, f"{visit.method} is not allowed here")
             visit.respond(405, error_message(None, refusal), headers={"Allow": allowed})
 
-    def _post(self, visit: HttpVisit) -> None:
+    def _post(self, visit: Visit) -> None:
         value: Any = None
         try:
             value = read_text(visit.body)
@@ -420,7 +401,7 @@ class ScriptedSite(ScriptStage):
             else:
                 visit.respond(400, encode(error_message(readable_id(value), refusal)))
 
-    def _message(self, visit: HttpVisit, value: Obj, kind: str) -> None:
+    def _message(self, visit: Visit, value: Obj, kind: str) -> None:
         if kind == REQUEST:
             self._performance.play(self._script.request, HttpCall(visit, value))
         elif self.stateless and kind != NOTIFICATION:
@@ -429,7 +410,7 @@ class ScriptedSite(ScriptStage):
             visit.respond(202)
             self._tell(value, kind)
 
-    def _batch(self, visit: HttpVisit, values: list[Any]) -> None:
+    def _batch(self, visit: Visit, values: list[Any]) -> None:
         if self.revision is not Revision.V2025_03_26:
             raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
         if not 0 < len(values) <= MAX_BATCH:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from mcptest.core.capture import Sse
 from mcptest.core.revision import Era, Revision
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.loop import Loop
+
+if TYPE_CHECKING:
+    from mcptest.servers.scripted.http_site import EventStream, Visit
 
 Obj: TypeAlias = dict[str, Any]
 MCP = "mcp"
@@ -81,56 +84,6 @@ class ScriptStage(ABC):
     def send(self, message: Obj | bytes) -> bool:
         """Something that answers no request: on stdio a line, over HTTP on the client's open GET
         stream. False when there is no way to send it now."""
-
-
-class EventStream(ABC):
-    """An event stream that is the answer of an HTTP request."""
-
-    @abstractmethod
-    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
-        """A JSON-RPC message as an event, with an event id if one is given."""
-
-    @abstractmethod
-    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
-        """Any event, also one without a message: a priming event, a comment."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """The stream is complete."""
-
-    @abstractmethod
-    def cut(self) -> None:
-        """Close the connection in the middle."""
-
-
-class Visit(ABC):
-    """One HTTP request, whatever it is for. It is answered once: whole, with a stream, or cut."""
-
-    origin: str
-    method: str
-    path: str
-    query: Mapping[str, str]
-    """The last value of each name."""
-    headers: Mapping[str, str]
-    """By name in lower case; repeated ones are joined with a comma."""
-    body: bytes
-
-    @abstractmethod
-    def respond(
-        self,
-        status: int,
-        body: bytes | Obj = b"",
-        *,
-        headers: Mapping[str, str] | None = None,
-        kind: str = "application/json",
-    ) -> None: ...
-
-    @abstractmethod
-    def stream(self, headers: Mapping[str, str] | None = None) -> EventStream: ...
-
-    @abstractmethod
-    def cut(self) -> None:
-        """Close the connection without an answer."""
 
 
 class ScriptedCall(ABC):
@@ -281,9 +234,19 @@ class Performance:
             return None
         try:
             outcome = action(*arguments, **named)
-            self._see_whether_it_is_settled()
+            tell = self.on_settled
+            if tell is not None and self.script.settled():
+                self.on_settled = None
+                tell()
         except Exception as error:  # noqa: BLE001 - said as a defect of ours, and ends the scenario
-            self._fail(error)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            self.defect = (
+                f"{type(self.script).__name__} failed: {type(error).__name__}: {error} "
+                f"({place.name}, line {place.lineno})"
+            )
+            self.tape.note(f"a defect of mcptest: {self.defect}")
+            self.over = True
+            self.loop.stop()
             return None
         return outcome
 
@@ -293,19 +256,3 @@ class Performance:
     def end(self) -> None:
         self.over = True
         self.on_settled = None
-
-    def _see_whether_it_is_settled(self) -> None:
-        tell = self.on_settled
-        if tell is not None and self.script.settled():
-            self.on_settled = None
-            tell()
-
-    def _fail(self, error: Exception) -> None:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        self.defect = (
-            f"{type(self.script).__name__} failed: {type(error).__name__}: {error} "
-            f"({place.name}, line {place.lineno})"
-        )
-        self.tape.note(f"a defect of mcptest: {self.defect}")
-        self.over = True
-        self.loop.stop()

@@ -26,10 +26,10 @@ from mcptest.servers.demo.stdio_server import (
     StdioInput,
     StdioOutput,
 )
+from mcptest.servers.scripted.http_site import EventStream
 from mcptest.servers.scripted.recording import SiteTape
 from mcptest.servers.scripted.script import (
     MCP,
-    EventStream,
     Obj,
     Performance,
     Script,
@@ -59,8 +59,6 @@ class ScriptedPipes(ScriptStage):
         self._out = StdioOutput(performance.loop, self._in.accept)
         performance.play(self._script.begin, self)
 
-    # What a script may do
-
     def url(self, origin: str = MCP) -> str:
         raise LookupError("there are no addresses on stdio")
 
@@ -88,8 +86,6 @@ class ScriptedPipes(ScriptStage):
         self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
         self._saved()
 
-    # Lines
-
     def _taken(self) -> None:
         self._saved()
         self._out.flush()
@@ -98,9 +94,8 @@ class ScriptedPipes(ScriptStage):
         value: Any = None
         try:
             if line is None:
-                self._tape.trouble(
-                    ErrorKind.LINE_TOO_LONG, "the client sent a line that is too long"
-                )
+                detail = "the client sent a line that is too long"
+                self._tape.trouble(ErrorKind.LINE_TOO_LONG, detail)
                 raise too_large()
             if not line.strip():
                 return
@@ -108,21 +103,15 @@ class ScriptedPipes(ScriptStage):
             if self._in.ended:
                 self._tape.broken_off()
             value = read_text(line)
-            self._take(value)
+            if isinstance(value, list) and self.revision is not Revision.V2025_03_26:
+                raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
+            for one in value if isinstance(value, list) else [value]:
+                self._take(one)
         except Refusal as refusal:
             if not self._performance.play(self._script.broken, line or b""):
                 self.send(error_message(readable_id(value), refusal))
 
     def _take(self, value: Any) -> None:
-        if isinstance(value, list):
-            if self.revision is not Revision.V2025_03_26:
-                raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
-            for one in value:
-                self._take_one(one)
-        else:
-            self._take_one(value)
-
-    def _take_one(self, value: Any) -> None:
         kind, script = kind_of(value), self._script
         if kind == REQUEST:
             self._performance.play(script.request, LineCall(self, script, value))

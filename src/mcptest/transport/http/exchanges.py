@@ -76,12 +76,25 @@ class RequestWriter:
     ) -> tuple[Headers, bytes, bool]:
         """The headers, their bytes, and whether the caller has said what the length is."""
         merged: dict[str, tuple[str, str]] = {}
-        for name, value in (*_defaults(method, url), *self._own.items(), *headers.items()):
+        defaults = {
+            "Host": url.origin.authority,
+            "User-Agent": f"mcptest/{__version__}",
+            "Accept": _ACCEPT.get(method, ""),
+            "Accept-Encoding": "identity",
+            "Content-Type": JSON_TYPE if method == "POST" else "",
+        }
+        for name, value in (*defaults.items(), *self._own.items(), *headers.items()):
             merged[name.lower()] = (name, value)
         fields = tuple((name, value) for name, value in merged.values() if value != "")
         lines = [f"{method} {url.target} HTTP/1.1\r\n"]
         for name, value in fields:
-            _check_field(name, value)
+            if not _NAME.fullmatch(name):
+                raise UsageError(f"not a header name: {show(name, 80)!r}")
+            if _UNSENDABLE.search(value):
+                raise UsageError(
+                    f"the value of header {name} contains a line break or NUL",
+                    hint="such a value would end the header and start another",
+                )
             lines.append(f"{name}: {value}\r\n")
         sized = "content-length" in merged
         return fields, "".join(lines).encode("utf-8", "surrogateescape"), sized
@@ -113,26 +126,6 @@ def moved(request: OutgoingRequest, target: str) -> OutgoingRequest:
     return OutgoingRequest(request.method, url, request.headers, line + rest, request.body)
 
 
-def _defaults(method: str, url: Url) -> list[tuple[str, str]]:
-    fields = [("Host", url.origin.authority), ("User-Agent", f"mcptest/{__version__}")]
-    if method in _ACCEPT:
-        fields.append(("Accept", _ACCEPT[method]))
-    fields.append(("Accept-Encoding", "identity"))
-    if method == "POST":
-        fields.append(("Content-Type", JSON_TYPE))
-    return fields
-
-
-def _check_field(name: str, value: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"not a header name: {show(name, 80)!r}")
-    if _UNSENDABLE.search(value):
-        raise UsageError(
-            f"the value of header {name} contains a line break or NUL",
-            hint="such a value would end the header and start another",
-        )
-
-
 # -- Many HTTP exchanges at once -----------------------------------------------------------------
 
 AT_ONCE = 32
@@ -144,8 +137,6 @@ _HELD_IN_ALL = 3
 
 
 class HttpExchange(msgspec.Struct, eq=False):
-    """One request and its response."""
-
     stream: int
     request: OutgoingRequest
     answer: Answer
@@ -321,15 +312,12 @@ class Exchanges:
         elif events & selectors.EVENT_WRITE:
             self._write_on(connection)
         if events & selectors.EVENT_READ:
-            if self._is_behind(connection):
+            # Whether a stream of events asks for more than we get to say.
+            exchange = connection.exchange
+            if exchange is not None and exchange.answer.is_events and self.is_backlogged:
                 self._pool.pause(connection)
             else:
                 self._read_on(connection)
-
-    def _is_behind(self, connection: SocketConnection) -> bool:
-        """Whether a stream of events asks for more than we get to say."""
-        exchange = connection.exchange
-        return exchange is not None and exchange.answer.is_events and self.is_backlogged
 
     @property
     def is_backlogged(self) -> bool:
@@ -387,7 +375,12 @@ class Exchanges:
             if reader.fault is not None:
                 raise reader.fault
             if answer.held > self._limits.message_bytes // 8:
-                self._check_held_in_all()
+                allowed = _HELD_IN_ALL * self._limits.message_bytes
+                if self.held > allowed:
+                    raise WireError(
+                        ErrorKind.BODY_TOO_LARGE,
+                        f"{len(self._running)} unfinished responses hold more than {allowed} bytes",
+                    )
         except WireError as fault:
             self._give_up(exchange, connection, fault)
         except EnoughError:
@@ -399,15 +392,6 @@ class Exchanges:
     def held(self) -> int:
         """Bytes that came of responses which are not complete yet."""
         return sum(exchange.answer.held for exchange in self._running.values())
-
-    def _check_held_in_all(self) -> None:
-        held = self.held
-        allowed = _HELD_IN_ALL * self._limits.message_bytes
-        if held > allowed:
-            raise WireError(
-                ErrorKind.BODY_TOO_LARGE,
-                f"{len(self._running)} unfinished responses hold more than {allowed} bytes",
-            )
 
     def _complete(
         self, exchange: HttpExchange, connection: SocketConnection, reader: ResponseReader

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from mcptest.core.capture import Frame, HttpResponse, Note, Sse, SseEvent, StreamEnd, Trouble
 from mcptest.core.errors import ErrorKind
@@ -150,37 +151,38 @@ class Answer:
         if self.location is not None:
             return _Text(lambda excerpt: None)  # what counts about a redirect is where it leads
         if self.only_acknowledges and 200 <= head.status < 300:
-            return _Text(self._acknowledged)
+            return _Text(
+                lambda excerpt: (
+                    self.note(f"the acknowledgement says {excerpt!r}") if excerpt else None
+                )
+            )
         kind = classify_response(self._method, head.status, content_type)
         if kind is Body.JSON:
             return _Json(self, self._limits.message_bytes)
         if kind is Body.EVENTS:
-            return _Events(self, self._limits.message_bytes)
+            refused = (
+                partial(self._error_status, head, content_type) if head.status >= 400 else None
+            )
+            return _Events(self, self._limits.message_bytes, refused)
         if kind is Body.NOTHING:
-            return _Text(lambda excerpt: self._unexpected(head.status, excerpt))
+            why = f"a {head.status} that should be empty has a body"
+            return _Text(
+                lambda excerpt: (
+                    self.trouble(ErrorKind.BAD_CONTENT_TYPE, why, excerpt)
+                    if excerpt and 200 <= head.status < 300
+                    else None
+                )
+            )
         if kind is Body.WRONG_TYPE:
             return _Text(lambda excerpt: self._wrong_type(head.status, content_type, excerpt))
         return _Text(lambda excerpt: self._error_status(head, content_type, excerpt))
-
-    def _acknowledged(self, excerpt: str) -> None:
-        if excerpt:
-            self.note(f"the acknowledgement says {excerpt!r}")
-
-    def _unexpected(self, status: int, excerpt: str) -> None:
-        if excerpt and 200 <= status < 300:
-            self.trouble(
-                ErrorKind.BAD_CONTENT_TYPE, f"a {status} that should be empty has a body", excerpt
-            )
 
     def _wrong_type(self, status: int, content_type: str | None, excerpt: str) -> None:
         if not excerpt and content_type is None:
             return  # an empty success: there is nothing to misread
         kind = show(media_type(content_type), 80) or "no content type"
-        self.trouble(
-            ErrorKind.BAD_CONTENT_TYPE,
-            f"HTTP {status} with {kind}, neither application/json nor text/event-stream",
-            excerpt,
-        )
+        why = f"HTTP {status} with {kind}, neither application/json nor text/event-stream"
+        self.trouble(ErrorKind.BAD_CONTENT_TYPE, why, excerpt)
 
     def _error_status(self, head: ResponseHead, content_type: str | None, excerpt: str) -> None:
         detail = f"HTTP {head.status}"
@@ -249,11 +251,13 @@ class _Text:
 
 
 class _Events:
-    """A stream of server-sent events."""
-
-    def __init__(self, answer: Answer, limit: int) -> None:
+    def __init__(
+        self, answer: Answer, limit: int, refused: Callable[[str], None] | None = None
+    ) -> None:
+        """`refused` is told where the status refuses the request and no event says why."""
         self._answer = answer
         self._decoder = SseDecoder(limit)
+        self._refused = refused
         self.held = 0
 
     def add(self, data: bytes) -> None:
@@ -272,13 +276,16 @@ class _Events:
         sse = None if bare else Sse(event=item.event, id=item.id, retry=item.retry)
         # An event of another type than `message` is not for the message handler.
         if item.data and item.event in {None, "", "message"}:
+            self._refused = None
             self._answer.message(item.data, sse)
         else:
             self._answer.event(sse or Sse(), item.data or b"")
 
     def finish(self) -> None:
         unfinished = self._decoder.finish()
-        if unfinished is not None:
+        if self._refused is not None:
+            self._refused(show(unfinished or b"", EXCERPT))
+        elif unfinished is not None:
             self._answer.trouble(
                 ErrorKind.BAD_SSE,
                 f"the stream ended inside an event: {len(unfinished)} bytes are discarded",
@@ -317,9 +324,20 @@ class Unpacker:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         self._packed += len(data)
+        allowed = self._limit
+        if allowed is None:
+            allowed = max(_STREAM_START, self._packed * _STREAM_RATIO)
         more = True
         while more and not self._decoder.eof:
-            piece = self._decompress(data)
+            try:
+                piece = self._decoder.decompress(data, _PIECE)
+            except zlib.error as error:
+                why = f"the {self._coding} body is broken: {error}"
+                raise WireError(ErrorKind.BAD_HTTP, why, data) from None
+            self._unpacked += len(piece)
+            if self._unpacked > allowed:
+                why = f"{self._packed} bytes of {self._coding} unpack to more than {allowed} bytes"
+                raise WireError(ErrorKind.DECOMPRESSION_BOMB, why)
             if piece:
                 yield piece
             data = self._decoder.unconsumed_tail
@@ -331,20 +349,3 @@ class Unpacker:
             raise WireError(
                 ErrorKind.TRUNCATED, f"the {self._coding} body stops before its own end"
             )
-
-    def _decompress(self, data: bytes) -> bytes:
-        try:
-            piece = self._decoder.decompress(data, _PIECE)
-        except zlib.error as error:
-            why = f"the {self._coding} body is broken: {error}"
-            raise WireError(ErrorKind.BAD_HTTP, why, data) from None
-        self._unpacked += len(piece)
-        allowed = self._limit
-        if allowed is None:
-            allowed = max(_STREAM_START, self._packed * _STREAM_RATIO)
-        if self._unpacked > allowed:
-            raise WireError(
-                ErrorKind.DECOMPRESSION_BOMB,
-                f"{self._packed} bytes of {self._coding} unpack to more than {allowed} bytes",
-            )
-        return piece

@@ -53,7 +53,13 @@ class SocketConnection:
         """What to wait for; `watched` is what the selector was last told."""
         self.watched = 0
         if tls is not None:
-            self.sock = _wrap(sock, tls, origin)
+            try:
+                self.sock = tls.wrap_socket(
+                    sock, server_hostname=origin.host, do_handshake_on_connect=False
+                )
+            except (OSError, ValueError) as error:
+                sock.close()
+                raise PeerError(ErrorKind.TLS, f"TLS with {origin} can't start: {error}") from None
 
     @property
     def has_unsent(self) -> bool:
@@ -66,33 +72,29 @@ class SocketConnection:
         code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             raise _lost(OSError(code, os.strerror(code)), connecting=True)
-        self.established = self._shake_hands() if self._tls else self._is_connected()
+        self.established = self._shake_hands()
         if self.established:
             self.events = READ
         return self.established
 
-    def _is_connected(self) -> bool:
-        try:
-            self.sock.getpeername()
-        except OSError as error:
-            if error.errno == errno.ENOTCONN:
-                return False
-            raise _lost(error, connecting=True) from None
-        return True
-
     def _shake_hands(self) -> bool:
-        import ssl
-
         try:
-            cast("ssl.SSLSocket", self.sock).do_handshake()
-        except ssl.SSLWantReadError:
-            self.events = READ
-            return False
-        except ssl.SSLWantWriteError:
-            self.events = READ_WRITE
-            return False
-        except ssl.SSLError as error:
-            raise WireError(ErrorKind.TLS, _why_tls(error)) from None
+            if not self._tls:
+                self.sock.getpeername()
+                return True
+            import ssl
+
+            try:
+                cast("ssl.SSLSocket", self.sock).do_handshake()
+            except ssl.SSLWantReadError:
+                self.events = READ
+                return False
+            except ssl.SSLWantWriteError:
+                self.events = READ_WRITE
+                return False
+            except ssl.SSLError as error:
+                reason = getattr(error, "verify_message", None) or error.reason or str(error)
+                raise WireError(ErrorKind.TLS, f"TLS failed: {show(str(reason), 120)}") from None
         except OSError as error:
             if error.errno == errno.ENOTCONN:
                 return False  # TCP itself is still on its way
@@ -164,19 +166,6 @@ class SocketConnection:
         self.sock.close()
 
 
-def _wrap(sock: socket.socket, tls: ssl.SSLContext, origin: Origin) -> socket.socket:
-    try:
-        return tls.wrap_socket(sock, server_hostname=origin.host, do_handshake_on_connect=False)
-    except (OSError, ValueError) as error:
-        sock.close()
-        raise PeerError(ErrorKind.TLS, f"TLS with {origin} can't start: {error}") from None
-
-
-def _why_tls(error: ssl.SSLError) -> str:
-    reason = getattr(error, "verify_message", None) or error.reason or str(error)
-    return f"TLS failed: {show(str(reason), 120)}"
-
-
 def _lost(error: OSError, *, connecting: bool = False) -> WireError:
     why = error.strerror or str(error)
     if error.errno == errno.ECONNREFUSED:
@@ -225,7 +214,9 @@ class ConnectionPool:
                 if deadline.expired:
                     message = f"TLS with {origin} was not agreed within {deadline.limit:g} s"
                     raise PeerError(ErrorKind.TIMEOUT, message, hint=_TLS_HINT)
-                _wait(connection, deadline)
+                with selectors.DefaultSelector() as selector:
+                    selector.register(connection.sock, connection.events)
+                    selector.select(deadline.remaining())
         except WireError as lost:
             connection.close()
             hint = _TLS_HINT if lost.kind is ErrorKind.TLS else _HINT
@@ -241,11 +232,12 @@ class ConnectionPool:
         assert address is not None
         try:
             sock, code = start_connect(address)
+            if code not in {0, errno.EINPROGRESS}:
+                sock.close()
+                raise OSError(code, os.strerror(code))
         except OSError as error:
-            raise _no_more(origin, error.errno or 0) from None
-        if code not in {0, errno.EINPROGRESS}:
-            sock.close()
-            raise _no_more(origin, code)
+            message = f"no further connection to {origin}: {os.strerror(error.errno or 0)}"
+            raise PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT) from None
         tls = self._tls_for(origin)
         return self._adopt(SocketConnection(origin, sock, connected=code == 0, tls=tls))
 
@@ -307,14 +299,3 @@ def default_tls() -> ssl.SSLContext:
 
 _HINT = "is the server running, and is the port right?"
 _TLS_HINT = "does the server speak TLS on this port, with a certificate for this name?"
-
-
-def _wait(connection: SocketConnection, deadline: Deadline) -> None:
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection.sock, connection.events)
-        selector.select(deadline.remaining())
-
-
-def _no_more(origin: Origin, code: int) -> PeerError:
-    message = f"no further connection to {origin}: {os.strerror(code)}"
-    return PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT)

@@ -131,13 +131,7 @@ class StreamableHttp:
         answer.only_acknowledges = only_acknowledged
         exchange = HttpExchange(self._streams, request, answer)
         self._exchanges.submit(exchange, deadline)
-        if self._exchanges.is_writing(exchange):
-            self._wait_for_write(exchange, deadline)
-        return exchange.stream
-
-    def _wait_for_write(self, exchange: HttpExchange, deadline: Deadline) -> None:
-        """A sender never waits without reading."""
-        while self._exchanges.is_writing(exchange):
+        while self._exchanges.is_writing(exchange):  # a sender never waits without reading
             if deadline.expired:
                 self._exchanges.abandon(exchange.stream, "the request was not taken in time")
                 message = f"{self.url} did not take the request within {deadline.limit:g} s"
@@ -147,6 +141,7 @@ class StreamableHttp:
                 self._exchanges.wait_until_writable(exchange, deadline.remaining())
             else:
                 self._exchanges.poll(deadline.remaining())
+        return exchange.stream
 
     def _check_open(self) -> None:
         if self._closed:
@@ -247,7 +242,12 @@ class LegacySse:
             if self._endpoint is None and self._ended is not None:
                 raise self._ended
             if not records:
-                raise self._no_endpoint(deadline)
+                kinds = (HttpResponse, SseEvent)
+                answered = any(isinstance(record, kinds) for record in self._ready)
+                what = "a response came, but no endpoint event" if answered else "no response came"
+                message = f"{self._url} named no endpoint within {deadline.limit:g} s: {what}"
+                hint = "is this the URL of an SSE stream?"
+                raise PeerError(ErrorKind.TIMEOUT, message, hint=hint)
 
     def send(
         self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
@@ -299,9 +299,3 @@ class LegacySse:
             why = f"the endpoint {where} is on another server than {self._url.origin}"
             raise PeerError(ErrorKind.ADDRESS_REFUSED, why, hint="allow the host if you trust it")
         self._endpoint = endpoint
-
-    def _no_endpoint(self, deadline: Deadline) -> PeerError:
-        came = [record for record in self._ready if isinstance(record, HttpResponse | SseEvent)]
-        what = "no response came" if not came else "a response came, but no endpoint event"
-        message = f"{self._url} named no endpoint within {deadline.limit:g} s: {what}"
-        return PeerError(ErrorKind.TIMEOUT, message, hint="is this the URL of an SSE stream?")

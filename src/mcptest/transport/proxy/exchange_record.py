@@ -139,8 +139,6 @@ _IN_ALL = 3
 
 
 class RecordedSession(msgspec.Struct, eq=False):
-    """One session of the capture."""
-
     sink: Sink
     legacy: bool = False
     spoken: bool = False
@@ -212,16 +210,14 @@ class SessionBook:
         def sink(record: AnyRecord) -> None:
             plain(record)
             if type(record) is SseEvent and record.sse.event == "endpoint":
-                self._name(self._path_of(record.data), session)
+                try:
+                    path = self._server.join(record.data).target
+                except ValueError:
+                    path = through_us(record.data, self._server.origin)
+                self._name(path, session)
 
         session = RecordedSession(sink, legacy=True)
         return session
-
-    def _path_of(self, endpoint: str) -> str:
-        try:
-            return self._server.join(endpoint).target
-        except ValueError:
-            return through_us(endpoint, self._server.origin)
 
     def _name(self, name: str, session: RecordedSession) -> None:
         self._named.setdefault(name, session)

@@ -84,11 +84,15 @@ class AnswerWriter:
         self._client.write(f"{start}{lines}\r\n".encode("latin-1"))
 
     def data(self, piece: bytes) -> None:
-        self._send(self._rewriter.feed(piece) if self._rewriter is not None else piece)
+        if self._rewriter is not None:
+            piece = self._rewriter.feed(piece)
+        if piece:
+            self._client.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece)
 
     def finish(self) -> None:
-        if self._rewriter is not None:
-            self._send(self._rewriter.finish())
+        rewriter, self._rewriter = self._rewriter, None
+        if rewriter is not None:
+            self.data(rewriter.finish())
         if self._chunked:
             self._client.write(b"0\r\n\r\n")
         self._client.answered(keep=not self.ends_connection)
@@ -107,11 +111,6 @@ class AnswerWriter:
             return [("Transfer-Encoding", "chunked")]
         self.ends_connection = True
         return []
-
-    def _send(self, piece: bytes) -> None:
-        if piece:
-            framed = b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece
-            self._client.write(framed)
 
 
 class _EndpointRewriter:
@@ -136,15 +135,20 @@ class _EndpointRewriter:
             return b"" if len(self._start) < _HELD_BACK else self.finish()
         event, rest = self._start[: end.end()], self._start[end.end() :]
         self._start = None
-        return _DATA.sub(self._through_us, event, count=1) + rest
+        return (
+            _DATA.sub(
+                lambda line: (
+                    line[1] + through_us(line[2].decode("latin-1"), self._server).encode("latin-1")
+                ),
+                event,
+                count=1,
+            )
+            + rest
+        )
 
     def finish(self) -> bytes:
         start, self._start = self._start, None
         return start or b""
-
-    def _through_us(self, match: re.Match[bytes]) -> bytes:
-        endpoint = through_us(match[2].decode("latin-1"), self._server)
-        return match[1] + endpoint.encode("latin-1")
 
 
 # -- One request on its way to the server, and its answer on its way back ------------------------
@@ -296,7 +300,12 @@ class ProxiedExchange:
             if data is None:
                 return
             if not data:
-                self._server_closed()
+                self._reader.finish()
+                if self._reader.fault is None:
+                    self._finish()
+                else:
+                    self._drop()
+                    self._broken(self._reader.fault)
                 return
             self._take(data)
             # What TLS has decrypted already would not wake us up again.
@@ -319,14 +328,6 @@ class ProxiedExchange:
             fault = self._reader.fault
             self._drop()
             self._broken(fault)
-
-    def _server_closed(self) -> None:
-        self._reader.finish()
-        if self._reader.fault is None:
-            self._finish()
-        else:
-            self._drop()
-            self._broken(self._reader.fault)
 
     def _finish(self) -> None:
         self._drop()
@@ -431,26 +432,21 @@ class DownstreamConnection:
             return  # called from within: the loop below goes on by itself
         self._is_pulling = True
         try:
-            while self._may_pull() and (event := self._next_event()) is not None:
+            while self.open and not self._closing:
+                exchange = self._exchange
+                if exchange is not None and (self._request_done or not exchange.wants_more):
+                    break
+                event = self._reader.next_event()
+                if event is None:
+                    if self._reader.fault is not None:
+                        raise RefusedRequest(self._reader.refusal_status, self._reader.fault.detail)
+                    break
                 self._take(event)
         except RefusedRequest as refused:
             self._turn_away(refused)
         finally:
             self._is_pulling = False
         self._rewatch()
-
-    def _next_event(self) -> RequestHead | bytes | EndOfMessage | None:
-        event = self._reader.next_event()
-        if event is None and self._reader.fault is not None:
-            raise RefusedRequest(self._reader.refusal_status, self._reader.fault.detail)
-        return event
-
-    def _may_pull(self) -> bool:
-        if not self.open or self._closing:
-            return False
-        if self._exchange is None:
-            return True
-        return not self._request_done and self._exchange.wants_more
 
     def _take(self, event: RequestHead | bytes | EndOfMessage) -> None:
         if isinstance(event, RequestHead):
@@ -470,10 +466,9 @@ class DownstreamConnection:
         if exchange is None:
             why = f"{refused.status}: {refused.why}"
             self._proxy.book.note(f"a request was refused with {why}")
-            self.refuse(refused.status, refused.why)
-            return
-        exchange.close(f"the request can't be read on: {refused.why}")
-        if exchange.is_answering:
+        else:
+            exchange.close(f"the request can't be read on: {refused.why}")
+        if exchange is not None and exchange.is_answering:
             self._end()
         else:
             self.refuse(refused.status, refused.why)

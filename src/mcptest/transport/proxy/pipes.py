@@ -83,20 +83,14 @@ def write_all(sink: int, chunk: bytes, gone: int | None = None) -> None:
     rest: bytes | memoryview = chunk
     while rest:
         try:
-            written = os.write(sink, rest)
+            rest = memoryview(rest)[os.write(sink, rest) :]
         except BlockingIOError:
-            _wait_until_writable(sink, gone)
-        else:
-            rest = memoryview(rest)[written:]
-
-
-def _wait_until_writable(sink: int, gone: int | None) -> None:
-    waiting = select.poll()
-    waiting.register(sink, select.POLLOUT)
-    if gone is not None:
-        waiting.register(gone, select.POLLIN)
-    if any(descriptor == gone for descriptor, _ in waiting.poll()):
-        raise BrokenPipeError
+            waiting = select.poll()
+            waiting.register(sink, select.POLLOUT)
+            if gone is not None:
+                waiting.register(gone, select.POLLIN)
+            if any(descriptor == gone for descriptor, _ in waiting.poll()):
+                raise BrokenPipeError from None
 
 
 # -- The copy that a proxy looks at --------------------------------------------------------------
@@ -159,7 +153,11 @@ class Onlooker:
                     if gathered >= _GATHERED or not (batch or self._queue):
                         self._flush()
                         gathered = 0
-                    self._let_go(len(chunk) + _COST_OF_ONE)
+                    with self._changed:
+                        was_full = self._held > self._room
+                        self._held -= len(chunk) + _COST_OF_ONE
+                        if was_full:
+                            self._changed.notify_all()
         except Exception as error:  # noqa: BLE001 - raised again by `finish`; the stream goes on
             with self._changed:
                 self._failure = error
@@ -174,13 +172,6 @@ class Onlooker:
             batch, self._queue = self._queue, deque()
             return batch
 
-    def _let_go(self, size: int) -> None:
-        with self._changed:
-            was_full = self._held > self._room
-            self._held -= size
-            if was_full:
-                self._changed.notify_all()
-
 
 class LineCopy:
     """Cuts what one side sent into messages, for the record only."""
@@ -194,10 +185,14 @@ class LineCopy:
         sender = self._sender
         if self._reader.held > LARGE_BYTES:
             return_large_blocks()
-        return [
-            Frame(t=t, sender=sender, raw=line) if type(line) is bytes else self._too_long(line, t)  # type: ignore[arg-type]  # the only other kind of line
-            for line in self._reader.feed(chunk)
-        ]
+        records: list[AnyRecord] = []
+        for line in self._reader.feed(chunk):
+            if isinstance(line, LineTooLong):
+                what = f"a line of over {line.size} bytes, from the {sender}"
+                records.append(self._trouble(ErrorKind.LINE_TOO_LONG, what, line.head, t))
+            else:
+                records.append(Frame(t=t, sender=sender, raw=line))
+        return records
 
     def take_late(self, chunk: bytes, t: float) -> Sequence[AnyRecord]:
         """What a server says after it was told to end by a signal."""
@@ -220,10 +215,6 @@ class LineCopy:
             Frame(t=t, sender="client", raw=rest),
             self._trouble(ErrorKind.TRUNCATED, detail, rest, t),
         )
-
-    def _too_long(self, line: LineTooLong, t: float) -> Trouble:
-        what = f"a line of over {line.size} bytes, from the {self._sender}"
-        return self._trouble(ErrorKind.LINE_TOO_LONG, what, line.head, t)
 
     def _trouble(self, kind: ErrorKind, detail: str, head: bytes, t: float) -> Trouble:
         return Trouble(
@@ -317,7 +308,12 @@ class StdioProxy:
         upstream = self._thread(self._client_to_server)
         downstream = self._thread(self._server_to_client)
         errors = self._thread(self._server_errors)
-        with _taking_turns(), handling_signals(self._hear):
+
+        def hear(number: int, frame: FrameType | None) -> None:
+            self._signals.append(number)
+            self._wake_up()
+
+        with _taking_turns(), handling_signals(hear):
             self._onlooker.start()
             for thread in (upstream, downstream, errors):
                 thread.start()
@@ -354,8 +350,16 @@ class StdioProxy:
             self._doze(min((each.remaining() for each in due), default=longest), longest)
             if self._process.status() is not None:
                 break  # a signal that came since is for us
-            for number in self._signals_heard():
-                self._be_signalled(number)
+            while self._signals:
+                # The first is for the server, which gets time to end; the second ends it.
+                number = self._signals.pop(0)
+                if self._step in FORCED:
+                    self._kill()
+                    continue
+                grace = AFTER_SIGNAL_AND_EOF if self._client_left else AFTER_SIGNAL
+                self._advance("terminate", f"after {signal_name(number)}, which was passed on")
+                self._kill_at = Deadline.after(grace)
+                self._process.pass_on(signal.Signals(number))
             self._look_for_a_reason_to_end()
             if self._step == "kill" and self._kill_at is not None and self._kill_at.expired:
                 break  # not even SIGKILL ends it
@@ -367,21 +371,19 @@ class StdioProxy:
         self._moved = ended = time.monotonic()
         while any(thread.is_alive() for thread in directions):
             self._doze(_LOOKING_FOR_OUR_PARENT)
-            for number in self._signals_heard():
-                return number
-            if time.monotonic() - self._moved > self._patience_with_the_client():
+            if self._signals:
+                return self._signals.pop(0)
+            # Seconds in which it takes nothing; without end while it may still want to go on.
+            patience = self._silence if self._client_left else math.inf
+            if self._step in FORCED:
+                patience = _LETTING_GO
+            elif self._patience is not None:
+                patience = max(_LETTING_GO, self._patience.remaining())
+            if time.monotonic() - self._moved > patience:
                 break
             if self._timed_out and time.monotonic() - ended > _LETTING_GO:
                 break  # one that takes a byte now and then does not make the session longer
         return None
-
-    def _patience_with_the_client(self) -> float:
-        """Seconds in which it takes nothing; without end while it may still want to go on."""
-        if self._step in FORCED:
-            return _LETTING_GO
-        if self._patience is not None:
-            return max(_LETTING_GO, self._patience.remaining())
-        return self._silence if self._client_left else math.inf
 
     def _doze(self, *seconds: float) -> None:
         for descriptor, _ in self._poll.poll(min(seconds) * 1000):
@@ -395,46 +397,25 @@ class StdioProxy:
 
     # -- ending ----------------------------------------------------------------------------
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        self._signals.append(number)
-        self._wake_up()
-
-    def _signals_heard(self) -> Iterator[int]:
-        while self._signals:
-            yield self._signals.pop(0)
-
-    def _be_signalled(self, number: int) -> None:
-        """The first signal is for the server, which gets time to end; the second ends it."""
-        if self._step in FORCED:
-            self._kill()
-            return
-        grace = AFTER_SIGNAL_AND_EOF if self._client_left else AFTER_SIGNAL
-        self._advance("terminate", f"after {signal_name(number)}, which was passed on")
-        self._kill_at = Deadline.after(grace)
-        self._process.pass_on(signal.Signals(number))
-
     def _look_for_a_reason_to_end(self) -> None:
         if self._kill_at is not None:
             if self._kill_at.expired and self._step != "kill":
                 self._kill()
             return
-        why = self._reason_to_end()
-        if why:
-            self._advance("terminate", why)
-            self._kill_at = Deadline.after(AFTER_LIMIT)
-            self._process.terminate()
-
-    def _reason_to_end(self) -> str:
         if self._patience is not None and self._patience.expired:
             self._timed_out = True
-            return "when the time for the session was over"
-        if not self._client_left:
-            return ""
-        if os.getppid() != self._parent:
-            return "because the client is gone"
-        if time.monotonic() - self._moved > self._silence:
-            return f"after {self._silence:g} s of silence since the client closed its side"
-        return ""
+            why = "when the time for the session was over"
+        elif not self._client_left:
+            return
+        elif os.getppid() != self._parent:
+            why = "because the client is gone"
+        elif time.monotonic() - self._moved > self._silence:
+            why = f"after {self._silence:g} s of silence since the client closed its side"
+        else:
+            return
+        self._advance("terminate", why)
+        self._kill_at = Deadline.after(AFTER_LIMIT)
+        self._process.terminate()
 
     def _kill(self) -> None:
         self._advance("kill", self._why)

@@ -5,8 +5,9 @@ back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from mcptest.probe.conformance.auth.flow import (
     answer_of,
     bearer_of,
     body_of,
+    each,
     identified,
     scopes_of,
 )
@@ -37,6 +39,7 @@ from mcptest.probe.conformance.scenario import (
     Findings,
     Judge,
     bad,
+    findings_of,
     good,
     info,
     missing,
@@ -47,62 +50,38 @@ from mcptest.probe.conformance.scenario import (
 from mcptest.servers.scripted.script import MCP
 
 FIRST, MORE, OFFLINE = "mcp:basic", "mcp:write", "offline_access"
+_UNLISTED = f"{OFFLINE} is asked for, which the server does not list"
 _FOREIGN_RESOURCE = "https://attacker.example.com/mcp"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORBIDDEN = 403
+Step: TypeAlias = Callable[[AuthFlow], Sequence[Visited]]
 _NEVER_READ_METADATA = "it did not get there: it never read the authorization server's metadata"
 
 
-def _stops_after(
-    reached: Sequence[Visited], unreached: str, further: Sequence[Visited], problem: str
-) -> Findings:
+def _stops_after(reached: Step, unreached: str, further: Step, problem: str) -> Judge[AuthFlow]:
     """A client that never came so far has decided nothing; one that did goes no further."""
-    if not reached:
-        yield missing(unreached)
-        return
-    yield from (bad(problem, one) for one in further)
-    yield good(reached[0])
+
+    def judge(auth: AuthFlow) -> Findings:
+        came = reached(auth)
+        if not came:
+            yield missing(unreached)
+            return
+        yield from (bad(problem, one) for one in further(auth))
+        yield good(came[0])
+
+    return judge
 
 
-# -- traps ----------------------------------------------------------------------------------------
+def _leaves_alone(root: Step, read: Step, why: str) -> Judge[AuthFlow]:
+    """What is at the root is not for a client that was told of another place."""
 
+    def judge(auth: AuthFlow) -> Findings:
+        message = f"asked for at the root, although {why.format(plan=auth.plan)}"
+        yield from (bad(message, one) for one in root(auth))
+        yield from map(good, read(auth))
 
-def _leaves_root_prm_alone(auth: AuthFlow) -> Findings:
-    message = "asked for at the root, although the challenge says where it is"
-    for one in auth.seen.visited(MCP, ROOT_PRM):
-        yield bad(message, one)
-    yield from map(good, auth.of_the_resource)
+    return judge
 
-
-def _leaves_root_metadata_alone(auth: AuthFlow) -> Findings:
-    message = f"asked for at the root, although the issuer ends with {auth.plan.issuer_path}"
-    for one in auth.seen.visited(AS, OAUTH_METADATA):
-        yield bad(message, one)
-    yield from map(good, auth.of_the_issuer)
-
-
-# -- metadata that lies ---------------------------------------------------------------------------
-
-
-def _stops_at_foreign_resource(auth: AuthFlow) -> Findings:
-    yield from _stops_after(
-        auth.of_the_resource,
-        "it did not get there: it never read the metadata of the resource",
-        auth.authorizations + auth.token_requests,
-        f"went on for {_FOREIGN_RESOURCE}, which is not this server",
-    )
-
-
-def _stops_at_foreign_issuer(auth: AuthFlow) -> Findings:
-    yield from _stops_after(
-        auth.of_the_issuer,
-        _NEVER_READ_METADATA,
-        auth.registrations + auth.authorizations + auth.token_requests,
-        f"uses an endpoint of metadata whose issuer is {FOREIGN_ISSUER}",
-    )
-
-
-# -- the order of places --------------------------------------------------------------------------
 
 _TENANT = "/tenant1"
 RESOURCE_PLACES = (PATH_PRM, ROOT_PRM)
@@ -126,32 +105,23 @@ def _in_order(seen: SeenSession, origin: str, places: tuple[str, ...]) -> CheckF
     return verdict(problems, found)
 
 
-def _resource_in_order(auth: AuthFlow) -> CheckFinding | None:
-    return _in_order(auth.seen, MCP, RESOURCE_PLACES)
-
-
-def _issuer_in_order(auth: AuthFlow) -> CheckFinding | None:
-    return _in_order(auth.seen, AS, ISSUER_PLACES)
-
-
-# -- scopes ---------------------------------------------------------------------------------------
-
-
 def _asks_for(*wanted: str, which: slice = slice(None)) -> Judge[AuthFlow]:
     """These authorizations, or all of them, are for these scopes."""
 
+    def problem(one: Visited) -> str:
+        said = f"scope is {shown(one.query.get('scope'))}; expected {' '.join(wanted)}"
+        return "" if {*wanted} <= {*scopes_of(one)} else said
+
     def judge(auth: AuthFlow) -> Findings:
-        for one in auth.authorizations[which]:
-            problem = f"scope is {shown(one.query.get('scope'))}; expected {' '.join(wanted)}"
-            yield verdict("" if {*wanted} <= {*scopes_of(one)} else problem, one, mild=True)
+        return (verdict(problem(one), one, mild=True) for one in auth.authorizations[which])
 
     return judge
 
 
-def _asks_for_nothing(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        problem = f"scope is {shown(one.query.get('scope'))}, and nobody spoke of scopes"
-        yield verdict(problem if scopes_of(one) else "", one, mild=True)
+def _undefined_scope(authorization: Visited) -> str:
+    scope = authorization.query.get("scope")
+    asked = bool(scopes_of(authorization))
+    return f"scope is {shown(scope)}, and nobody spoke of scopes" if asked else ""
 
 
 def _knows_when_it_is_enough(auth: AuthFlow) -> CheckFinding | None:
@@ -173,39 +143,19 @@ def _may_ask_for_offline(auth: AuthFlow) -> Findings:
         yield good(one) if OFFLINE in scopes_of(one) else chose_not_to
 
 
-def _registers_for_refreshing(auth: AuthFlow) -> Findings:
-    for one in auth.registrations:
-        kinds = body_of(one).get("grant_types")
-        fine = isinstance(kinds, list) and "refresh_token" in kinds
-        problem = f"grant_types is {shown(kinds)}, without refresh_token"
-        yield verdict("" if fine else problem, one, mild=True)
+def _no_refreshing(registration: Visited) -> str:
+    kinds = body_of(registration).get("grant_types")
+    fine = isinstance(kinds, list) and "refresh_token" in kinds
+    return "" if fine else f"grant_types is {shown(kinds)}, without refresh_token"
 
 
-def _does_not_ask_for_offline(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        problem = f"{OFFLINE} is asked for, which the server does not list"
-        yield verdict(problem if OFFLINE in scopes_of(one) else "", one)
-
-
-# -- a document as client id ----------------------------------------------------------------------
-
-
-def _names_document(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        client_id = one.query.get("client_id", "")
-        problem = f"client_id is {shown(client_id)}, not the https URL of a document"
-        yield verdict("" if _is_address_of_document(client_id) else problem, one, mild=True)
-
-
-def _is_address_of_document(client_id: str) -> bool:
-    try:
+def _no_document(authorization: Visited) -> str:
+    """The client id is the address of a document about the client."""
+    client_id, fine = authorization.query.get("client_id", ""), False
+    with contextlib.suppress(ValueError):
         parts = urlsplit(client_id)
-    except ValueError:
-        return False
-    return parts.scheme == "https" and bool(parts.netloc) and parts.path not in {"", "/"}
-
-
-# -- at the token endpoint ------------------------------------------------------------------------
+        fine = parts.scheme == "https" and bool(parts.netloc) and parts.path not in {"", "/"}
+    return "" if fine else f"client_id is {shown(client_id)}, not the https URL of a document"
 
 
 def _problem_of_identity(
@@ -227,21 +177,11 @@ def _authenticates(auth: AuthFlow) -> Findings:
         yield verdict(_problem_of_identity(one, auth.plan.method, foreign, known), one)
 
 
-# -- registered by hand ---------------------------------------------------------------------------
-
-
 def _uses_what_it_was_given(auth: AuthFlow) -> Findings:
     known = {(auth.plan.client_id, auth.plan.client_secret)}
     foreign = "client id {} and its secret are not those given"
     for one in auth.token_requests:
         yield verdict(_problem_of_identity(one, BASIC, foreign, known), one)
-
-
-# -- moving to another authorization server -------------------------------------------------------
-
-
-def _registers_anew(auth: AuthFlow) -> Findings:
-    yield from map(good, auth.only_at(SECOND_AS, auth.registrations))
 
 
 def _leaves_client_id_behind(auth: AuthFlow) -> Findings:
@@ -269,9 +209,6 @@ def _not_of_the_former(where: Visited, client_id: str, known: set[object]) -> Ch
     return verdict(problem if client_id in known else "", where)
 
 
-# -- credentials of somewhere else ----------------------------------------------------------------
-
-
 def _keeps_credentials_to_itself(auth: AuthFlow) -> Findings:
     read = auth.of_the_resource
     if not read:
@@ -289,22 +226,19 @@ def _keeps_credentials_to_itself(auth: AuthFlow) -> Findings:
     yield good(read[0])
 
 
-# -- who answered ---------------------------------------------------------------------------------
+_RESPONSE_KEPT = _stops_after(
+    lambda auth: auth.redirects[-1:],
+    "the client did not get there: it has no authorization response to look at",
+    lambda auth: auth.token_requests,
+    "the code was used, although the response was to be thrown away",
+)
 
 
 def _stops(auth: AuthFlow) -> Findings:
     if auth.plan.metadata_path is not None and not auth.of_the_issuer:
         yield missing(_NEVER_READ_METADATA)
-        return
-    yield from _stops_after(
-        auth.redirects[-1:],
-        "the client did not get there: it has no authorization response to look at",
-        auth.token_requests,
-        "the code was used, although the response was to be thrown away",
-    )
-
-
-# -- tokens ---------------------------------------------------------------------------------------
+    else:
+        yield from findings_of(_RESPONSE_KEPT(auth))
 
 
 def _is_always_there(auth: AuthFlow) -> Findings:
@@ -334,9 +268,6 @@ def _is_for_its_server(auth: AuthFlow) -> Findings:
             yield bad(f"the token is shown at {shown(one.origin + one.path)}", one)
 
 
-# -- redirects ------------------------------------------------------------------------------------
-
-
 def _returns_where_it_said(auth: AuthFlow) -> Findings:
     named = (body_of(one).get("redirect_uris") for one in auth.registrations)
     registered = [uri for uris in named if isinstance(uris, list) for uri in uris]
@@ -350,19 +281,12 @@ def _returns_where_it_said(auth: AuthFlow) -> Findings:
         yield verdict(problems, request)
 
 
-def _returns_safely(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        target = one.query.get("redirect_uri", "")
-        problem = f"redirect_uri {shown(target)} is neither https nor on this machine"
-        yield verdict("" if _is_safe(target) else problem, one)
-
-
-def _is_safe(target: str) -> bool:
-    try:
+def _unsafe_return(authorization: Visited) -> str:
+    target, fine = authorization.query.get("redirect_uri", ""), False
+    with contextlib.suppress(ValueError):
         parts = urlsplit(target)
-        return parts.scheme == "https" or parts.hostname in _LOOPBACK
-    except ValueError:
-        return False
+        fine = parts.scheme == "https" or parts.hostname in _LOOPBACK
+    return "" if fine else f"redirect_uri {shown(target)} is neither https nor on this machine"
 
 
 def _sends_state(auth: AuthFlow) -> Findings:
@@ -376,9 +300,6 @@ def _sends_state(auth: AuthFlow) -> Findings:
         used.add(state)
 
 
-# -- a response that is not the client's ----------------------------------------------------------
-
-
 def _throws_foreign_state_away(auth: AuthFlow) -> Findings:
     redirects = auth.redirects
     if redirects and not any(one.query.get("state") for one in redirects):
@@ -389,39 +310,50 @@ def _throws_foreign_state_away(auth: AuthFlow) -> Findings:
         yield replace(row, status=CheckStatus.WARNING) if only_recommended else row
 
 
-# -- no PKCE --------------------------------------------------------------------------------------
-
-
-def _refuses_without_pkce(auth: AuthFlow) -> Findings:
-    yield from _stops_after(
-        auth.of_the_issuer,
-        _NEVER_READ_METADATA,
-        auth.authorizations + auth.token_requests,
-        "goes on, although the authorization server does not say that it has PKCE",
-    )
-
-
 JUDGES: dict[str, Judge[AuthFlow]] = {
-    "prm-priority-order": _leaves_root_prm_alone,
-    "authorization-server-metadata-wrong-path": _leaves_root_metadata_alone,
-    "resource-mismatch-rejected": _stops_at_foreign_resource,
-    "sep-2468-client-validate-metadata-issuer": _stops_at_foreign_issuer,
-    "prm-discovery-order": _resource_in_order,
-    "metadata-discovery-order": _issuer_in_order,
-    "scope-omitted-when-undefined": _asks_for_nothing,
+    "prm-priority-order": _leaves_alone(
+        lambda auth: auth.seen.visited(MCP, ROOT_PRM),
+        lambda auth: auth.of_the_resource,
+        "the challenge says where it is",
+    ),
+    "authorization-server-metadata-wrong-path": _leaves_alone(
+        lambda auth: auth.seen.visited(AS, OAUTH_METADATA),
+        lambda auth: auth.of_the_issuer,
+        "the issuer ends with {plan.issuer_path}",
+    ),
+    "resource-mismatch-rejected": _stops_after(
+        lambda auth: auth.of_the_resource,
+        "it did not get there: it never read the metadata of the resource",
+        lambda auth: auth.authorizations + auth.token_requests,
+        f"went on for {_FOREIGN_RESOURCE}, which is not this server",
+    ),
+    "sep-2468-client-validate-metadata-issuer": _stops_after(
+        lambda auth: auth.of_the_issuer,
+        _NEVER_READ_METADATA,
+        lambda auth: auth.registrations + auth.authorizations + auth.token_requests,
+        f"uses an endpoint of metadata whose issuer is {FOREIGN_ISSUER}",
+    ),
+    "prm-discovery-order": lambda auth: _in_order(auth.seen, MCP, RESOURCE_PLACES),
+    "metadata-discovery-order": lambda auth: _in_order(auth.seen, AS, ISSUER_PLACES),
+    "scope-omitted-when-undefined": each("authorizations", _undefined_scope, mild=True),
     "scope-retry-limit": _knows_when_it_is_enough,
     "sep-2207-offline-access-requested": _may_ask_for_offline,
-    "sep-2207-client-metadata-grant-types": _registers_for_refreshing,
-    "sep-2207-offline-access-not-requested": _does_not_ask_for_offline,
+    "sep-2207-client-metadata-grant-types": each("registrations", _no_refreshing, mild=True),
+    "sep-2207-offline-access-not-requested": each(
+        "authorizations",
+        lambda one: _UNLISTED if OFFLINE in scopes_of(one) else "",
+    ),
     "scope-from-www-authenticate": _asks_for(FIRST),
     "scope-from-scopes-supported": _asks_for(FIRST, "mcp:read", MORE),
     "scope-step-up-initial": _asks_for(FIRST, which=slice(1)),
     "scope-step-up-escalation": _asks_for(MORE, which=slice(1, 2)),
     "sep-2350-scope-union-on-reauth": _asks_for(FIRST, which=slice(1, 2)),
-    "cimd-client-id-used": _names_document,
+    "cimd-client-id-used": each("authorizations", _no_document, mild=True),
     "token-endpoint-auth-method": _authenticates,
     "pre-registration-auth": _uses_what_it_was_given,
-    "sep-2352-reregister-on-as-change": _registers_anew,
+    "sep-2352-reregister-on-as-change": lambda auth: map(
+        good, auth.only_at(SECOND_AS, auth.registrations)
+    ),
     "sep-2352-no-cross-as-credential-reuse": _leaves_everything_behind,
     "credentials-bound-to-issuer": _keeps_credentials_to_itself,
     "sep-2352-no-reuse-on-as-change": _leaves_client_id_behind,
@@ -431,8 +363,13 @@ JUDGES: dict[str, Judge[AuthFlow]] = {
     "token-not-in-query": _is_not_in_queries,
     "token-only-for-its-server": _is_for_its_server,
     "redirect-uri-consistent": _returns_where_it_said,
-    "redirect-uri-safe": _returns_safely,
+    "redirect-uri-safe": each("authorizations", _unsafe_return),
     "state-sent": _sends_state,
     "state-mismatch-rejected": _throws_foreign_state_away,
-    "pkce-unsupported-rejected": _refuses_without_pkce,
+    "pkce-unsupported-rejected": _stops_after(
+        lambda auth: auth.of_the_issuer,
+        _NEVER_READ_METADATA,
+        lambda auth: auth.authorizations + auth.token_requests,
+        "goes on, although the authorization server does not say that it has PKCE",
+    ),
 }

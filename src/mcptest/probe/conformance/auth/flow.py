@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlsplit
@@ -101,9 +101,6 @@ class AuthFlow:
         return sorted((one for one in found if one.method == method), key=lambda one: one.place)
 
 
-# -- What was said in a step
-
-
 def answer_of(visited: Visited) -> dict[str, Any]:
     """The answer, where it is a JSON object."""
     return _object(visited.answer)
@@ -173,42 +170,33 @@ def identified(request: Visited) -> Identified:
     return Identified(BASIC, unquote_plus(client_id), unquote_plus(secret), problem)
 
 
-# -- From the challenge to the token in use
+def each(
+    step: str, problem: Callable[[Visited], str | Iterable[str]], *, mild: bool = False
+) -> Judge[AuthFlow]:
+    """The same of every request of a step."""
+    return lambda auth: (verdict(problem(one), one, mild=mild) for one in getattr(auth, step))
 
 
 def _each_has(step: str, parameter: str, problem: str) -> Judge[AuthFlow]:
-    def judge(auth: AuthFlow) -> Findings:
-        for one in getattr(auth, step):
-            yield verdict("" if parameters(one).get(parameter) else problem, one)
-
-    return judge
+    return each(step, lambda one: "" if parameters(one).get(parameter) else problem)
 
 
-def _registered(auth: AuthFlow) -> Findings:
-    for one in auth.registrations:
-        yield verdict("" if one.status == CREATED else "the body is no JSON object", one)
+def _unnamed_application_type(registration: Visited) -> str:
+    kind = body_of(registration).get("application_type")
+    problem = f"application_type is {shown(kind)}; expected one of {_APPLICATION_TYPES}"
+    return "" if kind in _APPLICATION_TYPES else problem
 
 
-def _names_application_type(auth: AuthFlow) -> Findings:
-    for one in auth.registrations:
-        kind = body_of(one).get("application_type")
-        problem = f"application_type is {shown(kind)}; expected one of {_APPLICATION_TYPES}"
-        yield verdict("" if kind in _APPLICATION_TYPES else problem, one)
+def _authorization_problems(one: Visited) -> list[str]:
+    kind = one.query.get("response_type")
+    problems = [] if kind == "code" else [f"response_type is {shown(kind)}, not code"]
+    absent = [name for name in ("client_id", "redirect_uri") if not one.query.get(name)]
+    return [*problems, *(f"{name} is missing" for name in absent)]
 
 
-def _authorization_requested(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        kind = one.query.get("response_type")
-        problems = [] if kind == "code" else [f"response_type is {shown(kind)}, not code"]
-        absent = [name for name in ("client_id", "redirect_uri") if not one.query.get(name)]
-        yield verdict([*problems, *(f"{name} is missing" for name in absent)], one)
-
-
-def _uses_s256(auth: AuthFlow) -> Findings:
-    for one in auth.authorizations:
-        method = one.query.get("code_challenge_method")
-        problem = f"code_challenge_method is {shown(method)}, not S256"
-        yield verdict("" if method == "S256" else problem, one)
+def _not_s256(authorization: Visited) -> str:
+    method = authorization.query.get("code_challenge_method")
+    return "" if method == "S256" else f"code_challenge_method is {shown(method)}, not S256"
 
 
 def _token_requested(auth: AuthFlow) -> Findings:
@@ -236,11 +224,6 @@ def _proves_it(auth: AuthFlow) -> Findings:
         yield verdict("" if proves else problem, request)
 
 
-def _shows_token(auth: AuthFlow) -> Findings:
-    issued = auth.tokens_issued
-    yield from (good(one) for one in auth.to_the_server if bearer_of(one) in issued)
-
-
 def _makes_none_up(auth: AuthFlow) -> Findings:
     issued = auth.tokens_issued
     for one in auth.to_the_server:
@@ -249,8 +232,6 @@ def _makes_none_up(auth: AuthFlow) -> Findings:
             problem = "the bearer token is none that was given out"
             yield verdict("" if token in issued else problem, one)
 
-
-# -- The checks about the resource parameter
 
 _LEFT_OUT = "the resource parameter is missing: see the checks about that"
 
@@ -262,21 +243,14 @@ def _given(auth: AuthFlow) -> Iterator[tuple[Visited, str]]:
 
 def _is_canonical(auth: AuthFlow) -> Findings:
     for where, resource in _given(auth):
-        if resource:
-            problem = _problem_of(resource)
-            yield verdict(problem and f"{shown(resource)} {problem}", where)
-        else:
-            yield skipped(_LEFT_OUT)
-
-
-def _problem_of(resource: str) -> str:
-    try:
-        parts = urlsplit(resource)
-    except ValueError:
-        return "is no URI"
-    if not parts.scheme or not parts.netloc:
-        return "is no absolute URI"
-    return "has a fragment" if "#" in resource else ""
+        problem = "has a fragment" if "#" in resource else ""
+        try:
+            parts = urlsplit(resource)
+            problem = problem if parts.scheme and parts.netloc else "is no absolute URI"
+        except ValueError:
+            problem = "is no URI"
+        said = verdict(problem and f"{shown(resource)} {problem}", where)
+        yield said if resource else skipped(_LEFT_OUT)
 
 
 def _is_the_same(auth: AuthFlow) -> Findings:
@@ -293,25 +267,27 @@ def _is_as_published(auth: AuthFlow) -> Findings:
     published = {answer_of(one).get("resource") for one in auth.of_the_resource}
     expected = " or ".join(map(shown, published))
     for where, resource in _given(auth) if published else ():
-        if resource:
-            problem = f"{shown(resource)} is not the published {expected}, character by character"
-            yield verdict("" if resource in published else problem, where)
-        else:
-            yield skipped(_LEFT_OUT)
+        problem = f"{shown(resource)} is not the published {expected}, character by character"
+        said = verdict("" if resource in published else problem, where)
+        yield said if resource else skipped(_LEFT_OUT)
 
 
 JUDGES: dict[str, Judge[AuthFlow]] = {
     "prm-pathbased-requested": lambda auth: map(good, auth.of_the_resource),
     "authorization-server-metadata": lambda auth: map(good, auth.of_the_issuer),
-    "client-registration": _registered,
-    "sep-837-application-type-present": _names_application_type,
-    "authorization-request": _authorization_requested,
+    "client-registration": each(
+        "registrations", lambda one: "" if one.status == CREATED else "the body is no JSON object"
+    ),
+    "sep-837-application-type-present": each("registrations", _unnamed_application_type),
+    "authorization-request": each("authorizations", _authorization_problems),
     "pkce-code-challenge-sent": _each_has("authorizations", "code_challenge", "no code_challenge"),
-    "pkce-s256-method-used": _uses_s256,
+    "pkce-s256-method-used": each("authorizations", _not_s256),
     "token-request": _token_requested,
     "pkce-code-verifier-sent": _each_has("token_requests", "code_verifier", "no code_verifier"),
     "pkce-verifier-matches-challenge": _proves_it,
-    "valid-bearer-token": _shows_token,
+    "valid-bearer-token": lambda auth: (
+        good(one) for one in auth.to_the_server if bearer_of(one) in auth.tokens_issued
+    ),
     "invalid-bearer-token": _makes_none_up,
     "resource-parameter-in-authorization": _each_has(
         "authorizations", "resource", "no resource parameter"

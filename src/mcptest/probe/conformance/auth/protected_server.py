@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
 from mcptest.servers.scripted.conforming import Conforming
-from mcptest.servers.scripted.script import MCP, Obj, ScriptedCall, ScriptStage, Visit
-
-# -- What the protected server and its authorization server are like in one scenario, as data ----
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import MCP, Obj, ScriptedCall, ScriptStage
 
 AS = "as"
 SECOND_AS = "as2"
@@ -73,16 +72,8 @@ class AuthPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The issuer that it was registered with, where that is not this one."""
 
     @property
-    def challenge_path(self) -> str | None:
-        return self.prm_path if self.announces_prm else None
-
-    @property
     def all_origins(self) -> tuple[str, ...]:
         return (MCP, *(one for one in self.origins if one != MCP))
-
-    @property
-    def is_openid(self) -> bool:
-        return self.metadata_path is not None and OPENID_METADATA in self.metadata_path
 
 
 # -- A scripted authorization server -------------------------------------------------------------
@@ -152,30 +143,25 @@ class AuthorizationServer:
         return serve is not None
 
     def _tell_metadata(self, visit: Visit) -> None:
-        visit.respond(200, dict(self._metadata()))
-
-    def _metadata(self) -> Iterator[tuple[str, Any]]:
         plan, base = self._plan, self._url + self._plan.endpoints
-        yield "issuer", self.named_issuer
-        yield "authorization_endpoint", f"{base}/authorize"
-        yield "token_endpoint", f"{base}/token"
-        if plan.registers:
-            yield "registration_endpoint", f"{base}/register"
-        yield "response_types_supported", ["code"]
-        yield "grant_types_supported", ["authorization_code", "refresh_token"]
-        yield "token_endpoint_auth_methods_supported", [plan.method]
-        if plan.says_s256:
-            yield "code_challenge_methods_supported", ["S256"]
-        if plan.announces_iss is not None:
-            yield "authorization_response_iss_parameter_supported", plan.announces_iss
-        if plan.offered_scopes is not None:
-            yield "scopes_supported", list(plan.offered_scopes)
-        if plan.takes_documents is not None:
-            yield "client_id_metadata_document_supported", plan.takes_documents
-        if plan.is_openid:
-            yield "jwks_uri", f"{self._url}/.well-known/jwks.json"
-            yield "subject_types_supported", ["public"]
-            yield "id_token_signing_alg_values_supported", ["RS256"]
+        told: Obj = {
+            "issuer": self.named_issuer,
+            "authorization_endpoint": f"{base}/authorize",
+            "token_endpoint": f"{base}/token",
+            "registration_endpoint": f"{base}/register" if plan.registers else None,
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": [plan.method],
+            "code_challenge_methods_supported": ["S256"] if plan.says_s256 else None,
+            "authorization_response_iss_parameter_supported": plan.announces_iss,
+            "scopes_supported": plan.offered_scopes,
+            "client_id_metadata_document_supported": plan.takes_documents,
+        }
+        if plan.metadata_path is not None and OPENID_METADATA in plan.metadata_path:
+            told["jwks_uri"] = f"{self._url}/.well-known/jwks.json"
+            told["subject_types_supported"] = ["public"]
+            told["id_token_signing_alg_values_supported"] = ["RS256"]
+        visit.respond(200, {name: value for name, value in told.items() if value is not None})
 
     def _register(self, visit: Visit) -> None:
         try:
@@ -199,7 +185,11 @@ class AuthorizationServer:
 
     def _authorize(self, visit: Visit) -> None:
         target = visit.query.get("redirect_uri", "")
-        if not _can_be_redirected_to(target):
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            parts = urlsplit("")
+        if not parts.scheme:
             _refuse(visit, "invalid_request", "there is no redirect_uri to go to")
             return
         code = self._grants.new_name("code", self._origin)
@@ -208,18 +198,12 @@ class AuthorizationServer:
         if "state" in visit.query:
             state = visit.query["state"]
             answer["state"] = f"not-{state}" if self._plan.changes_state else state
-        iss = self._redirected_issuer()
-        if iss is not None:
-            answer["iss"] = iss
-        visit.respond(_FOUND, headers={"Location": _with_query(target, answer)})
-
-    def _redirected_issuer(self) -> str | None:
-        return {
-            "right": self.named_issuer,
-            "left_out": None,
-            "foreign": FOREIGN_ISSUER,
-            "with_slash": f"{self.named_issuer}/",
-        }[self._plan.iss]
+        if self._plan.iss != "left_out":
+            issuers = {"foreign": FOREIGN_ISSUER, "with_slash": f"{self.named_issuer}/"}
+            answer["iss"] = issuers.get(self._plan.iss, self.named_issuer)
+        query = "&".join(filter(None, (parts.query, urlencode(answer))))
+        location = urlunsplit(parts._replace(query=query, fragment=""))
+        visit.respond(_FOUND, headers={"Location": location})
 
     def _give_token(self, visit: Visit) -> None:
         try:
@@ -246,19 +230,6 @@ class AuthorizationServer:
 
 def _refuse(visit: Visit, error: str, description: str) -> None:
     visit.respond(_BAD, {"error": error, "error_description": description})
-
-
-def _can_be_redirected_to(target: str) -> bool:
-    try:
-        return bool(urlsplit(target).scheme)
-    except ValueError:
-        return False
-
-
-def _with_query(target: str, answer: Obj) -> str:
-    parts = urlsplit(target)
-    query = "&".join(part for part in (parts.query, urlencode(answer)) if part)
-    return urlunsplit(parts._replace(query=query, fragment=""))
 
 
 # -- A server that wants a token, and tells where to get one -------------------------------------
@@ -306,18 +277,24 @@ class ProtectedServer(Conforming):
         origins = self.plan.origins
         return self.authorization_servers[origins[-1 if self._has_moved else 0]].issuer
 
-    # What comes
-
     def visit(self, visit: Visit) -> bool:
-        if visit.origin == MCP and visit.method == "GET" and visit.path == self.plan.prm_path:
-            visit.respond(200, self._metadata())
+        plan, url = self.plan, self.stage.url()
+        if visit.origin == MCP and visit.method == "GET" and visit.path == plan.prm_path:
+            own = url if plan.prm_path == ROOT_PRM else url + self.endpoint
+            metadata: Obj = {
+                "resource": plan.resource or own,
+                "authorization_servers": [self.issuer],
+            }
+            if plan.scopes_supported is not None:
+                metadata["scopes_supported"] = list(plan.scopes_supported)
+            visit.respond(200, metadata)
             return True
         server = self.authorization_servers.get(visit.origin)
         if server is not None and server.visit(visit):
             return True
         is_for_us = visit.origin == MCP and visit.path == self.endpoint
         if is_for_us and self._grant_of(visit) is None:
-            self._challenge(visit, _UNAUTHORIZED, self.plan.challenge_scope)
+            self._challenge(visit, _UNAUTHORIZED, plan.challenge_scope)
             return True
         return super().visit(visit)
 
@@ -326,7 +303,11 @@ class ProtectedServer(Conforming):
         if call.method == "initialize" or call.visit is None or grant is None:
             super().request(call)
         elif self.plan.never_enough:
-            self._ask_for_more(call.visit)
+            self._refusals += 1
+            if self._refusals > MOST_REFUSALS:
+                call.visit.respond(_GONE, {"error": "test_complete"})
+            else:
+                self._challenge(call.visit, _FORBIDDEN, self.plan.challenge_scope)
         elif self._is_of_the_former(grant):
             self._challenge(call.visit, _UNAUTHORIZED, self.plan.challenge_scope)
         elif not {*self.plan.needs.get(call.method, "").split()} <= {*grant.scope.split()}:
@@ -339,16 +320,6 @@ class ProtectedServer(Conforming):
             self.text(call, "test")
         else:
             super().call_tool(call, name, arguments)
-
-    # What is told
-
-    def _metadata(self) -> Obj:
-        plan, url = self.plan, self.stage.url()
-        own = url if plan.prm_path == ROOT_PRM else url + self.endpoint
-        metadata: Obj = {"resource": plan.resource or own, "authorization_servers": [self.issuer]}
-        if plan.scopes_supported is not None:
-            metadata["scopes_supported"] = list(plan.scopes_supported)
-        return metadata
 
     def _grant_of(self, visit: Visit | None) -> Grant | None:
         if visit is None:
@@ -365,13 +336,6 @@ class ProtectedServer(Conforming):
             return False
         return grant.origin != self.plan.origins[-1]
 
-    def _ask_for_more(self, visit: Visit) -> None:
-        self._refusals += 1
-        if self._refusals > MOST_REFUSALS:
-            visit.respond(_GONE, {"error": "test_complete"})
-        else:
-            self._challenge(visit, _FORBIDDEN, self.plan.challenge_scope)
-
     def _challenge(self, visit: Visit, status: int, scope: str) -> None:
         challenge = {"realm": "mcptest"}
         if status == _FORBIDDEN:
@@ -380,8 +344,8 @@ class ProtectedServer(Conforming):
             challenge["error"] = "invalid_token"
         if scope:
             challenge["scope"] = scope
-        if self.plan.challenge_path is not None:
-            challenge["resource_metadata"] = self.stage.url() + self.plan.challenge_path
+        if self.plan.announces_prm and self.plan.prm_path is not None:
+            challenge["resource_metadata"] = self.stage.url() + self.plan.prm_path
         header = "Bearer " + ", ".join(f'{name}="{value}"' for name, value in challenge.items())
         error = challenge.get("error", "unauthorized")
         visit.respond(status, {"error": error}, headers={"WWW-Authenticate": header})

@@ -8,7 +8,7 @@ from typing import Any
 from mcptest.core.capture import Sse, StreamEnd
 from mcptest.core.message import json_type
 from mcptest.core.revision import Revision
-from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession, declares_forms
+from mcptest.probe.conformance.client.seen import SeenSession, declares_forms
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Findings,
@@ -24,16 +24,14 @@ from mcptest.probe.conformance.scenario import (
     warned,
 )
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
-from mcptest.servers.scripted.script import EventStream, Obj, ScriptedCall, Visit
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall
 
 _R = Revision
 RETRY_MS = 500
 EARLY_BY_MS = 50
 """A clock's tolerance: earlier than this before the time that was asked for is too early."""
 _CLOSE_AFTER = 0.05
-
-
-# -- initialize
 
 
 def _initializes(seen: SeenSession) -> Findings:
@@ -57,9 +55,6 @@ def _completes_the_handshake(seen: SeenSession) -> Findings:
         if said.sender == "client" and said.method == "notifications/initialized":
             yield good(said)
             return
-
-
-# -- tools_call
 
 
 def _called_well(tool: str, expected: Mapping[str, Callable[[Any], bool]]) -> Judge[SeenSession]:
@@ -111,8 +106,6 @@ class Adding(Conforming):
             call.result({"content": [{"type": "text", "text": "two numbers"}], "isError": True})
 
 
-# -- elicitation-sep1034-client-defaults
-
 _ASKED = "defaults"
 _PROPERTIES: Obj = {
     "name": {"type": "string", "description": "Who", "default": "John Doe"},
@@ -152,45 +145,36 @@ class AskingWithDefaults(Conforming):
 
 
 def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSession]:
+    default = _PROPERTIES[field]["default"]
+
     def judge(seen: SeenSession) -> Findings:
         if seen.requests("initialize") and not seen.declares(declares_forms):
             yield untestable("the client declares no elicitation, so it is asked nothing")
         for said in seen.answers(_ASKED)[:1]:
-            yield _judge_content(said, field, fits)
+            action = inside(said.value, "result", "action")
+            content = object_in(said.value, "result", "content")
+            given = f"{field} is {shown(content[field]) if field in content else 'missing'}"
+            if action in {"decline", "cancel"}:
+                yield untestable(
+                    f"the elicitation was answered with {action}, so no defaults were seen"
+                )
+            elif action != "accept":
+                yield bad("the elicitation was not accepted", said)
+            elif field not in content or not fits(content[field]):
+                yield bad(f"{given}; its default is {shown(default)}", said)
+            else:
+                yield good(said, expected=default, received=content[field])
 
     return judge
 
 
-def _judge_content(said: SeenMessage, field: str, fits: Callable[[Any], bool]) -> CheckFinding:
-    result = said.value.get("result")
-    action = inside(result, "action")
-    if action in {"decline", "cancel"}:
-        return untestable(f"the elicitation was answered with {action}, so no defaults were seen")
-    if action != "accept":
-        return bad("the elicitation was not accepted", said)
-    content = object_in(result, "content")
-    default = _PROPERTIES[field]["default"]
-    if field not in content:
-        return bad(f"{field} is missing; its default is {shown(default)}", said)
-    if not fits(content[field]):
-        return bad(f"{field} is {shown(content[field])}; its default is {shown(default)}", said)
-    return good(said, expected=default, received=content[field])
-
-
-def _is_integer(value: Any) -> bool:
-    return is_number(value) and float(value).is_integer()
-
-
 _KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("string", "name", lambda value: isinstance(value, str)),
-    ("integer", "age", _is_integer),
+    ("integer", "age", lambda value: is_number(value) and float(value).is_integer()),
     ("number", "score", is_number),
     ("enum", "status", lambda value: value in _PROPERTIES["status"]["enum"]),
     ("boolean", "verified", lambda value: isinstance(value, bool)),
 )
-
-
-# -- sse-retry
 
 
 class ClosingEarly(Conforming):
@@ -214,16 +198,12 @@ class ClosingEarly(Conforming):
             return super().visit(visit)
         stream = visit.stream()
         stream.event(Sse(id=self._next_id(), retry=RETRY_MS))
-        self._pay(stream)
-        return True
-
-    def _pay(self, stream: EventStream) -> None:
         owed, self._owed = self._owed, None
         if owed is not None:
             result = {"content": [{"type": "text", "text": "here you are again"}]}
-            stream.message(
-                {"jsonrpc": "2.0", "id": owed, "result": result}, event_id=self._next_id()
-            )
+            answer = {"jsonrpc": "2.0", "id": owed, "result": result}
+            stream.message(answer, event_id=self._next_id())
+        return True
 
     def _next_id(self) -> str:
         self._events += 1
@@ -255,15 +235,12 @@ def _reconnects(seen: SeenSession) -> CheckFinding:
 
 def _waits_as_asked(seen: SeenSession) -> CheckFinding | None:
     ended, visits = _reconnections(seen)
-    if ended is not None and visits:
-        waited = (visits[0].t - ended) * 1000
-        early = waited < RETRY_MS - EARLY_BY_MS
-        return verdict(
-            [f"came back after {waited:.0f} ms; retry asked for {RETRY_MS}"] if early else [],
-            visits[0],
-            waited_ms=round(waited),
-        )
-    return None
+    if ended is None or not visits:
+        return None
+    waited = (visits[0].t - ended) * 1000
+    problem = f"came back after {waited:.0f} ms; retry asked for {RETRY_MS}"
+    early = waited < RETRY_MS - EARLY_BY_MS
+    return verdict(problem if early else "", visits[0], waited_ms=round(waited))
 
 
 def _says_where_it_was(seen: SeenSession) -> Findings:

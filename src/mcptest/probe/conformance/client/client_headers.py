@@ -26,8 +26,6 @@ from mcptest.servers.scripted.conforming import CAPABILITIES, VERSION, Conformin
 from mcptest.servers.scripted.script import META_PREFIX, Obj, ScriptedCall
 from mcptest.wire.mcp_headers import decode_header_value, encode_header_value, param_headers
 
-# -- request-metadata
-
 CLIENT_INFO = META_PREFIX + "clientInfo"
 UNSUPPORTED_VERSION = -32022
 _VERSION_HEADER = "mcp-protocol-version"
@@ -139,9 +137,6 @@ class Anything(Conforming):
         call.result({"contents": [{"uri": uri, "mimeType": "text/plain", "text": "some text"}]})
 
 
-# -- http-standard-headers
-
-
 _OF_EACH: Obj = {"tools": {}, "resources": {}, "prompts": {}}
 
 
@@ -180,8 +175,10 @@ def _header_row(seen: SeenSession, method: str, header: str, member: str) -> Che
     name = f"Client{header.replace('-', '')}Header_{method.replace('/', '_')}"
     requests = seen.requests(method)
     for said in requests:
-        wanted = said.params.get(member) if member else method
-        problem = _header_problem(said, header, wanted)
+        sent = said.header(header.lower())
+        problem = _decoded_problem(header, sent, said.params.get(member) if member else method)
+        if sent is None:
+            problem = f"{method} has no {header} header"
         if problem:
             return bad(problem, said, name)
     if not requests and method in _EXPECTED:
@@ -191,18 +188,13 @@ def _header_row(seen: SeenSession, method: str, header: str, member: str) -> Che
     return good(requests[0], name)
 
 
-def _header_problem(said: SeenMessage, header: str, wanted: Any) -> str:
-    sent = said.header(header.lower())
-    if sent is None:
-        return f"{said.method} has no {header} header"
+def _decoded_problem(header: str, sent: str | None, wanted: Any, where: str = "body has") -> str:
     try:
-        plain = decode_header_value(sent)
+        plain = decode_header_value(sent or "")
     except ValueError as error:
         return f"{header} can't be decoded: {error}"
-    return "" if plain == wanted else f"{header} is {shown(plain)}, the body has {shown(wanted)}"
+    return "" if plain == wanted else f"{header} is {shown(plain)}, the {where} {shown(wanted)}"
 
-
-# -- http-custom-headers
 
 _ANNOTATED = (
     ("region", "string", "Region"),
@@ -264,21 +256,16 @@ def _mirrored(group: str) -> Judge[SeenSession]:
             arguments = object_in(call.params, "arguments")
             for name, kind, header in _ANNOTATED:
                 value = arguments.get(name)
-                if value is not None and _group_of(kind, value) == group:
+                safe = encode_header_value(str(value)) == str(value)
+                found = "other-types" if kind != "string" else "plain" if safe else "unsafe"
+                if value is not None and found == group:
                     problem = _param_problem(call, header, arguments)
-                    row_name = f"ClientCustomHeader_{header}"
-                    yield verdict(problem if problem else "", call, row_name, value=value)
+                    yield verdict(problem, call, f"ClientCustomHeader_{header}", value=value)
             if group == "plain":
                 yield _not_mirrored(call, "float_val", "ClientCustomHeaderNoMirrorNumber")
                 yield _not_mirrored(call, "query", "ClientCustomHeaderNoMirrorUnannotated")
 
     return judge
-
-
-def _group_of(kind: str, value: Any) -> str:
-    if kind != "string":
-        return "other-types"
-    return "plain" if encode_header_value(str(value)) == str(value) else "unsafe"
 
 
 def _param_problem(call: SeenMessage, header: str, arguments: Obj) -> str:
@@ -287,15 +274,10 @@ def _param_problem(call: SeenMessage, header: str, arguments: Obj) -> str:
     sent = call.header(full.lower())
     if sent is None:
         return f"{full} is missing"
-    try:
-        plain = decode_header_value(sent)
-    except ValueError as error:
-        return f"{full} can't be decoded: {error}"
-    if plain != wanted:
-        return f"{full} is {shown(plain)}, the argument is {shown(wanted)}"
-    if wanted is not None and encode_header_value(wanted) != wanted and sent == plain:
+    problem = _decoded_problem(full, sent, wanted, "argument is")
+    if not problem and wanted is not None and encode_header_value(wanted) != wanted == sent:
         return f"{full} is sent as it is; {shown(wanted)} needs Base64"
-    return ""
+    return problem
 
 
 def _not_mirrored(call: SeenMessage, argument: str, name: str) -> CheckFinding:
@@ -322,8 +304,6 @@ def _omits_null(seen: SeenSession) -> Findings:
             "ClientCustomHeaderOmitNull",
         )
 
-
-# -- http-invalid-tool-headers
 
 _INVALID: tuple[tuple[str, str, Obj], ...] = (
     ("empty_header", "not-empty", {"value": ("string", "")}),
@@ -361,16 +341,6 @@ class BadlyAnnotated(Anything):
         _tool("valid_tool", {"region": ("string", "Region")}),
         *(_tool(f"invalid_{name}", arguments) for name, _, arguments in _INVALID),
     )
-
-
-def _lists_tools(seen: SeenSession) -> Findings:
-    for said in seen.requests("tools/list")[:1]:
-        yield good(said)
-
-
-def _keeps_the_valid_one(seen: SeenSession) -> Findings:
-    for call in seen.calls("valid_tool")[:1]:
-        yield good(call, "ClientKeepsValidTool")
 
 
 def _drops(reason: str) -> Judge[SeenSession]:
@@ -414,8 +384,12 @@ JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2243-client-encode-values": _mirrored("other-types"),
     "sep-2243-client-base64-unsafe": _mirrored("unsafe"),
     "sep-2243-client-omit-null": _omits_null,
-    "sep-2243-invalid-tool-tools-list-gate": _lists_tools,
-    "sep-2243-client-reject-invalid-tool": _keeps_the_valid_one,
+    "sep-2243-invalid-tool-tools-list-gate": lambda seen: map(
+        good, seen.requests("tools/list")[:1]
+    ),
+    "sep-2243-client-reject-invalid-tool": lambda seen: (
+        good(call, "ClientKeepsValidTool") for call in seen.calls("valid_tool")[:1]
+    ),
     **{
         f"sep-2243-x-mcp-header-{reason}": _drops(reason)
         for reason in ("not-empty", "primitive-only", "unique", "charset")

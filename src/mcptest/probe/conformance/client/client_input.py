@@ -10,6 +10,7 @@ that reason. In the handshake era the server sends a request; in the stateless e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from mcptest.probe.conformance.scenario import (
     good,
     inside,
     missing,
+    object_in,
     shown,
     skipped,
     untestable,
@@ -94,41 +96,40 @@ def _retries(seen: SeenSession, tool: str) -> list[tuple[SeenMessage, SeenMessag
     return found
 
 
-def _not_reached(seen: SeenSession, tool: str) -> CheckFinding:
-    calls = seen.calls(tool)
-    if not calls:
-        return missing(f"the client did not call {tool}")
-    if not any(declares_forms(declared_on(call)) for call in calls):
-        return untestable("the client declares no elicitation, so it is asked nothing")
-    return bad(f"the client did not call {tool} again with its answer", calls[0])
+def _each_retry(
+    judge: Callable[[SeenMessage, SeenMessage], CheckFinding], *tools: str
+) -> Judge[SeenSession]:
+    """Of every call that was asked back, with the call that answers."""
+
+    def judged(seen: SeenSession) -> Findings:
+        pairs = [pair for tool in tools for pair in _retries(seen, tool)]
+        calls = seen.calls(tools[0])
+        if pairs:
+            yield from starmap(judge, pairs)
+        elif not calls:
+            yield missing(f"the client did not call {tools[0]}")
+        elif not any(declares_forms(declared_on(call)) for call in calls):
+            yield untestable("the client declares no elicitation, so it is asked nothing")
+        else:
+            yield bad(f"the client did not call {tools[0]} again with its answer", calls[0])
+
+    return judged
 
 
-def _state_comes_back(seen: SeenSession) -> Findings:
-    pairs = _retries(seen, ECHO)
-    if not pairs:
-        yield _not_reached(seen, ECHO)
-    for _, again in pairs:
-        state = again.params.get("requestState")
-        problem = "" if state == STATE else f"requestState came back as {shown(state)}"
-        yield verdict(problem, again, sent=STATE, received=state)
+def _state_comes_back(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+    state = again.params.get("requestState")
+    problem = "" if state == STATE else f"requestState came back as {shown(state)}"
+    return verdict(problem, again, sent=STATE, received=state)
 
 
-def _another_id(seen: SeenSession) -> Findings:
-    pairs = [*_retries(seen, ECHO), *_retries(seen, NO_STATE)]
-    if not pairs:
-        yield _not_reached(seen, ECHO)
-    for first, again in pairs:
-        same = first.value.get("id") == again.value.get("id")
-        yield verdict(f"the id is {shown(again.value.get('id'))} again" if same else "", again)
+def _another_id(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+    same = first.value.get("id") == again.value.get("id")
+    return verdict(f"the id is {shown(again.value.get('id'))} again" if same else "", again)
 
 
-def _no_state_invented(seen: SeenSession) -> Findings:
-    pairs = _retries(seen, NO_STATE)
-    if not pairs:
-        yield _not_reached(seen, NO_STATE)
-    for _, again in pairs:
-        problem = f"requestState {shown(again.params.get('requestState'))} was never given"
-        yield verdict(problem if "requestState" in again.params else "", again)
+def _no_state_invented(first: SeenMessage, again: SeenMessage) -> CheckFinding:
+    problem = f"requestState {shown(again.params.get('requestState'))} was never given"
+    return verdict(problem if "requestState" in again.params else "", again)
 
 
 def _nothing_leaks(seen: SeenSession) -> Findings:
@@ -168,8 +169,8 @@ class CapabilityProbe(msgspec.Struct, frozen=True):
     declared: Callable[[Obj], bool]
     answers: Callable[[Obj], bool]
     """It is an answer of someone who has the capability."""
-    proves: Callable[[Obj], bool]
-    """It can't come from anyone else: a refusal may be worded as an answer."""
+    proves: Callable[[Obj], bool] | None = None
+    """It can't come from anyone else: a refusal may be worded as an answer. None: no refusal is."""
     since: Revision = Revision.V2024_11_05
 
     @property
@@ -177,43 +178,27 @@ class CapabilityProbe(msgspec.Struct, frozen=True):
         return f"probe_{self.name.replace('-', '_')}"
 
 
-def _has(capability: str) -> Callable[[Obj], bool]:
-    return lambda declared: capability in declared
-
-
-def _has_url(declared: Obj) -> bool:
-    elicitation = declared.get("elicitation")
-    return isinstance(elicitation, dict) and "url" in elicitation
-
-
 def _decides(result: Obj) -> bool:
     """Someone looked at it. `cancel` is what comes when nobody did."""
     return result.get("action") in {"accept", "decline"}
 
 
-def _consents(result: Obj) -> bool:
-    return result.get("action") == "accept"
-
-
-def _lists_roots(result: Obj) -> bool:
-    return isinstance(result.get("roots"), list)
-
-
-def _samples(result: Obj) -> bool:
-    return isinstance(result.get("model"), str) and "content" in result and "role" in result
-
-
 _CONFIRM: Obj = {"type": "object", "properties": {"confirmed": {"type": "boolean"}}}
 _MESSAGES: list[Obj] = [{"role": "user", "content": {"type": "text", "text": "Say: yes"}}]
 PROBES = (
-    CapabilityProbe("roots", "roots/list", {}, _has("roots"), _lists_roots, _lists_roots),
+    CapabilityProbe(
+        "roots",
+        "roots/list",
+        {},
+        lambda declared: "roots" in declared,
+        lambda result: isinstance(result.get("roots"), list),
+    ),
     CapabilityProbe(
         "sampling",
         "sampling/createMessage",
         {"messages": _MESSAGES, "maxTokens": 16},
-        _has("sampling"),
-        _samples,
-        _samples,
+        lambda declared: "sampling" in declared,
+        lambda result: isinstance(result.get("model"), str) and {"content", "role"} <= {*result},
     ),
     CapabilityProbe(
         "elicitation-form",
@@ -221,7 +206,7 @@ PROBES = (
         {"mode": "form", "message": "Go on?", "requestedSchema": _CONFIRM},
         declares_forms,
         _decides,
-        _consents,
+        lambda result: result.get("action") == "accept",
         Revision.V2025_06_18,
     ),
     CapabilityProbe(
@@ -233,20 +218,13 @@ PROBES = (
             "url": "https://example.com/confirm",
             "elicitationId": "mcptest-1",
         },
-        _has_url,
+        lambda declared: "url" in object_in(declared, "elicitation"),
         _decides,
-        _consents,
+        lambda result: result.get("action") == "accept",
         Revision.V2025_11_25,
     ),
 )
 BY_TOOL = {probe.tool: probe for probe in PROBES}
-
-
-def probes_of(revision: Revision) -> list[CapabilityProbe]:
-    return [probe for probe in PROBES if probe.since <= revision]
-
-
-# -- the scripts
 
 
 class Probing(Conforming):
@@ -261,10 +239,8 @@ class Probing(Conforming):
         self._asked = 0
 
     def list_tools(self, call: ScriptedCall) -> None:
-        tools = [
-            plain_tool(probe.tool, f"Asks the client for {probe.name}")
-            for probe in probes_of(self.stage.revision)
-        ]
+        offered = (probe for probe in PROBES if probe.since <= self.stage.revision)
+        tools = [plain_tool(one.tool, f"Asks the client for {one.name}") for one in offered]
         call.result({"tools": tools})
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
@@ -278,20 +254,18 @@ class Probing(Conforming):
             or probe.declared(self.declared(call)) is self.illegally
         ):
             self.text(call, f"{probe.name} is not asked for here")
-        elif self.stage.stateless:
-            self._ask_back(call, probe)
         else:
-            self._ask_now(call, probe)
+            if self.illegally:
+                self.stage.note(f"asks for {probe.name}, which was not declared, on purpose")
+            (self._ask_back if self.stage.stateless else self._ask_now)(call, probe)
 
     def _ask_back(self, call: ScriptedCall, probe: CapabilityProbe) -> None:
-        self._note(probe)
         request = {"method": probe.method, "params": probe.params}
         result = {"resultType": "input_required", "inputRequests": {probe.name: request}}
         call.reply({"jsonrpc": "2.0", "id": call.id, "result": result})
 
     def _ask_now(self, call: ScriptedCall, probe: CapabilityProbe) -> None:
         """With a ping behind it: a client that answers that one is awake, and then has a while."""
-        self._note(probe)
         self._asked += 1
         identifier = f"{probe.name}-{self._asked}"
         self._waiting[identifier] = call
@@ -315,56 +289,29 @@ class Probing(Conforming):
         if call is not None:
             self.text(call, text)
 
-    def _note(self, probe: CapabilityProbe) -> None:
-        if self.illegally:
-            self.stage.note(f"asks for {probe.name}, which was not declared, on purpose")
-
 
 class ProbingIllegally(Probing):
     illegally = True
 
 
-# -- the judges
-
-
-class CapabilityAsked(msgspec.Struct, frozen=True):
-    """One time the client was asked for a capability."""
-
-    where: SeenMessage
-    answer: SeenMessage | None
-    said: Any
-    """What the answer says, whatever that is."""
-
-    @property
-    def result(self) -> Obj | None:
-        """The client's answer, where it is one at all."""
-        return self.said if isinstance(self.said, dict) else None
-
-
-def asked_for(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
+def asked_for(
+    seen: SeenSession, probe: CapabilityProbe
+) -> Iterator[tuple[SeenMessage, SeenMessage | None, Any]]:
+    """Each time the client was asked for a capability: where, the answer, and what that says."""
     if seen.revision.era is Era.STATELESS:
-        yield from _asked_back(seen, probe)
-    else:
-        yield from _asked_now(seen, probe)
-
-
-def _asked_now(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
+        calls = seen.calls(probe.tool)
+        for number, call in enumerate(calls):
+            if "inputResponses" not in call.params and _was_asked_back(seen, call):
+                later = (one for one in calls[number + 1 :] if "inputResponses" in one.params)
+                again = next(later, None)
+                yield call, again, again and inside(again.params, "inputResponses", probe.name)
+        return
     for said in seen.said:
         if said.sender == "server" and said.message.kind is Kind.REQUEST:
             identifier = said.value.get("id")
             if isinstance(identifier, str) and identifier.startswith(f"{probe.name}-"):
                 answer = next(iter(seen.answers(identifier)), None)
-                yield CapabilityAsked(said, answer, answer and answer.value.get("result"))
-
-
-def _asked_back(seen: SeenSession, probe: CapabilityProbe) -> Iterator[CapabilityAsked]:
-    calls = seen.calls(probe.tool)
-    for number, call in enumerate(calls):
-        if "inputResponses" in call.params or not _was_asked_back(seen, call):
-            continue
-        again = next((one for one in calls[number + 1 :] if "inputResponses" in one.params), None)
-        answer = again and inside(again.params, "inputResponses", probe.name)
-        yield CapabilityAsked(call, again, answer)
+                yield said, answer, answer and answer.value.get("result")
 
 
 def _was_asked_back(seen: SeenSession, call: SeenMessage) -> bool:
@@ -376,26 +323,36 @@ def _was_asked_back(seen: SeenSession, call: SeenMessage) -> bool:
     return False
 
 
-def _honours(probe: CapabilityProbe) -> Judge[SeenSession]:
-    """Of the legal scenario: declared means fulfilled; neither is not applicable."""
-
-    def judge(seen: SeenSession) -> Findings:
-        if not seen.requests():
-            return
-        if probe.since > seen.revision:
+def _probed(
+    probe: CapabilityProbe, judge: Callable[[SeenSession, CapabilityProbe], Findings]
+) -> Judge[SeenSession]:
+    def judged(seen: SeenSession) -> Findings:
+        if seen.requests() and probe.since > seen.revision:
             yield skipped(f"not in {seen.revision}")
-            return
-        malformed = _malformed(seen, probe)
-        if malformed is not None:
-            yield malformed
-        elif not seen.declares(probe.declared):
-            yield _undeclared(seen, probe)
-        elif seen.mode != "probe":
-            yield good(seen.requests()[0])  # only what is declared is looked at
-        else:
-            yield from _fulfilled(seen, probe)
+        elif seen.requests():
+            yield from judge(seen, probe)
 
-    return judge
+    return judged
+
+
+def _honours(seen: SeenSession, probe: CapabilityProbe) -> Findings:
+    """Of the legal scenario: declared means fulfilled; neither is not applicable."""
+    member = probe.name.partition("-")[0]
+    for said in seen.requests():
+        value: Any = declared_on(said).get(member, {})
+        if not isinstance(value, dict):
+            yield bad(f"{member} is {shown(value)}, not an object", said)
+            return
+    if seen.declares(probe.declared) and seen.mode == "probe":
+        yield from _fulfilled(seen, probe)
+    elif seen.declares(probe.declared):
+        yield good(seen.requests()[0])  # only what is declared is looked at
+    elif seen.mode == "strict":
+        yield bad(f"{probe.name} is not declared (strict)", seen.requests()[0])
+    elif seen.mode == "probe" and probe.name in seen.claims:
+        yield bad(f"the client is said to support {probe.name}, and does not declare it")
+    else:
+        yield skipped(f"{probe.name} is optional, and not declared")
 
 
 def _fulfilled(seen: SeenSession, probe: CapabilityProbe) -> Findings:
@@ -406,33 +363,17 @@ def _fulfilled(seen: SeenSession, probe: CapabilityProbe) -> Findings:
         yield missing(
             f"{probe.name} is declared, but {probe.tool} was not called, so it was not asked"
         )
-    for one in asked:
-        if one.result is not None and probe.answers(one.result):
-            yield good(one.answer)
-        elif one.result is not None and one.result.get("action") == "cancel":
+    for where, answer, said in asked:
+        result = said if isinstance(said, dict) else None
+        if result is not None and probe.answers(result):
+            yield good(answer)
+        elif inside(result, "action") == "cancel":
             yield untestable("the elicitation was answered with cancel, which shows nothing")
-        elif one.answer is None:
-            yield bad(f"{probe.name} is declared, and a request for it got no answer", one.where)
+        elif answer is None:
+            yield bad(f"{probe.name} is declared, and a request for it got no answer", where)
         else:
-            refusal = one.answer.value.get("error", one.result)
-            yield bad(f"{probe.name} is declared, and refused: {shown(refusal)}", one.answer)
-
-
-def _undeclared(seen: SeenSession, probe: CapabilityProbe) -> CheckFinding:
-    if seen.mode == "strict":
-        return bad(f"{probe.name} is not declared (strict)", seen.requests()[0])
-    if seen.mode == "probe" and probe.name in seen.claims:
-        return bad(f"the client is said to support {probe.name}, and does not declare it")
-    return skipped(f"{probe.name} is optional, and not declared")
-
-
-def _malformed(seen: SeenSession, probe: CapabilityProbe) -> CheckFinding | None:
-    member = probe.name.partition("-")[0]
-    for said in seen.requests():
-        value: Any = declared_on(said).get(member, {})
-        if not isinstance(value, dict):
-            return bad(f"{member} is {shown(value)}, not an object", said)
-    return None
+            refusal = answer.value.get("error", result)
+            yield bad(f"{probe.name} is declared, and refused: {shown(refusal)}", answer)
 
 
 def _on_every_request(seen: SeenSession) -> Findings:
@@ -448,33 +389,25 @@ def _on_every_request(seen: SeenSession) -> Findings:
         yield good(said)
 
 
-def _keeps_quiet(probe: CapabilityProbe) -> Judge[SeenSession]:
+def _keeps_quiet(seen: SeenSession, probe: CapabilityProbe) -> Findings:
     """Of the illegal scenario: what is not declared is not fulfilled either."""
-
-    def judge(seen: SeenSession) -> Findings:
-        if not seen.requests():
-            return
-        if probe.since > seen.revision:
-            yield skipped(f"not in {seen.revision}")
-            return
-        if seen.mode != "probe":
-            yield skipped("only --capabilities probe asks for what is not declared")
-            return
-        if seen.declares(probe.declared):
-            yield skipped(f"{probe.name} is declared; the other scenario asks for it")
-            return
-        asked = list(asked_for(seen, probe))
-        if not asked and any(True for other in PROBES for _ in asked_for(seen, other)):
-            yield skipped("the client gave up when it was asked for something else")
-        elif not asked:
-            yield missing(f"the client did not call {probe.tool}, so it could not be asked")
-        for one in asked:
-            if one.result is not None and probe.proves(one.result):
-                yield bad(f"{probe.name} was fulfilled without being declared", one.answer)
-            else:
-                yield good(one.where)
-
-    return judge
+    if seen.mode != "probe":
+        yield skipped("only --capabilities probe asks for what is not declared")
+        return
+    if seen.declares(probe.declared):
+        yield skipped(f"{probe.name} is declared; the other scenario asks for it")
+        return
+    asked = list(asked_for(seen, probe))
+    if not asked and any(True for other in PROBES for _ in asked_for(seen, other)):
+        yield skipped("the client gave up when it was asked for something else")
+    elif not asked:
+        yield missing(f"the client did not call {probe.tool}, so it could not be asked")
+    proves = probe.proves or probe.answers
+    for where, answer, said in asked:
+        if proves(object_in(said)):
+            yield bad(f"{probe.name} was fulfilled without being declared", answer)
+        else:
+            yield good(where)
 
 
 SCRIPTS = {
@@ -483,12 +416,12 @@ SCRIPTS = {
     "client-capabilities-undeclared": ProbingIllegally,
 }
 JUDGES: Mapping[str, Judge[SeenSession]] = {
-    "sep-2322-client-request-state-echoed": _state_comes_back,
-    "sep-2322-client-jsonrpc-id-different": _another_id,
-    "sep-2322-client-no-state-omitted": _no_state_invented,
+    "sep-2322-client-request-state-echoed": _each_retry(_state_comes_back, ECHO),
+    "sep-2322-client-jsonrpc-id-different": _each_retry(_another_id, ECHO, NO_STATE),
+    "sep-2322-client-no-state-omitted": _each_retry(_no_state_invented, NO_STATE),
     "sep-2322-client-parallel-isolation": _nothing_leaks,
     "sep-2322-default-result-type-complete": _complete_by_default,
     "capabilities-on-every-request": _on_every_request,
-    **{f"capability-{probe.name}": _honours(probe) for probe in PROBES},
-    **{f"undeclared-{probe.name}": _keeps_quiet(probe) for probe in PROBES},
+    **{f"capability-{probe.name}": _probed(probe, _honours) for probe in PROBES},
+    **{f"undeclared-{probe.name}": _probed(probe, _keeps_quiet) for probe in PROBES},
 }

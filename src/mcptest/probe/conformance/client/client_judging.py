@@ -6,6 +6,7 @@ Pure. A capture that was kept is judged again by the same functions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 from msgspec.structs import replace
@@ -105,23 +106,17 @@ def _unreached(
 
 def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
     """By session: a client that launches its server twice uses its ids twice."""
+    records = seen.records
+    begins = [place for place, record in enumerate(records) if isinstance(record, Opened)]
+    begins = begins if len(begins) > 1 else [0]
     worst: dict[tuple[str, str], CheckResult] = {}
-    for offset, records in _sessions(seen.records):
-        for row in rows_by_rules(replace(seen, records=records)):
-            placed = row if row.record is None else replace(row, record=row.record + offset)
+    for begin, end in pairwise([*begins, len(records)]):
+        for row in rows_by_rules(replace(seen, records=records[begin:end])):
+            placed = row if row.record is None else replace(row, record=row.record + begin)
             known = worst.setdefault((row.id, row.name), placed)
             if _WORST.index(placed.status) < _WORST.index(known.status):
                 worst[row.id, row.name] = placed
     yield from worst.values()
-
-
-def _sessions(records: Sequence[AnyRecord]) -> Iterator[tuple[int, Sequence[AnyRecord]]]:
-    begins = [place for place, record in enumerate(records) if isinstance(record, Opened)]
-    if len(begins) < 2:
-        yield 0, records
-        return
-    for begin, end in zip(begins, [*begins[1:], len(records)], strict=True):
-        yield begin, records[begin:end]
 
 
 def _rows_on_the_capture(seen: SeenSession) -> Iterator[CheckResult]:
@@ -209,30 +204,17 @@ _TURNED_AWAY = frozenset({401, 403})
 
 def rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
     """One row on the shape of all that the client sent, and one for each rule that it broke."""
-    rules = [rule for rule in all_rules() if _is_about_clients(rule)]
     if not any(said.sender == "client" for said in seen.said):
         return
-    judged = judge(_session(seen), rules, seen.revision)
-    broken: list[tuple[Rule, Finding]] = []
-    for rule, verdict in zip(rules, judged.verdicts, strict=True):
-        if verdict.outcome is Outcome.FAIL:
-            about = [one for one in verdict.findings if one.sender != "server"]
-            broken += [(rule, one) for one in about[:1]]
-    shapes = [pair for pair in broken if pair[0].id.startswith(_ABOUT_SHAPES)]
-    yield _shape_row(shapes)
-    for rule, finding in broken:
-        yield _rule_row(rule, finding, seen)
-
-
-def _is_about_clients(rule: Rule) -> bool:
-    """Which answers a client owes in a scenario is for its own checks to say, since a script may
-    ask for what nobody has to answer."""
-    return rule.side is not Side.SERVER and rule.shown_by != "missing answer"
-
-
-def _session(seen: SeenSession) -> SessionSource:
+    # Which answers a client owes in a scenario is for its own checks to say, since a script may
+    # ask for what nobody has to answer.
+    rules = [
+        rule
+        for rule in all_rules()
+        if rule.side is not Side.SERVER and rule.shown_by != "missing answer"
+    ]
     transport: TransportName = "stdio" if seen.transport == "stdio" else "http"
-    return SessionSource(
+    session = SessionSource(
         label="client",
         file="",
         form="full",
@@ -240,30 +222,33 @@ def _session(seen: SeenSession) -> SessionSource:
         transport=transport,
         spec_version=seen.revision.wire_version,
     )
+    broken: list[tuple[Rule, Finding]] = []
+    verdicts = judge(session, rules, seen.revision).verdicts
+    for rule, verdict in zip(rules, verdicts, strict=True):
+        if verdict.outcome is Outcome.FAIL:
+            about = [one for one in verdict.findings if one.sender != "server"]
+            broken += [(rule, one) for one in about[:1]]
+    yield _shape_row([pair for pair in broken if pair[0].id.startswith(_ABOUT_SHAPES)])
+    for rule, finding in broken:
+        yield _rule_row(rule, finding, seen)
 
 
 def _records_of_mcp(seen: SeenSession) -> Iterator[tuple[int, AnyRecord]]:
-    """Without what went to other origins, such as an authorization server, and to other pages."""
+    """Without what went to other origins, such as an authorization server, and to other pages.
+
+    What was turned away for want of a token and sent again as it was is one request, not two.
+    """
     mcp = seen.urls.get("mcp")
-    elsewhere = {
-        one.stream
-        for one in seen.visits
-        if mcp is not None and (one.origin != mcp or one.path != seen.endpoint)
-    }
-    elsewhere |= _sent_again(seen)
-    for place, record in enumerate(seen.records):
-        if getattr(record, "stream", None) not in elsewhere:
-            yield place, record
-
-
-def _sent_again(seen: SeenSession) -> set[int]:
-    """Turned away for want of a token, and sent again as it was: that is one request, not two."""
     last = {(one.path, one.body): one.stream for one in seen.visits if one.body}
-    return {
+    left_out = {
         one.stream
         for one in seen.visits
-        if one.status in _TURNED_AWAY and last.get((one.path, one.body), one.stream) != one.stream
+        if (mcp is not None and (one.origin != mcp or one.path != seen.endpoint))
+        or (one.status in _TURNED_AWAY and last.get((one.path, one.body), one.stream) != one.stream)
     }
+    for place, record in enumerate(seen.records):
+        if getattr(record, "stream", None) not in left_out:
+            yield place, record
 
 
 def _shape_row(broken: list[tuple[Rule, Finding]]) -> CheckResult:
@@ -298,9 +283,6 @@ def _rule_row(rule: Rule, finding: Finding, seen: SeenSession) -> CheckResult:
     )
 
 
-# -- Whether a client and the server of a scenario have a revision in common, as the capture -----
-
-
 def speaks_only(seen: SeenSession) -> str:
     """Why nothing came of it, if the reason is the revision; empty if it is not."""
     eras = {revision.era for revision in seen.offered}
@@ -310,15 +292,17 @@ def speaks_only(seen: SeenSession) -> str:
     ]
     if not eras or not seen.requests():
         return ""
+    why = ""
     if Era.HANDSHAKE not in eras and first and not on_their_own:
         proposed = show(str(first[0].params.get("protocolVersion")), 40)
-        return _and_offered(seen, f"the client speaks only {proposed}: it begins with initialize")
-    if Era.STATELESS not in eras and on_their_own and not first:
+        why = f"the client speaks only {proposed}: it begins with initialize"
+    elif Era.STATELESS not in eras and on_their_own and not first:
         spoken = show(str(on_their_own[0].meta.get(VERSION, Revision.V2026_07_28)), 40)
-        return _and_offered(
-            seen, f"the client speaks only {spoken}: it does not fall back to initialize"
-        )
-    return _left(seen, first[-1]) if first else ""
+        why = f"the client speaks only {spoken}: it does not fall back to initialize"
+    elif first:
+        why = _left(seen, first[-1])
+    offered = ", ".join(one.value for one in seen.offered)
+    return f"{why}. The server speaks {offered} here" if why else ""
 
 
 def was_denied(seen: SeenSession) -> bool:
@@ -330,25 +314,16 @@ def was_denied(seen: SeenSession) -> bool:
 def _left(seen: SeenSession, first: SeenMessage) -> str:
     """It was answered with a revision that it did not propose, and said nothing after that."""
     proposed = first.params.get("protocolVersion")
-    answer = next((one for one in seen.said if _answers(one, first)), None)
-    agreed = inside(answer.value, "result", "protocolVersion") if answer is not None else None
-    if answer is None or agreed == proposed or revision_of_wire(agreed) is None:
-        return ""
-    if any(one.sender == "client" and one.place > answer.place and one.method for one in seen.said):
-        return ""
-    why = f"it proposed that, was answered with {agreed}, and left"
-    return _and_offered(seen, f"the client speaks only {show(str(proposed), 40)}: {why}")
-
-
-def _answers(said: SeenMessage, request: SeenMessage) -> bool:
-    return (
-        said.sender == "server"
-        and said.message.kind is Kind.RESULT
-        and said.place > request.place
-        and said.value.get("id") == request.value.get("id")
-    )
-
-
-def _and_offered(seen: SeenSession, why: str) -> str:
-    offered = ", ".join(one.value for one in seen.offered)
-    return f"{why}. The server speaks {offered} here"
+    later = [one for one in seen.said if one.place > first.place]
+    for answer in later:
+        answers = answer.sender == "server" and answer.message.kind is Kind.RESULT
+        if answers and answer.value.get("id") == first.value.get("id"):
+            agreed = inside(answer.value, "result", "protocolVersion")
+            goes_on = any(
+                one.sender == "client" and one.place > answer.place and one.method for one in later
+            )
+            if agreed == proposed or revision_of_wire(agreed) is None or goes_on:
+                return ""
+            why = f"it proposed that, was answered with {agreed}, and left"
+            return f"the client speaks only {show(str(proposed), 40)}: {why}"
+    return ""

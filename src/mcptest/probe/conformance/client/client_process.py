@@ -77,7 +77,8 @@ class ClientProcess:
         self.interrupted = False
         self.was_settled = False
         """We ended it after the scenario had seen all that it waits for."""
-        self._ending = False
+        self.was_ended = False
+        """By us, for whatever reason."""
         self._status: ExitStatus | None = None
         self._watch(self._process.stdout, self.stdout)
         self._watch(self._process.stderr, self.stderr)
@@ -90,11 +91,6 @@ class ClientProcess:
     def ended(self) -> Ended:
         status = self._status or ExitStatus()
         return Ended(code=status.code, signal=status.signal, timed_out=self.timed_out)
-
-    @property
-    def was_ended(self) -> bool:
-        """By us, for whatever reason."""
-        return self._ending
 
     def may_leave(self) -> None:
         """All has been seen. A client that stays is ended after a while."""
@@ -112,10 +108,16 @@ class ClientProcess:
 
     def _watch(self, descriptor: int, tail: Tail) -> None:
         def readable(events: int) -> None:
-            chunk = _read(descriptor)
-            if chunk:
+            try:
+                chunk = os.read(descriptor, _CHUNK)
+            except BlockingIOError:
+                ended = bool(events & GONE)
+            except OSError:
+                ended = True
+            else:
                 tail.add(chunk)
-            elif chunk is not None or events & GONE:
+                ended = not chunk
+            if ended:
                 self._loop.ignore(descriptor)
 
         self._loop.watch(descriptor, READ, readable)
@@ -136,19 +138,19 @@ class ClientProcess:
             self._loop.after(LOOK_SECONDS, self._look_around)
 
     def _expire(self) -> None:
-        if not self._ending and self._status is None:
+        if not self.was_ended and self._status is None:
             self.timed_out = True
             self._end()
 
     def _end_settled(self) -> None:
-        if not self._ending and self._status is None:
+        if not self.was_ended and self._status is None:
             self.was_settled = True
             self._end()
 
     def _end(self) -> None:
         """The whole group: politely, then not."""
-        if not self._ending:
-            self._ending = True
+        if not self.was_ended:
+            self.was_ended = True
             self._process.note_descendants()
             self._process.terminate()
             self._loop.after(TERMINATE_SECONDS, self._kill)
@@ -157,16 +159,6 @@ class ClientProcess:
         self._process.kill()
         # One that can't even be killed, as in a broken file system, must not keep us.
         self._loop.after(TERMINATE_SECONDS, self._loop.stop)
-
-
-def _read(descriptor: int) -> bytes | None:
-    """What there is; nothing at its end; None when there is nothing yet."""
-    try:
-        return os.read(descriptor, _CHUNK)
-    except BlockingIOError:
-        return None
-    except OSError:
-        return b""
 
 
 # -- The server that a stdio client launches itself ----------------------------------------------
@@ -225,9 +217,11 @@ class LaunchedServer:
     def _captures(self) -> list[Path]:
         """In the order of the launches; one that was killed has left what it had by then."""
         names = {file.name.removesuffix(PARTIAL) for file in self._folder.iterdir()}
-        places = [self._folder / name for name in sorted(names, key=lambda name: (len(name), name))]
-        found = [_whole_or_partial(place) for place in places]
-        return [file for file in found if file.exists() and file.stat().st_size]
+        found = []
+        for name in sorted(names, key=lambda name: (len(name), name)):
+            both = (self._folder / name, self._folder / f"{name}{PARTIAL}")
+            found += [file for file in both if file.exists() and file.stat().st_size][:1]
+        return found
 
 
 def defect_in(records: Iterable[AnyRecord]) -> str:
@@ -236,9 +230,3 @@ def defect_in(records: Iterable[AnyRecord]) -> str:
         if isinstance(record, Note) and record.text.startswith(DEFECT):
             return record.text.removeprefix(DEFECT)
     return ""
-
-
-def _whole_or_partial(place: Path) -> Path:
-    if place.exists() and place.stat().st_size:
-        return place
-    return place.with_name(place.name + PARTIAL)

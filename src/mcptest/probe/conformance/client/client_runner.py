@@ -117,9 +117,6 @@ def run_client(order: ClientOrder, should_stop: Callable[[], bool]) -> ScenarioR
     return replace(result, duration_ms=duration)
 
 
-# Playing
-
-
 def _play_http(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
     loop, script = Loop(), order.scenario.script()
     if order.capture is None:
@@ -193,9 +190,6 @@ def _environment(order: ClientOrder, context: Mapping[str, Any]) -> dict[str, st
     if context:
         expected["MCP_CONFORMANCE_CONTEXT"] = json.dumps({"name": name, **context})
     return {**inherited, **order.env, **expected}
-
-
-# Judging
 
 
 def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:

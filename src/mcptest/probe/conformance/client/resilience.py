@@ -26,7 +26,8 @@ from mcptest.probe.conformance.scenario import (
     warned,
 )
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
-from mcptest.servers.scripted.script import Obj, ScriptedCall, Visit
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall
 
 AFTERWARDS = "afterwards"
 HUGE = 8 * 1024 * 1024
@@ -175,8 +176,6 @@ def _answers_ping(seen: SeenSession) -> Findings:
         yield verdict("" if fine else "ping is answered with an empty result", said)
 
 
-# -- paging
-
 CURSORS = ("0", 'a b+/=?&"{}é\u202e ' + "x" * 4_000 + " ")
 """Opaque: one that is false in many languages, one that is long and full of what gets escaped."""
 
@@ -226,9 +225,6 @@ def _leaves_cursors_alone(seen: SeenSession) -> Findings:
         yield skipped("the client did not go beyond the first page")
 
 
-# -- versions
-
-
 class AnsweringVersion(GoingWrong):
     """Answers `initialize` with a version of its own choice: the one before what is proposed."""
 
@@ -276,9 +272,6 @@ def _sends_the_agreed_version(seen: SeenSession) -> Findings:
         yield verdict("" if header == agreed else f"MCP-Protocol-Version is {shown(header)}", said)
 
 
-# -- falling back
-
-
 def _falls_back(seen: SeenSession) -> CheckFinding | None:
     discovered = seen.requests("server/discover")
     initialized = seen.requests("initialize")
@@ -287,9 +280,6 @@ def _falls_back(seen: SeenSession) -> CheckFinding | None:
     if discovered:
         return bad("server/discover was refused, and initialize did not follow", discovered[0])
     return None
-
-
-# -- cancelling
 
 
 class AnsweringTooLate(GoingWrong):
@@ -314,7 +304,13 @@ class AnsweringTooLate(GoingWrong):
 def _cancels(seen: SeenSession) -> Findings:
     for call in seen.calls(GoingWrong.wrong)[:1]:
         if seen.revision.era is Era.STATELESS and seen.transport == "http":
-            yield _closed_stream(seen, call.visited.stream if call.visited else None)
+            stream = call.visited.stream if call.visited else None
+            closed = any(
+                isinstance(one, StreamEnd) and one.stream == stream and not one.complete
+                for one in seen.records
+            )
+            unclosed = "the stream of the call was not closed, which is how it would be cancelled"
+            yield good() if closed else warned(unclosed)
             return
         for said in seen.said:
             if said.sender == "client" and said.method == "notifications/cancelled":
@@ -325,15 +321,6 @@ def _cancels(seen: SeenSession) -> Findings:
                 return
         yield warned("the call timed out, and the server was not told", call)
 
-
-def _closed_stream(seen: SeenSession, stream: int | None) -> CheckFinding:
-    for record in seen.records:
-        if isinstance(record, StreamEnd) and record.stream == stream and not record.complete:
-            return good()
-    return warned("the stream of the call was not closed, which is how it would be cancelled")
-
-
-# -- a hostile list
 
 _HOSTILE_NAMES = (
     *("../../../../etc/passwd", "a" * 10_000, "; rm -rf / #", "\u202egpj.exe", "\x1b[2J", ""),

@@ -40,8 +40,6 @@ from mcptest.transport.files import replace_file
 from mcptest.transport.loop import Loop
 from mcptest.transport.recorder import Recorder
 
-# -- Keeping secrets out of the capture of a scenario, but not the tokens that its script made ---
-
 
 class ScenarioMasker(Masker):
     """Masks every credential of a client except those that it has from us."""
@@ -53,29 +51,20 @@ class ScenarioMasker(Masker):
     def headers(self, headers: Headers) -> Headers:
         masked = super().headers(headers)
         return tuple(
-            (name, value) if self._has_it_from_us(name, value) else hidden
+            (name, value) if is_credential_header(name) and self._is_ours(value) else hidden
             for (name, value), hidden in zip(headers, masked, strict=True)
         )
 
-    def _has_it_from_us(self, name: str, value: str) -> bool:
-        if not is_credential_header(name):
-            return False
+    def _is_ours(self, value: str) -> bool:
         scheme, _, credential = value.strip().partition(" ")
         if scheme.lower() == "basic":
-            credential = _secret_in(credential)
+            try:
+                pair = base64.b64decode(credential, validate=True).decode()
+            except (binascii.Error, ValueError):
+                return False
+            credential = unquote_plus(pair.partition(":")[2])
         return bool(credential) and credential in self._script.issued
 
-
-def _secret_in(basic: str) -> str:
-    """The password of HTTP's basic scheme, or nothing when it can't be read."""
-    try:
-        pair = base64.b64decode(basic, validate=True).decode()
-    except (binascii.Error, ValueError):
-        return ""
-    return unquote_plus(pair.partition(":")[2])
-
-
-# -- Writing the capture of a scenario while it is played ----------------------------------------
 
 CAPTURE_LIMITS = Limits(capture_bytes=128 * MEBIBYTE)
 
@@ -99,8 +88,6 @@ def flushed_soon(recorder: Recorder, loop: Loop) -> Sink:
 
     return tell
 
-
-# -- Being the server of a scenario by hand ------------------------------------------------------
 
 DEFECT = "a defect of mcptest: "
 _MOST_LAUNCHES = 1_000
@@ -145,7 +132,10 @@ def serve_on_site(
     loop.stop_on_signals()
     with _recording(scenario, script, wanted, "http", capture, loop) as (tape, _):
         performance = Performance(script, tape, loop)
-        site = _site(performance, offered, port, probes=mode == "probe")
+        try:
+            site = ScriptedSite(performance, offered, port, asks_for_capabilities=mode == "probe")
+        except OSError as error:
+            raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
         try:
             _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
             if not performance.defect:
@@ -254,15 +244,6 @@ def _free_place(wanted: Path) -> Path:
             raise UsageError(f"can't write the capture {wanted}: {error.strerror}") from None
         return place
     raise UsageError(f"there are {_MOST_LAUNCHES} captures beside {wanted} already")
-
-
-def _site(
-    performance: Performance, offered: Sequence[Revision], port: int, *, probes: bool
-) -> ScriptedSite:
-    try:
-        return ScriptedSite(performance, offered, port, asks_for_capabilities=probes)
-    except OSError as error:
-        raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
 
 
 def _announce(url: str, port_file: str | None, context: Mapping[str, Any]) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from mcptest.core.capture import AnyRecord, Frame, Headers, HttpRequest, HttpResponse, Sender
+from mcptest.core.capture import AnyRecord, Frame, HttpRequest, HttpResponse, Sender
 from mcptest.core.message import Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
 from mcptest.probe.conformance.scenario import Scenario, object_in
+from mcptest.servers.http_connection import headers_by_name
 from mcptest.servers.scripted.conforming import CAPABILITIES
 from mcptest.wire.envelope import decode, is_meant_as_message
 
@@ -145,13 +146,13 @@ class SeenSession(msgspec.Struct, dict=True):
         found: dict[int, Visited] = {}
         for place, record in enumerate(self.records):
             if isinstance(record, HttpRequest):
-                headers = _by_name(record.headers)
+                headers = headers_by_name(record.headers)
                 found[record.stream] = Visited(
                     place, record.t, record.stream, record.method, record.url, headers
                 )
             elif isinstance(record, HttpResponse) and record.stream in found:
                 found[record.stream].status = record.status
-                found[record.stream].answer_headers = _by_name(record.headers)
+                found[record.stream].answer_headers = headers_by_name(record.headers)
             elif isinstance(record, Frame) and record.stream in found:
                 if record.sender == "client":
                     found[record.stream].body = record.raw
@@ -162,10 +163,8 @@ class SeenSession(msgspec.Struct, dict=True):
     @cached_property
     def said(self) -> list[SeenMessage]:
         """Every message of both sides, batches taken apart; not what went to other origins."""
-        return list(self._messages())
-
-    def _messages(self) -> Iterator[SeenMessage]:
         mcp = self.urls.get("mcp")
+        found = []
         for place, record in enumerate(self.records):
             if not isinstance(record, Frame):
                 continue
@@ -175,8 +174,9 @@ class SeenSession(msgspec.Struct, dict=True):
             message = decode(record.raw)
             if record.stream is None and not is_meant_as_message(message):
                 message = Message(record.raw, Kind.INVALID, message.value, message.problems)
-            for one in message.items if message.kind is Kind.BATCH else (message,):
-                yield SeenMessage(place, record.t, record.sender, one, visited)
+            items = message.items if message.kind is Kind.BATCH else (message,)
+            found += [SeenMessage(place, record.t, record.sender, one, visited) for one in items]
+        return found
 
     def requests(self, method: str = "") -> list[SeenMessage]:
         """Requests of the client, of one method or of all."""
@@ -219,15 +219,6 @@ def declares_forms(declared: Mapping[str, Any]) -> bool:
     """Elicitation by form. An empty object means it, as it did before there was anything else."""
     elicitation = declared.get("elicitation")
     return isinstance(elicitation, dict) and ("form" in elicitation or "url" not in elicitation)
-
-
-def _by_name(headers: Headers) -> dict[str, str]:
-    """Names in lower case; repeated ones are joined with a comma."""
-    found: dict[str, str] = {}
-    for name, value in headers:
-        key = name.lower()
-        found[key] = f"{found[key]}, {value}" if key in found else value
-    return found
 
 
 def offered_revisions(scenario: Scenario[Any], wanted: Revision | None) -> tuple[Revision, ...]:

@@ -10,7 +10,6 @@ from mcptest.probe.conformance.client.client_headers import Anything
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
-    Findings,
     Judge,
     bad,
     good,
@@ -19,14 +18,12 @@ from mcptest.probe.conformance.scenario import (
     shown,
     skipped,
 )
-from mcptest.servers.scripted.script import Obj, ScriptStage, Visit
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import Obj, ScriptStage
 
 CANARY = "/canary/profile-schema.json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOCAL, ECHO = "json_schema_2020_12_tool", "json_schema_echo"
-
-
-# -- json-schema-ref-no-deref
 
 
 class Tempting(Anything):
@@ -61,8 +58,6 @@ def _never_fetches(seen: SeenSession) -> CheckFinding:
         return missing("the client did not list the tools, so it never saw the address")
     return good(listed[0])
 
-
-# -- json-schema-2020-12-preservation
 
 SCHEMA: Obj = {
     "$schema": DIALECT,
@@ -104,28 +99,10 @@ class Echoing(Anything):
     )
 
 
-def _echoed(seen: SeenSession) -> tuple[SeenMessage, Obj] | None:
-    for call in seen.calls(ECHO):
-        schema = inside(call.params, "arguments", "schema")
-        if isinstance(schema, dict):
-            return call, schema
-    return None
-
-
-def _lists(seen: SeenSession) -> Findings:
-    for said in seen.requests("tools/list")[:1]:
-        yield good(said)
-
-
-def _echoes(seen: SeenSession) -> CheckFinding | None:
-    echoed = _echoed(seen)
-    if echoed is not None:
-        return good(echoed[0])
-    return None
-
-
-def _anchor(schema: Obj) -> Any:
-    return inside(schema, "$defs", "address", "$anchor")
+def _echoed(seen: SeenSession) -> list[tuple[SeenMessage, Obj]]:
+    """The first call that gave the schema back, with what it gave."""
+    calls = ((call, inside(call.params, "arguments", "schema")) for call in seen.calls(ECHO))
+    return [(call, schema) for call, schema in calls if isinstance(schema, dict)][:1]
 
 
 def _parts(*keywords: str) -> Callable[[Obj], Any]:
@@ -138,27 +115,28 @@ def _survives(
     """The part of the schema comes back equal; before `since` it is not asked for."""
 
     def judge(seen: SeenSession) -> CheckFinding:
-        echoed = _echoed(seen)
-        if echoed is None:
-            return skipped("the schema did not come back: see the check about that")
-        if part(echoed[1]) == part(SCHEMA):
-            return good(echoed[0])
-        if seen.revision < since:
-            return skipped(f"asked for since {since} only")
-        received, wanted = part(echoed[1]), part(SCHEMA)
-        return bad(f"came back as {shown(received)} instead of {shown(wanted)}", echoed[0])
+        for call, schema in _echoed(seen):
+            received, wanted = part(schema), part(SCHEMA)
+            if received == wanted:
+                return good(call)
+            if seen.revision < since:
+                return skipped(f"asked for since {since} only")
+            return bad(f"came back as {shown(received)} instead of {shown(wanted)}", call)
+        return skipped("the schema did not come back: see the check about that")
 
     return judge
 
 
 _NEW = Revision.V2026_07_28
-
-
 SCRIPTS = {"json-schema-ref-no-deref": Tempting, "json-schema-2020-12-preservation": Echoing}
 JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2106-no-network-ref-deref": _never_fetches,
-    "json-schema-2020-12-client-tool-found": _lists,
-    "json-schema-2020-12-client-echo-completed": _echoes,
+    "json-schema-2020-12-client-tool-found": lambda seen: map(
+        good, seen.requests("tools/list")[:1]
+    ),
+    "json-schema-2020-12-client-echo-completed": lambda seen: (
+        good(call) for call, _ in _echoed(seen)
+    ),
     "json-schema-2020-12-client-$schema-preserved": _survives(_parts("$schema")),
     "json-schema-2020-12-client-$defs-preserved": _survives(
         lambda schema: list(schema.get("$defs") or ())
@@ -170,5 +148,7 @@ JUDGES: Mapping[str, Judge[SeenSession]] = {
     "sep-2106-client-conditional-keywords-preserved": _survives(
         _parts("if", "then", "else"), since=_NEW
     ),
-    "sep-2106-client-anchor-keyword-preserved": _survives(_anchor, since=_NEW),
+    "sep-2106-client-anchor-keyword-preserved": _survives(
+        lambda schema: inside(schema, "$defs", "address", "$anchor"), since=_NEW
+    ),
 }

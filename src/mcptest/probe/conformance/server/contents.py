@@ -30,15 +30,12 @@ _TOKEN = "mcptest-progress"
 _AT_LEAST = 3
 
 
-# -- content
-
-
-def content_of(result: Obj) -> tuple[list[Obj], list[str]]:
-    """The blocks of a result, and what keeps one from looking at them."""
-    content = result.get("content")
-    if not isinstance(content, list):
-        return [], ["the result has no content array"]
-    return listed(content), [] if content else ["the content array is empty"]
+def _items(result: Obj, member: str) -> tuple[list[Obj], list[str]]:
+    """The objects of an array of a result, and what keeps one from looking at them."""
+    items = result.get(member)
+    if not isinstance(items, list):
+        return [], [f"the result has no {member} array"]
+    return listed(items), [] if items else [f"the {member} array is empty"]
 
 
 def _has_block(
@@ -47,7 +44,7 @@ def _has_block(
     """There is a block of this kind, with these members; `more` looks at the block itself."""
 
     def problems(result: Obj) -> Iterator[str]:
-        blocks, unseen = content_of(result)
+        blocks, unseen = _items(result, "content")
         block = next((one for one in blocks if one.get("type") == kind), None)
         if not block:
             yield from unseen or [f"there is no content of type {kind}"]
@@ -77,7 +74,7 @@ def _embedded(block: Obj) -> Iterator[str]:
 
 
 def _mixed_problems(result: Obj) -> Iterator[str]:
-    blocks, problems = content_of(result)
+    blocks, problems = _items(result, "content")
     yield from problems
     kinds = {one.get("type") for one in blocks if isinstance(one.get("type"), str)}
     for kind in ("text", "image", "resource") if blocks else ():
@@ -88,13 +85,10 @@ def _mixed_problems(result: Obj) -> Iterator[str]:
 def _failure_problems(result: Obj) -> Iterator[str]:
     if result.get("isError") is not True:
         yield "the result does not say isError: true"
-    blocks, problems = content_of(result)
+    blocks, problems = _items(result, "content")
     yield from problems
     if blocks and not blocks[0].get("text"):
         yield "the first block has no text that says what went wrong"
-
-
-# -- progress and logging
 
 
 def _with_progress(stage: ScenarioStage) -> None:
@@ -112,18 +106,17 @@ def _progress(scene: Scene) -> CheckFinding:
         return bad(heard.without_success, heard)
     notices = scene.notices("called", PROGRESS)
     ours = [one.get("progress") for one in notices if one.get("progressToken") == _TOKEN]
-    return verdict(_progress_problems(ours, len(notices)), heard)
-
-
-def _progress_problems(ours: list[Any], in_all: int) -> Iterator[str]:
+    numbers: list[Any] = [one for one in ours if type(one) in (int, float)]
+    problems = []
     if len(ours) < _AT_LEAST:
-        other = f", and {in_all - len(ours)} for another token" if in_all > len(ours) else ""
-        yield f"{len(ours)} progress notifications came{other}, not at least {_AT_LEAST}"
-    numbers = [one for one in ours if type(one) in (int, float)]
+        more = len(notices) - len(ours)
+        other = f", and {more} for another token" if more else ""
+        problems.append(f"{len(ours)} progress notifications came{other}, not at least {_AT_LEAST}")
     if len(numbers) < len(ours):
-        yield "a progress is no number"
+        problems.append("a progress is no number")
     if any(later < earlier for earlier, later in pairwise(numbers)):
-        yield f"progress went back: {show(str(numbers[:10]), 100)}"
+        problems.append(f"progress went back: {show(str(numbers[:10]), 100)}")
+    return verdict(problems, heard)
 
 
 def _with_logging(stage: ScenarioStage) -> None:
@@ -142,24 +135,18 @@ def _logged(scene: Scene) -> CheckFinding:
     return verdict(filter(None, problems), heard)
 
 
-# -- asking the client
-
-
 def _asked_for(method: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         heard = scene["called"]
         methods = [one.get("method") for one in heard.exchange.asked]
         problems = [] if method in methods else [f"the server did not send {method}"]
-        if heard.without_success:
-            problems.append(heard.without_success)
-        else:
-            problems += content_of(heard.result)[1]
+        problems += [heard.without_success] if heard.without_success else []
+        if not heard.without_success:
+            problems += _items(heard.result, "content")[1]
         return verdict(problems, heard)
 
     return judge
 
-
-# -- forms
 
 _DEFAULTS: dict[str, tuple[str, str, Any]] = {
     "string": ("name", "string", "John Doe"),
@@ -180,20 +167,22 @@ def _fields(scene: Scene) -> tuple[Obj, str]:
     return {}, heard.without_result or "the server did not send elicitation/create"
 
 
-def _judge(field: str, problems: Problems) -> Judge[Scene]:
+def _judge(field: str, kind: str, problems: Problems) -> Judge[Scene]:
+    """A field of the form is there, is of this type, and has no other problems."""
+
     def judge(scene: Scene) -> CheckFinding:
         fields, why = _fields(scene)
         schema = fields.get(field)
         if why or not isinstance(schema, dict):
             return bad(why or f"the form has no field {field}", scene["called"])
-        return verdict((f"{field}: {one}" for one in problems(schema)), scene["called"])
+        found = (*_type_problems(schema, kind), *problems(schema))
+        return verdict((f"{field}: {one}" for one in found), scene["called"])
 
     return judge
 
 
-def _default_problems(kind: str, wanted: Any, is_choice: bool) -> Problems:
+def _default_problems(wanted: Any, is_choice: bool) -> Problems:
     def problems(schema: Obj) -> Iterator[str]:
-        yield from _type_problems(schema, kind)
         choices = schema.get("enum")
         if is_choice and not isinstance(choices, list):
             yield "enum is no array"
@@ -225,14 +214,12 @@ def _has_titles(options: Any) -> bool:
 
 
 def _untitled_single(schema: Obj) -> Iterator[str]:
-    yield from _type_problems(schema, "string")
     if not isinstance(schema.get("enum"), list):
         yield "enum is no array"
     yield from (f"it has {one} too" for one in ("oneOf", "enumNames") if schema.get(one))
 
 
 def _titled_single(schema: Obj) -> Iterator[str]:
-    yield from _type_problems(schema, "string")
     if not _has_titles(schema.get("oneOf")):
         yield "oneOf is no array of const and title"
     if schema.get("enum"):
@@ -240,7 +227,6 @@ def _titled_single(schema: Obj) -> Iterator[str]:
 
 
 def _legacy(schema: Obj) -> Iterator[str]:
-    yield from _type_problems(schema, "string")
     values, names = schema.get("enum"), schema.get("enumNames")
     if not isinstance(values, list):
         yield "enum is no array"
@@ -251,7 +237,6 @@ def _legacy(schema: Obj) -> Iterator[str]:
 
 
 def _untitled_multi(schema: Obj) -> Iterator[str]:
-    yield from _type_problems(schema, "array")
     items = schema.get("items")
     if not isinstance(items, dict):
         yield "items is no object"
@@ -264,7 +249,6 @@ def _untitled_multi(schema: Obj) -> Iterator[str]:
 
 
 def _titled_multi(schema: Obj) -> Iterator[str]:
-    yield from _type_problems(schema, "array")
     items = schema.get("items")
     if not isinstance(items, dict):
         yield "items is no object"
@@ -275,12 +259,12 @@ def _titled_multi(schema: Obj) -> Iterator[str]:
         yield "items has enum too"
 
 
-_CHOICES: dict[str, tuple[str, Problems]] = {
-    "untitled-single": ("untitledSingle", _untitled_single),
-    "titled-single": ("titledSingle", _titled_single),
-    "legacy-enumnames": ("legacyEnum", _legacy),
-    "untitled-multi": ("untitledMulti", _untitled_multi),
-    "titled-multi": ("titledMulti", _titled_multi),
+_CHOICES: dict[str, tuple[str, str, Problems]] = {
+    "untitled-single": ("untitledSingle", "string", _untitled_single),
+    "titled-single": ("titledSingle", "string", _titled_single),
+    "legacy-enumnames": ("legacyEnum", "string", _legacy),
+    "untitled-multi": ("untitledMulti", "array", _untitled_multi),
+    "titled-multi": ("titledMulti", "array", _titled_multi),
 }
 
 
@@ -291,17 +275,15 @@ _VARIABLE = re.compile(r"\{[^{}]*\}")
 _INVALID_PARAMS = -32602
 
 
-# -- resources
-
-
 def _first(result: Obj) -> tuple[Obj, list[str]]:
-    contents = result.get("contents")
-    if not isinstance(contents, list):
-        return {}, ["the result has no contents array"]
-    if not contents:
-        return {}, ["the contents array is empty"]
-    first = contents[0]
-    return (first, []) if isinstance(first, dict) else ({}, ["the first of contents is no object"])
+    """The first of a resource's contents, or what keeps one from looking at it."""
+    _, missing = _items(result, "contents")
+    first = {} if missing else result["contents"][0]
+    return (
+        (first, missing)
+        if isinstance(first, dict)
+        else ({}, ["the first of contents is no object"])
+    )
 
 
 def _has(*members: str) -> Problems:
@@ -332,18 +314,10 @@ def _read(uri: str) -> ServerScript:
     return script
 
 
-def _subscribe(stage: ScenarioStage) -> None:
-    uri = {"uri": stage.fixture(_WATCHED)}
-    stage.ask("asked", "resources/subscribe", uri)
-
-
 def _unsubscribe(stage: ScenarioStage) -> None:
     uri = {"uri": stage.fixture(_WATCHED)}
     stage.ask("before", "resources/subscribe", uri)
     stage.ask("asked", "resources/unsubscribe", uri)
-
-
-# -- sep-2164-resource-not-found
 
 
 def _no_empty_contents(scene: Scene) -> CheckFinding:
@@ -374,8 +348,6 @@ def _data(scene: Scene) -> CheckFinding:
     return verdict("" if uri == NOWHERE else fault, heard, mild=True)
 
 
-# -- prompts
-
 _ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
 
 
@@ -383,15 +355,8 @@ def _get(prompt: str, arguments: dict[str, str] | None = None) -> ServerScript:
     return lambda stage: stage.ask("asked", "prompts/get", stage.prompt_params(prompt, arguments))
 
 
-def _messages(result: Obj) -> tuple[list[Obj], list[str]]:
-    messages = result.get("messages")
-    if not isinstance(messages, list):
-        return [], ["the result has no messages array"]
-    return listed(messages), [] if messages else ["the messages array is empty"]
-
-
 def _simple(result: Obj) -> Iterator[str]:
-    messages, problems = _messages(result)
+    messages, problems = _items(result, "messages")
     yield from problems
     for place, message in enumerate(messages):
         for member in ("role", "content"):
@@ -400,7 +365,7 @@ def _simple(result: Obj) -> Iterator[str]:
 
 
 def _with_both(result: Obj) -> Iterator[str]:
-    messages, problems = _messages(result)
+    messages, problems = _items(result, "messages")
     yield from problems
     said = str(messages)
     for name, value in _ARGUMENTS.items():
@@ -410,7 +375,7 @@ def _with_both(result: Obj) -> Iterator[str]:
 
 def _with_content(kind: str, *members: str) -> Problems:
     def problems(result: Obj) -> Iterable[str]:
-        messages, missing = _messages(result)
+        messages, missing = _items(result, "messages")
         contents = [one["content"] for one in messages if isinstance(one.get("content"), dict)]
         fits = any(
             one.get("type") == kind and all(one.get(member) for member in members)
@@ -438,7 +403,9 @@ SCRIPTS: dict[str, ServerScript] = {
     "resources-read-text": _read("test://static-text"),
     "resources-read-binary": _read("test://static-binary"),
     "resources-templates-read": _read("test://template/{id}/data"),
-    "resources-subscribe": _subscribe,
+    "resources-subscribe": lambda stage: stage.ask(
+        "asked", "resources/subscribe", {"uri": stage.fixture(_WATCHED)}
+    ),
     "resources-unsubscribe": _unsubscribe,
     "sep-2164-resource-not-found": asks("resources/read", {"uri": NOWHERE}),
     "prompts-get-simple": _get("test_simple_prompt"),
@@ -461,7 +428,7 @@ JUDGES: dict[str, Judge[Scene]] = {
     "tools-call-elicitation": _asked_for("elicitation/create"),
     **{
         f"elicitation-sep1034-{what}-default": _judge(
-            field, _default_problems(kind, wanted, what == "enum")
+            field, kind, _default_problems(wanted, what == "enum")
         )
         for what, (field, kind, wanted) in _DEFAULTS.items()
     },

@@ -68,9 +68,6 @@ def _begun(scene: Scene) -> _Begun:
     )
 
 
-# -- server-initialize
-
-
 def _problems_of_handshake(scene: Scene) -> Iterator[str]:
     begun = _begun(scene)
     if not isinstance(begun.result, dict):
@@ -96,15 +93,10 @@ def _session_id(scene: Scene) -> CheckFinding:
     return verdict("" if is_legal_session_id(given) else fault)
 
 
-# -- server-session-lifecycle
-
-
 def _end_session(stage: ScenarioStage) -> None:
-    headers = stage.main.lifecycle.headers("", None)
-    if "Mcp-Session-Id" not in headers:
-        return
-    stage.http("delete", "DELETE", {})
-    stage.ask("after", "tools/list")
+    if "Mcp-Session-Id" in stage.main.lifecycle.headers("", None):
+        stage.http("delete", "DELETE", {})
+        stage.ask("after", "tools/list")
 
 
 def _accepted(scene: Scene) -> CheckFinding:
@@ -141,9 +133,6 @@ def _stays_ended(scene: Scene) -> CheckFinding:
         return skipped(f"the session was not ended (DELETE gave HTTP {ended})")
     fault = f"a request of the ended session was answered with HTTP {after.status}, not 404"
     return verdict("" if after.status == _GONE else fault, after)
-
-
-# -- ping, logging-set-level
 
 
 def _empty(result: Obj) -> Iterator[str]:

@@ -53,9 +53,6 @@ TOOL = "json_schema_2020_12_tool"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-# -- tools-list
-
-
 def _list_tools(stage: ScenarioStage) -> None:
     for label in _LISTS if stage.is_stateless else _LISTS[:1]:
         stage.ask(label, "tools/list")
@@ -92,9 +89,6 @@ def _order(scene: Scene) -> CheckFinding:
     return verdict("" if same else fault, scene["second"], mild=True)
 
 
-# -- completion
-
-
 def _complete(stage: ScenarioStage) -> None:
     name = stage.fixture(_COMPLETED)
     declared = stage.offered.prompt_arguments(name)
@@ -112,9 +106,6 @@ def _completion_problems(result: Obj) -> Iterator[str]:
         yield "the result has no completion object"
     elif not isinstance(completion.get("values"), list):
         yield "completion.values is no array"
-
-
-# -- caching
 
 
 def _ask_all(stage: ScenarioStage) -> None:
@@ -162,9 +153,6 @@ def _values(member: str, fits: Callable[[Any], bool]) -> Judge[Scene]:
 def _is_life(value: Any) -> bool:
     whole = type(value) is int or (type(value) is float and value.is_integer())
     return bool(whole and value >= 0)
-
-
-# -- json-schema-2020-12
 
 
 def _walk(stage: ScenarioStage) -> None:
@@ -217,9 +205,8 @@ def _is(keyword: str, wanted: Any, written: str, most: int) -> Problems:
     return problems
 
 
-def _definitions(schema: Obj) -> Iterator[str]:
-    if "address" not in object_in(schema, "$defs"):
-        yield "$defs has no address"
+def _has(member: str, *path: str, problem: str) -> Problems:
+    return lambda schema: () if member in object_in(schema, *path) else (problem,)
 
 
 def _composition(schema: Obj) -> Iterator[str]:
@@ -229,11 +216,6 @@ def _composition(schema: Obj) -> Iterator[str]:
 
 def _conditions(schema: Obj) -> Iterator[str]:
     yield from (f"{word} is missing" for word in ("if", "then", "else") if word not in schema)
-
-
-def _anchor(schema: Obj) -> Iterator[str]:
-    if "$anchor" not in object_in(schema, "$defs", "address"):
-        yield "$defs.address has no $anchor"
 
 
 SCRIPTS: dict[str, ServerScript] = {
@@ -259,11 +241,14 @@ JUDGES: dict[str, Judge[Scene]] = {
     "sep-2549-cache-scope-valid": _values("cacheScope", lambda one: one in ("public", "private")),
     "json-schema-2020-12-tool-found": _keeps(),
     "json-schema-2020-12-$schema": _keeps(_is("$schema", DIALECT, repr(DIALECT), 120)),
-    "json-schema-2020-12-$defs": _keeps(_definitions),
+    "json-schema-2020-12-$defs": _keeps(_has("address", "$defs", problem="$defs has no address")),
     "json-schema-2020-12-additionalProperties": _keeps(
         _is("additionalProperties", False, "false", 60)
     ),
     "sep-2106-composition-keywords-preserved": _keeps(_composition, only_stateless=True),
     "sep-2106-conditional-keywords-preserved": _keeps(_conditions, only_stateless=True),
-    "sep-2106-anchor-keyword-preserved": _keeps(_anchor, only_stateless=True),
+    "sep-2106-anchor-keyword-preserved": _keeps(
+        _has("$anchor", "$defs", "address", problem="$defs.address has no $anchor"),
+        only_stateless=True,
+    ),
 }

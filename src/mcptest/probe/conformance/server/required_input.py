@@ -33,9 +33,6 @@ PROMPT = f"{_PREFIX}prompt"
 _NO_STATE = "the result has no requestState that is a string"
 
 
-# -- answering
-
-
 def accepted(**content: Any) -> Obj:
     return {"action": "accept", "content": content}
 
@@ -56,12 +53,8 @@ def _answer(asked: Any) -> Any:
     if method in (SAMPLING, ROOTS):
         return _SAMPLED if method == SAMPLING else _LISTED
     fields = object_in(asked, "params", "requestedSchema", "properties")
-    return accepted(**{name: _value(field) for name, field in fields.items()})
-
-
-def _value(field: Any) -> Any:
-    kind = inside(field, "type")
-    return _VALUES.get(kind, "Alice") if isinstance(kind, str) else "Alice"
+    kinds = {name: str(inside(field, "type")) for name, field in fields.items()}
+    return accepted(**{name: _VALUES.get(kind, "Alice") for name, kind in kinds.items()})
 
 
 def _requests(heard: Heard) -> Mapping[str, Any]:
@@ -81,11 +74,9 @@ Again: TypeAlias = Callable[[Obj], Mapping[str, Obj]]
 """From the call as it should be made again to the calls that are made, by their labels."""
 
 
-def _complete(whole: Obj) -> Mapping[str, Obj]:
-    return {"completed": whole}
-
-
-def _asked_back(again: Again = _complete, *, tool: str = ELICITING) -> ServerScript:
+def _asked_back(
+    again: Again = lambda whole: {"completed": whole}, *, tool: str = ELICITING
+) -> ServerScript:
     """Ask first, so that the state is known; then call again."""
 
     def script(stage: ScenarioStage) -> None:
@@ -142,9 +133,6 @@ def _lists(stage: ScenarioStage) -> None:
     for capability in ("tools", "prompts"):
         if stage.offered.declares(capability):
             stage.ask(f"{capability}/list", f"{capability}/list", {})
-
-
-# -- judging
 
 
 def _why_not_asking(heard: Heard) -> str:

@@ -331,8 +331,6 @@ class ScenarioStage:
     def heard(self, label: str) -> Heard:
         return self._heard[label]
 
-    # -- asking ----------------------------------------------------------------------------
-
     def ask(
         self, label: str, method: str, params: Mapping[str, Any] | None = None, **changed: Any
     ) -> Heard:
@@ -352,10 +350,8 @@ class ScenarioStage:
     ) -> None:
         """Ask and go on at once; `collect` waits for the answer. `meta` and `headers` change what
         is usually sent; None leaves one out."""
-        sent = SentCheck(
-            method=method, params=params, meta=meta or {}, headers=headers or {}, omit=omit
-        )
-        self._begin(label, sent)
+        changed: Obj = {"meta": meta or {}, "headers": headers or {}, "omit": omit}
+        self._begin(label, SentCheck(method=method, params=params, **changed))
 
     def call(self, label: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Heard:
         """Call a fixture by its official name; without arguments, none are sent."""
@@ -397,9 +393,11 @@ class ScenarioStage:
 
     def collect(self, label: str) -> Heard:
         started, place = self._under_way.pop(label)
-        asked = self.main.finish(started)
-        sent = started.check
-        records = self.main.tape.records
+        main, sent = self.main, started.check
+        asked = main.finish(started)
+        lost = "the server answers nothing any more" if main.mute else ""
+        if main.gone is not None:
+            lost = show(main.gone.message.partition("\n")[0], 300)
         self._heard[label] = Heard(
             label=label,
             method=sent.method or (sent.http.method if sent.http else ""),
@@ -408,8 +406,8 @@ class ScenarioStage:
             identifier=asked.identifier,
             begins=place,
             stream=asked.stream,
-            lost=why_lost(self.main),
-            trouble=asked.unusable or trouble_of(records[place:], asked.stream),
+            lost=lost,
+            trouble=asked.unusable or trouble_of(main.tape.records[place:], asked.stream),
         )
         return self._heard[label]
 
@@ -420,8 +418,6 @@ class ScenarioStage:
         self.main.tape(Note(t=at, text=f"{self.scenario}: {label}"))
         place = len(records)
         self._under_way[label] = self.main.start(check), place
-
-    # -- waiting ---------------------------------------------------------------------------
 
     def await_notices(self, method: str, count: int, since: int = 0, seconds: float = 0.0) -> bool:
         """Wait until so many notifications of a method came, for as long as they may take."""
@@ -435,15 +431,16 @@ class ScenarioStage:
     def await_settled(self, labels: Sequence[str]) -> bool:
         """Wait until each of these subscriptions is acknowledged, or answered otherwise."""
         waiting = [self._under_way[label][0] for label in labels]
-        return self.main.pump(self.patience, lambda: all(map(self._is_settled, waiting)))
 
-    def _is_settled(self, started: Started) -> bool:
-        wanted = id_key(started.identifier)
-        return started.done or any(
-            inside(one, "method") == ACKNOWLEDGED
-            and id_key(inside(one, "params", "_meta", SUBSCRIPTION)) == wanted
-            for one in self.main.notifications
-        )
+        def settled() -> bool:
+            acknowledged = {
+                id_key(inside(one, "params", "_meta", SUBSCRIPTION))
+                for one in self.main.notifications
+                if inside(one, "method") == ACKNOWLEDGED
+            }
+            return all(one.done or id_key(one.identifier) in acknowledged for one in waiting)
+
+        return self.main.pump(self.patience, settled)
 
     def give_up(self, label: str) -> None:
         """Take a request back, and keep what came of it so far."""
@@ -461,9 +458,3 @@ class ScenarioStage:
             names=self._names,
             facts=self.facts,
         )
-
-
-def why_lost(conversation: Conversation) -> str:
-    if conversation.gone is not None:
-        return show(conversation.gone.message.partition("\n")[0], 300)
-    return "the server answers nothing any more" if conversation.mute else ""

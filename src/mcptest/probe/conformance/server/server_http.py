@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from mcptest.core.capture import HttpRequest, HttpResponse, SseEvent
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.scenario import (
@@ -25,23 +23,13 @@ from mcptest.probe.conformance.scenario import (
     verdict,
     warned,
 )
-from mcptest.probe.conformance.server.scene import (
-    Heard,
-    ScenarioStage,
-    Scene,
-    ServerOffer,
-    ServerScript,
-    calls,
-)
+from mcptest.probe.conformance.server.scene import Heard, ScenarioStage, Scene, ServerScript, calls
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.tool_safety import is_safe
 
 _STRANGER = "evil.example.com"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _STREAMS = ("first", "second", "third")
-
-
-# -- server-sse-polling
 
 
 def _is_streamed(heard: Heard) -> bool:
@@ -83,7 +71,15 @@ def _retried(scene: Scene, heard: Heard) -> CheckFinding:
 
 @_streamed
 def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
-    again = _come_back(scene)
+    again = next(  # the stream of the GET with Last-Event-ID, if the client had to come back
+        (
+            one.stream
+            for one in scene.records_since("called")
+            if isinstance(one, HttpRequest)
+            and any(name.lower() == "last-event-id" for name, _ in one.headers)
+        ),
+        None,
+    )
     if again is None and not heard.answered:
         return warned(heard.silence, heard)
     if again is None:
@@ -102,19 +98,6 @@ def _resumed(scene: Scene, heard: Heard) -> CheckFinding:
     if status is None or status >= 300:
         return warned(f"coming back was answered with HTTP {status}", heard)
     return verdict(heard.without_result, heard, mild=True)
-
-
-def _come_back(scene: Scene) -> int | None:
-    """The stream of the GET with Last-Event-ID, if the client had to come back."""
-    for record in scene.records_since("called"):
-        if isinstance(record, HttpRequest) and any(
-            name.lower() == "last-event-id" for name, _ in record.headers
-        ):
-            return record.stream
-    return None
-
-
-# -- server-sse-multiple-streams
 
 
 def _at_once(stage: ScenarioStage) -> None:
@@ -140,9 +123,6 @@ def _all_deliver(scene: Scene) -> CheckFinding:
     return verdict(empty, streamed[0], mild=len(empty) < len(streamed))
 
 
-# -- dns-rebinding-protection
-
-
 def _knock(stage: ScenarioStage) -> None:
     """Once as a page of another site would, once as a client on this machine does."""
     url = urlsplit(stage.site.order.target.url)
@@ -151,37 +131,21 @@ def _knock(stage: ScenarioStage) -> None:
         return
     for label, host in (("stranger", _STRANGER), ("friend", url.netloc)):
         headers = {"Host": host, "Origin": f"http://{host}"}
-        if stage.is_stateless:
-            stage.ask(label, "server/discover", headers=headers)
-        else:
-            stage.ask(label, "ping", headers=headers)
+        method = "server/discover" if stage.is_stateless else "ping"
+        stage.ask(label, method, headers=headers)
 
 
-def _stranger_refused(scene: Scene) -> CheckFinding:
-    if not scene.facts.get("local"):
-        return _elsewhere()
-    heard = scene["stranger"]
-    status = heard.status
-    fine = status is not None and 400 <= status < 500
-    came = heard.silence if status is None else f"HTTP {status}"
-    fault = f"Host and Origin {_STRANGER} were answered with {came}, not with 4xx"
-    return verdict("" if fine else fault, heard)
+def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
+    """What was asked on this machine is answered with one of these; `{}` is what came."""
 
+    def judge(scene: Scene) -> CheckFinding:
+        if not scene.facts.get("local"):
+            return untestable("run the server on this machine: its URL must be of localhost")
+        heard = scene[label]
+        came = heard.silence if heard.status is None else f"HTTP {heard.status}"
+        return verdict("" if heard.status in statuses else fault.format(came), heard)
 
-def _friend_served(scene: Scene) -> CheckFinding:
-    if not scene.facts.get("local"):
-        return _elsewhere()
-    heard = scene["friend"]
-    status = heard.status
-    fine = status is not None and 200 <= status < 300
-    came = heard.silence if status is None else f"HTTP {status}"
-    return verdict(
-        [] if fine else [f"Host and Origin of this machine were answered: {came}"], heard
-    )
-
-
-def _elsewhere() -> CheckFinding:
-    return untestable("run the server on this machine: its URL must be of localhost")
+    return judge
 
 
 _MISMATCH = -32020
@@ -226,7 +190,10 @@ _LEFT_OUT: dict[str, tuple[str, str | None]] = {
 
 
 def _try_headers(stage: ScenarioStage) -> None:
-    tool = _harmless_tool(stage.offered)
+    # A tool that says that it only reads; else the first, as the official suite does it.
+    offered = [one for one in stage.offered.tools if isinstance(one, Mapping) and one.get("name")]
+    reading = [one for one in offered if is_safe(one)]
+    tool = next((str(one["name"]) for one in (*reading, *offered)), None)
     for label, headers in {**_REFUSED, **_SPACED, **_OTHER_CASE}.items():
         if "Mcp-Name" not in headers:
             stage.ask(label, "tools/list", headers=headers)
@@ -236,45 +203,24 @@ def _try_headers(stage: ScenarioStage) -> None:
             stage.ask(label, "tools/call", {"name": tool, "arguments": arguments}, headers=named)
 
 
-def _harmless_tool(offered: ServerOffer) -> str | None:
-    """A tool that says that it only reads; else the first, as the official suite does it."""
-    named = [one for one in offered.tools if isinstance(one, Mapping) and one.get("name")]
-    reads = [one for one in named if is_safe(one)]
-    return next((str(one["name"]) for one in (*reads, *named)), None)
-
-
-class _Carrier(msgspec.Struct, frozen=True):
-    """The tool whose argument is a header, and what else it has to be given."""
-
-    tool: str
-    argument: str
-    header: str
-    others: Mapping[str, Any]
-
-
-def _carrier(offered: ServerOffer) -> _Carrier | None:
-    for tool in offered.tools:
+def _try_params(stage: ScenarioStage) -> None:
+    """With the first tool that has an argument which is a header too."""
+    for tool in stage.offered.tools:
         schema = object_in(tool, "inputSchema")
-        for name, field in object_in(schema, "properties").items():
+        for argument, field in object_in(schema, "properties").items():
             header = inside(field, "x-mcp-header")
             if isinstance(header, str) and field.get("type") == "string":
-                return _Carrier(str(tool.get("name")), name, header, plausible_arguments(schema))
-    return None
+                _try_param(stage, str(tool.get("name")), schema, argument, header)
+                return
 
 
-def _try_params(stage: ScenarioStage) -> None:
-    carrier = _carrier(stage.offered)
-    if carrier is None:
-        return
-    for label, (value, header) in {**_DECODED, **_BROKEN, **_LITERAL, **_LEFT_OUT}.items():
-        arguments = {**carrier.others, carrier.argument: value}
-        headers = {f"Mcp-Param-{carrier.header}": header}
-        stage.ask(
-            label, "tools/call", {"name": carrier.tool, "arguments": arguments}, headers=headers
-        )
-
-
-# -- judging
+def _try_param(
+    stage: ScenarioStage, tool: str, schema: Mapping[str, Any], argument: str, header: str
+) -> None:
+    others = plausible_arguments(schema)
+    for label, (value, sent) in {**_DECODED, **_BROKEN, **_LITERAL, **_LEFT_OUT}.items():
+        params = {"name": tool, "arguments": {**others, argument: value}}
+        stage.ask(label, "tools/call", params, headers={f"Mcp-Param-{header}": sent})
 
 
 def _refused(heard: Heard) -> str:
@@ -331,8 +277,14 @@ JUDGES: dict[str, Judge[Scene]] = {
     "server-sse-disconnect-resume": _resumed,
     "server-accepts-multiple-post-streams": _all_accepted,
     "server-sse-streams-functional": _all_deliver,
-    "localhost-host-rebinding-rejected": _stranger_refused,
-    "localhost-host-valid-accepted": _friend_served,
+    "localhost-host-rebinding-rejected": _local(
+        "stranger",
+        range(400, 500),
+        f"Host and Origin {_STRANGER} were answered with {{}}, not with 4xx",
+    ),
+    "localhost-host-valid-accepted": _local(
+        "friend", range(200, 300), "Host and Origin of this machine were answered: {}"
+    ),
     "sep-2243-server-reject-invalid-headers": _each(_refused, _REFUSED, _NO_TOOL),
     "sep-2243-server-reject-error-code": _each(_coded, _REFUSED, _NO_TOOL, mild=True),
     "sep-2243-server-accepts-whitespace-header-value": _each(_served, _SPACED, _NO_TOOL),

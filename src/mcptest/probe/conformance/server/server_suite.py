@@ -8,7 +8,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import msgspec
 
 from mcptest.core.capture import Frame
 from mcptest.core.errors import ErrorKind, PeerError
-from mcptest.core.message import Kind, Problem
+from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show, show_lines
 from mcptest.core.scenario_outcome import (
@@ -35,12 +34,13 @@ from mcptest.probe.conformance.scenario import (
     Scenario,
     bad,
     every_check,
+    inside,
     judged,
     skipped,
     untestable,
 )
 from mcptest.probe.conformance.scenario_catalogue import scenario_named
-from mcptest.probe.conformance.scenario_runs import Lane, ScenarioRuns
+from mcptest.probe.conformance.scenario_runs import ScenarioRuns
 from mcptest.probe.conformance.server.scene import ScenarioStage, Scene, ServerOffer
 from mcptest.rules.declaration import specification_url
 from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, steps_of
@@ -52,8 +52,6 @@ from mcptest.session.tape import Tape
 from mcptest.transport.target import Target
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import answer_problems, is_tolerable
-
-# -- What a server lacks for a scenario, in words that say what would unlock it ------------------
 
 _METHOD_NOT_FOUND = -32601
 
@@ -73,21 +71,16 @@ def missing_for(scenario: Scenario[Scene], offered: ServerOffer, names: Mapping[
 
 def unserved(scenario: Scenario[Scene], scene: Scene) -> str:
     """Resources need not be listed, so only asking shows that one is not there."""
-    refused = [
-        heard
+    refused = any(
+        heard.exchange.answer == "error" and heard.code != _METHOD_NOT_FOUND
         for heard in scene.heard.values()
-        if heard.exchange.answer == "error" and heard.code != _METHOD_NOT_FOUND
-    ]
+    )
+    templates = [inside(one, "uriTemplate") for one in scene.offered.templates]
     for official in scenario.needs.resources if refused else ():
-        if not _is_listed(official, scene):
+        uri = scene.fixture(official)
+        if not scene.offered.has("resource", uri) and uri not in templates:
             return _not_offered("resource", official, scene.names)
     return ""
-
-
-def _is_listed(official: str, scene: Scene) -> bool:
-    uri = scene.fixture(official)
-    templates = (one.get("uriTemplate") for one in scene.offered.templates if isinstance(one, dict))
-    return scene.offered.has("resource", uri) or uri in templates
 
 
 def _not_offered(kind: str, official: str, names: Mapping[str, str]) -> str:
@@ -99,8 +92,6 @@ def _not_offered(kind: str, official: str, names: Mapping[str, str]) -> str:
         f"--fixture {official}=NAME"
     )
 
-
-# -- The check that every scenario has -----------------------------------------------------------
 
 _MOST_PROBLEMS = 5
 _EXCERPT = 400
@@ -152,15 +143,6 @@ def _said(tape: Tape, begins: int, revision: Revision) -> Iterator[Step]:
             yield step
 
 
-def _faults_of_form(step: Step, revision: Revision) -> Iterator[Problem]:
-    """What is wrong with it as JSON text and as a message; what JSON allows is no fault of form."""
-    if step.in_batch:  # its text is that of the whole
-        return
-    for problem in answer_problems(step.message, revision):
-        if not is_tolerable(problem):
-            yield problem
-
-
 def _doubts(step: Step, revision: Revision) -> Iterator[str]:
     """What fails nothing, and is worth a word: see docs/answers.md."""
     what = show(step.method or step.kind.value, 80)
@@ -179,7 +161,10 @@ def _problems(step: Step, revision: Revision) -> Iterator[str]:
         if revision is not Revision.V2025_03_26:
             yield "messages come in an array, which the revision does not have"
         return
-    for fault in _faults_of_form(step, revision):
+    # What is wrong with it as JSON text; what JSON allows is no fault, and in a batch the text is
+    # that of the whole.
+    faults = () if step.in_batch else answer_problems(step.message, revision)
+    if fault := next((one for one in faults if not is_tolerable(one)), None):
         yield f"{show(step.method or step.kind.value, 80)}: {show(fault.reason, 200)}"
         return
     if step.kind is Kind.INVALID:
@@ -191,8 +176,6 @@ def _problems(step: Step, revision: Revision) -> Iterator[str]:
         actual = show(problem.actual, 120)
         yield f"{what}: {show(problem.pointer, 120)} is {actual}, not {problem.expected}"
 
-
-# -- One lane of the suite for servers -----------------------------------------------------------
 
 _VAIN_STARTS = 2
 """After so many connections in a row that failed, a server is given up."""
@@ -208,10 +191,6 @@ class Lost:
         self.kind = ErrorKind.CLOSED
         self.opening = threading.Lock()
 
-    @property
-    def for_good(self) -> bool:
-        return self.vain >= _VAIN_STARTS
-
 
 class ScenarioLane:
     """Runs one scenario after the other. A lane belongs to one thread."""
@@ -219,37 +198,45 @@ class ScenarioLane:
     def __init__(
         self,
         site: Site,
+        scenarios: Sequence[Scenario[Scene]],
         offered: ServerOffer,
         order: ConformanceOrder,
         lost: Lost,
         first: Conversation | None,
     ) -> None:
         self._site = site
+        self._scenarios = scenarios
         self._offered = offered
         self._order = order
-        self._strict = order.strict_fixtures
         self._lost = lost
         self._shared = first
 
-    def run(self, scenario: Scenario[Scene]) -> ScenarioResult:
+    def run(self, place: int) -> ScenarioResult:
         begun = time.monotonic()
-        names = self._order.fixtures
-        why = "" if self._strict else missing_for(scenario, self._offered, names)
-        if why:
-            rows = self._untestable(scenario, why)
-            return _result(scenario, self._site, self._order.repeat, rows, begun)
+        site, order, scenario = self._site, self._order, self._scenarios[place]
+        if not order.strict_fixtures:
+            why = missing_for(scenario, self._offered, order.fixtures)
+            if why:
+                rows = every_check(scenario, site.revision, site.transport, untestable(why))
+                return _result(scenario, site, order.repeat, rows, begun)
         try:
             conversation = self._connection(scenario)
         except PeerError as error:
-            cause = show(error.message, 600)
-            return unmet(scenario, self._site, self._order.repeat, cause, begun)
-        return self._played(scenario, conversation, begun)
-
-    def _untestable(self, scenario: Scenario[Scene], why: str) -> tuple[CheckResult, ...]:
-        site = self._site
-        return tuple(every_check(scenario, site.revision, site.transport, untestable(why)))
-
-    # -- connections -----------------------------------------------------------------------
+            return unmet(scenario, site, order.repeat, show(error.message, 600), begun)
+        stage = ScenarioStage(
+            site,
+            conversation,
+            scenario=scenario.name,
+            offered=self._offered,
+            names=order.fixtures,
+            whole=scenario.isolated,
+        )
+        try:
+            scenario.script(stage)
+            return self._judged(scenario, stage, begun)
+        finally:
+            if scenario.isolated:
+                site.leave(conversation)
 
     def _connection(self, scenario: Scenario[Scene]) -> Conversation:
         if scenario.isolated:
@@ -263,68 +250,39 @@ class ScenarioLane:
     def _open(self) -> Conversation:
         """Raises PeerError when there is no connection to be had."""
         lost, site = self._lost, self._site
-        with lost.opening:
-            if lost.for_good:
-                raise PeerError(lost.kind, lost.why)
-            try:
-                launched = site.launch(declare=EVERYTHING)
-            except PeerError as error:
-                self._note_vain(error)
-                raise
         try:
+            with lost.opening:
+                if lost.vain >= _VAIN_STARTS:
+                    raise PeerError(lost.kind, lost.why)
+                launched = site.launch(declare=EVERYTHING)
             made = site.ready(launched)
         except PeerError as error:
-            self._note_vain(error)
+            if lost.vain < _VAIN_STARTS:  # otherwise it was given up before
+                lost.vain += 1
+                lost.why = f"the server did not come back: {error.message}"
+                lost.kind = error.kind
             raise
         lost.vain = 0
         return made
 
-    def _note_vain(self, error: PeerError) -> None:
-        self._lost.vain += 1
-        self._lost.why = f"the server did not come back: {error.message}"
-        self._lost.kind = error.kind
-
-    # -- one scenario ----------------------------------------------------------------------
-
-    def _played(
-        self, scenario: Scenario[Scene], conversation: Conversation, begun: float
-    ) -> ScenarioResult:
-        stage = ScenarioStage(
-            self._site,
-            conversation,
-            scenario=scenario.name,
-            offered=self._offered,
-            names=self._order.fixtures,
-            whole=scenario.isolated,
-        )
-        try:
-            scenario.script(stage)
-            return self._judged(scenario, stage, begun)
-        finally:
-            if scenario.isolated:
-                self._site.leave(conversation)
-
     def _judged(
         self, scenario: Scenario[Scene], stage: ScenarioStage, begun: float
     ) -> ScenarioResult:
-        scene = stage.scene()
-        site = self._site
-        why = "" if self._strict else unserved(scenario, scene)
-        rows = self._untestable(scenario, why)
-        if not why:
-            rows = tuple(judged(scenario, scene, site.revision, site.transport, self._strict))
-        schema = wire_schema_row(stage.main.tape, stage.begins, site.revision)
-        whole = rows if schema is None else (*rows, schema)
-        recorder = stage.main.tape.recorder
+        scene, site, tape = stage.scene(), self._site, stage.main.tape
+        strict = self._order.strict_fixtures
+        why = "" if strict else unserved(scenario, scene)
+        if why:
+            rows = [*every_check(scenario, site.revision, site.transport, untestable(why))]
+        else:
+            rows = [*judged(scenario, scene, site.revision, site.transport, strict)]
+        schema = wire_schema_row(tape, stage.begins, site.revision)
+        rows += [] if schema is None else [schema]
+        recorder, stderr = tape.recorder, ""
         capture = str(recorder.written_to) if recorder is not None and recorder.kept else ""
-        known = {"capture": capture, "stderr": self._stderr(stage.main)}
-        return _result(scenario, site, self._order.repeat, whole, begun, **known)
-
-    def _stderr(self, main: Conversation) -> str:
-        """What a server that died had to say."""
-        if main.tape.exited is None:
-            return ""
-        return show_lines(self._site.masker.text("\n".join(main.tape.stderr)), _STDERR)
+        if tape.exited is not None:  # what a server that died had to say
+            stderr = show_lines(site.masker.text("\n".join(tape.stderr)), _STDERR)
+        known = {"capture": capture, "stderr": stderr}
+        return _result(scenario, site, self._order.repeat, rows, begun, **known)
 
 
 def _result(
@@ -356,9 +314,6 @@ def unmet(
     return _result(scenario, site, repeat, rows, begun, cause=cause)
 
 
-# -- What a server offers, learned once before any scenario --------------------------------------
-
-
 def learn(site: Site, conversation: Conversation) -> ServerOffer:
     """Every list that the server declares; what it does not show is not there."""
     declared = ServerOffer(capabilities=site.capabilities)
@@ -381,8 +336,6 @@ def learn(site: Site, conversation: Conversation) -> ServerOffer:
         endless=tuple(endless),
     )
 
-
-# -- The scenario suite for a server -------------------------------------------------------------
 
 _PATIENCE = 2.0
 _MOST_LANES = 16
@@ -438,78 +391,54 @@ def run_server_scenarios(
             should_stop=should_stop,
         )
     )
+    runs = ScenarioRuns(tell)
+    fitting: list[int] = []
     try:
-        return _ServerSuite(order, site, scenarios, tell, tell_problem).run()
-    finally:
-        site.close()
-
-
-class _ServerSuite:
-    def __init__(
-        self,
-        order: ConformanceOrder,
-        site: Site,
-        scenarios: Sequence[Scenario[Scene]],
-        tell: Callable[[ScenarioResult], None],
-        tell_problem: Callable[[str], None],
-    ) -> None:
-        self._order = order
-        self._site = site
-        self._scenarios = scenarios
-        self._runs = ScenarioRuns(tell)
-        self._tell_problem = tell_problem
-
-    def run(self) -> list[ScenarioResult]:
-        fitting: list[int] = []
-        for place, scenario in enumerate(self._scenarios):
-            why = self._why_skipped(scenario)
+        for place, scenario in enumerate(scenarios):
+            why = ""
+            if order.revision not in scenario.revisions:
+                why = f"there is no such scenario in {order.revision}"
+            elif order.target.way not in scenario.transports:
+                why = f"it is not about {order.target.way}"
             if why:
                 rows = [check.row(skipped(why)) for check in scenario.checks]
-                self._runs.note(place, _result(scenario, self._site, self._order.repeat, rows))
+                runs.note(place, _result(scenario, site, order.repeat, rows))
             else:
                 fitting.append(place)
         if fitting:
             with contextlib.suppress(Stopped):  # those that are not done are told to be so
-                self._run_fitting(fitting)
-        return [
-            self._runs.results.get(place) or unmet(one, self._site, self._order.repeat, _STOPPED)
-            for place, one in enumerate(self._scenarios)
-        ]
+                _run_fitting(order, site, scenarios, fitting, runs, tell_problem)
+    finally:
+        site.close()
+    return [
+        runs.results.get(place) or unmet(one, site, order.repeat, _STOPPED)
+        for place, one in enumerate(scenarios)
+    ]
 
-    def _run_fitting(self, fitting: list[int]) -> None:
-        scenarios = self._scenarios
-        try:
-            lanes = self._lanes(len(fitting), any(scenarios[one].isolated for one in fitting))
-        except PeerError as error:
-            cause = show(error.message, 600)
-            for place in fitting:
-                result = unmet(scenarios[place], self._site, self._order.repeat, cause)
-                self._runs.note(place, result)
-            return
-        self._runs.run([one for one in fitting if not scenarios[one].disturbs], lanes)
-        self._runs.run([one for one in fitting if scenarios[one].disturbs], lanes[:1])
 
-    def _lanes(self, scenarios: int, isolated: bool) -> list[Lane]:
-        """The first lane has the connection over which the server was met."""
-        order, site = self._order, self._site
-        first = site.meet(warm=isolated)
+def _run_fitting(
+    order: ConformanceOrder,
+    site: Site,
+    scenarios: Sequence[Scenario[Scene]],
+    fitting: Sequence[int],
+    runs: ScenarioRuns,
+    tell_problem: Callable[[str], None],
+) -> None:
+    try:
+        first = site.meet(warm=any(scenarios[one].isolated for one in fitting))
         offered = learn(site, first)
-        for problem in offered.endless:
-            self._tell_problem(problem)
-        lost = Lost()
-        wanted = max(1, min(order.jobs, scenarios, _MOST_LANES))
-        lanes = [
-            ScenarioLane(site, offered, order, lost, None if n else first) for n in range(wanted)
-        ]
-        return [partial(self._run_on, lane) for lane in lanes]
-
-    def _run_on(self, lane: ScenarioLane, place: int) -> ScenarioResult:
-        return lane.run(self._scenarios[place])
-
-    def _why_skipped(self, scenario: Scenario[Scene]) -> str:
-        order = self._order
-        if order.revision not in scenario.revisions:
-            return f"there is no such scenario in {order.revision}"
-        return (
-            "" if order.target.way in scenario.transports else f"it is not about {order.target.way}"
-        )
+    except PeerError as error:
+        cause = show(error.message, 600)
+        for place in fitting:
+            runs.note(place, unmet(scenarios[place], site, order.repeat, cause))
+        return
+    for problem in offered.endless:
+        tell_problem(problem)
+    lost = Lost()
+    wanted = max(1, min(order.jobs, len(fitting), _MOST_LANES))
+    lanes = [  # the first has the connection over which the server was met
+        ScenarioLane(site, scenarios, offered, order, lost, None if n else first).run
+        for n in range(wanted)
+    ]
+    runs.run([one for one in fitting if not scenarios[one].disturbs], lanes)
+    runs.run([one for one in fitting if scenarios[one].disturbs], lanes[:1])

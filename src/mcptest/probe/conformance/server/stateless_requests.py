@@ -54,9 +54,6 @@ _SUBSCRIBED = (
 )
 
 
-# -- asking
-
-
 def _ask(stage: ScenarioStage) -> None:
     def discover(label: str, params: Obj | None = None, **changed: Any) -> None:
         stage.ask(label, "server/discover", params, **{"meta": BARE, **changed})
@@ -108,9 +105,6 @@ def _changed(kind: str) -> str:
     return f"notifications/{kind}/list_changed"
 
 
-# -- requests that are refused
-
-
 def _code_problem(heard: Heard, wanted: int) -> str:
     if not heard.answered:
         return heard.silence
@@ -142,9 +136,6 @@ def _served_without_name(scene: Scene) -> CheckFinding:
     heard = scene["no client info"]
     status = "" if heard.status is None else heard.status_problem(200)
     return verdict(heard.without_result or status, heard)
-
-
-# -- discovery
 
 
 def _discovered(scene: Scene) -> CheckFinding:
@@ -205,9 +196,6 @@ def _unsupported(scene: Scene) -> CheckFinding:
     return verdict(problems, heard)
 
 
-# -- what a call needs
-
-
 def _unlocked_by(scene: Scene, tool: str, heard: Heard) -> CheckFinding | None:
     """A call of a tool that is not there says nothing; some answer it with a failed result."""
     is_listed = scene.offered.has("tool", scene.fixture(tool))
@@ -232,9 +220,6 @@ def _undeclared_400(scene: Scene) -> CheckFinding:
         return verdict(heard.status_problem(400), heard)
     fault = f"the error {_MISSING_CAPABILITY} did not come, so its status is not known"
     return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or bad(fault, heard)
-
-
-# -- what comes
 
 
 def _messages(scene: Scene, label: str) -> list[Message]:
@@ -280,22 +265,19 @@ def _no_logs(scene: Scene) -> CheckFinding:
     return verdict(fault if logs else "", heard)
 
 
-# -- subscriptions
-
-
 def _heard_on(scene: Scene, label: str) -> list[Message]:
     """What came on a subscription. Over HTTP it has a stream, on stdio its id tells."""
     heard, messages = scene[label], _messages(scene, label)
-    return [one for one in messages if heard.stream is not None or _belongs(one, heard)]
-
-
-def _belongs(message: Message, heard: Heard) -> bool:
     own = id_key(heard.identifier)
-    if message.kind is not Kind.NOTIFICATION:
-        return bool(id_key(message.id) == own)
-    tag = _tag(message)
-    about = message.method == ACKNOWLEDGED or str(message.method).endswith("/list_changed")
-    return bool(id_key(tag) == own or (about and tag is None))
+
+    def belongs(message: Message) -> bool:
+        if message.kind is not Kind.NOTIFICATION:
+            return bool(id_key(message.id) == own)
+        tag = _tag(message)
+        about = message.method == ACKNOWLEDGED or str(message.method).endswith("/list_changed")
+        return bool(id_key(tag) == own or (about and tag is None))
+
+    return [one for one in messages if heard.stream is not None or belongs(one)]
 
 
 def _tag(message: Message) -> Any:
@@ -344,26 +326,24 @@ def _filtered(scene: Scene) -> CheckFinding:
     nothing, heard = _without_subscriptions(scene, "listen prompts"), scene["listen prompts"]
     if nothing is not None:
         return nothing
+    came = {kind: _heard_on(scene, f"listen {kind}") for kind in _KINDS}
     leaks = [
         f"{_changed(other)} came to who asked for {kind} only"
         for kind, other in (_KINDS, _KINDS[::-1])
-        if _is_told_of(scene, f"listen {kind}", _changed(other))
+        # What names no subscription could be for anybody; that it does not is another check's.
+        if any(
+            one.method == _changed(other)
+            and (scene[f"listen {kind}"].stream is not None or _tag(one) is not None)
+            for one in came[kind]
+        )
     ]
-    if leaks or not any(_heard_on(scene, f"listen {kind}") for kind in _KINDS):
+    if leaks or not any(came.values()):
         return verdict(leaks or f"nothing came on {_LISTEN}", heard)
     if scene["change tools"].did_its_work:
         return good(heard)
     if not scene.offered.declares("tools.listChanged"):
         return skipped("the server declares no tools.listChanged, so there is nothing to leak")
     return untestable(f"offer the fixture {_TRIGGERS['tools']}, or map it to a tool of yours")
-
-
-def _is_told_of(scene: Scene, label: str, method: str) -> bool:
-    """What names no subscription could be for anybody; that it does not is another check's."""
-    own = scene[label].stream is not None
-    return any(
-        one.method == method and (own or _tag(one) is not None) for one in _heard_on(scene, label)
-    )
 
 
 def _announced(kind: str) -> Judge[Scene]:

@@ -22,8 +22,9 @@ from mcptest.core.capture import (
 from mcptest.core.verdict import Outcome, Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.judge import judge
+from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.recording import KEPT_BYTES, SiteTape, origins_of
-from mcptest.servers.scripted.script import Obj, Script, ScriptedCall, Visit
+from mcptest.servers.scripted.script import Obj, Script, ScriptedCall
 from mcptest.wire.capture_forms import SessionSource
 from tests.support.playing import (
     BOUND,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mcptest.report.html.sources import source_of_property
+from mcptest.report.html.wire_rows import Places
 from mcptest.report.property import PropertyReport, PropertyResult
 from mcptest.report.terminal import Style
 
@@ -15,3 +17,5 @@ def test_a_property_that_was_not_tried_neither_holds_nor_is_broken() -> None:
     style = Style(colour=False)
     [row] = [line for line in report.lines(style) if " late " in line]
     assert row.lstrip().startswith(style.unsure)
+    [_, entry] = source_of_property(report, Places([])).entries
+    assert entry.outcome == "not_observed", "on the page, too"

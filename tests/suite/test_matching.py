@@ -167,11 +167,11 @@ def test_a_value_that_is_no_json_fails_a_schema_instead_of_crashing() -> None:
 
 
 def test_a_regex_never_backtracks() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert not found_in(r"^(a+)+$", "a" * 100_000 + "b")
     assert not found_in(r"(x+x+)+y", "x" * 100_000)
     assert not matches_whole(r"(.*)*a", "b" * 100_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_bad_pattern_is_one_error_and_says_nothing_on_stderr(

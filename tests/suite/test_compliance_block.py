@@ -14,7 +14,7 @@ from mcptest.suite.compliance_block import (
     load_compliance_block,
 )
 from mcptest.suite.observed import Expectation
-from mcptest.suite.reading import SuiteError, SuiteProblem, read_yaml_bytes
+from mcptest.suite.reading import SuiteError, SuiteProblem, parse_yaml
 
 
 def block(tmp_path: Path, text: str) -> ComplianceBlock | None:
@@ -166,7 +166,7 @@ def test_a_mistake_has_its_place(
 
 
 def test_a_check_that_is_not_used_is_a_warning() -> None:
-    root, source = read_yaml_bytes(b"- {name: PROTO-002, check: initialize}\n", "suite.yml")
+    root, source = parse_yaml(b"- {name: PROTO-002, check: initialize}\n", "suite.yml")
     assert root is not None
     found = compliance_of(root, source)
     assert found is not None

@@ -26,6 +26,7 @@ from mcptest.commands.watch.file_events import (
     source_place,
     suite_place,
 )
+from mcptest.transport.files import replace_file
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 WAYS = [
@@ -111,6 +112,15 @@ def test_what_is_made_from_sources_is_no_source(way: Way, tmp_path: Path) -> Non
         (tmp_path / "venv" / "module.py").write_text("x")
         assert names(changes, tmp_path) == []
         (tmp_path / "server.js").write_text("x")
+        assert names(changes, tmp_path) == ["server.js"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_that_is_put_whole_is_one_change_and_not_one_of_a_file_without_a_name(
+    way: Way, tmp_path: Path
+) -> None:
+    with watching(way, source_place(str(tmp_path))) as changes:
+        replace_file(tmp_path / "server.js", b"x")
         assert names(changes, tmp_path) == ["server.js"]
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from mcptest.core.capture import HttpResponse
 from mcptest.core.revision import Revision
-from mcptest.servers.scripted.script import Obj, ScriptedCall, Visit
+from mcptest.servers.scripted.http_site import Visit
+from mcptest.servers.scripted.script import Obj, ScriptedCall
 from tests.support.playing import (
     BOTH,
     BOUND,

@@ -129,10 +129,10 @@ def test_a_duplicate_key_names_both_places() -> None:
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_endless_nesting_is_refused_at_once(opening: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(YamlError):
         read_nodes(opening * 100_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:
@@ -150,11 +150,11 @@ def test_aliases_can_not_nest_deeper_than_text_could() -> None:
 def test_an_alias_bomb_is_refused_by_what_it_stands_for() -> None:
     rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    started = time.monotonic()
+    started = time.process_time()
 
     with pytest.raises(YamlError, match="more than 100,000 values"):
         read_nodes("\n".join(rows))
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_merge_bomb_is_refused_by_what_it_stands_for() -> None:

@@ -449,4 +449,4 @@ PLACES = {"place", "fixture_places"}
 
 @pytest.mark.parametrize("value", list(DECLARED), ids=lambda value: value.__name__)
 def test_every_field_of_the_model_is_declared(value: type) -> None:
-    assert set(DECLARED[value].names) == set(inspect.signature(value).parameters) - PLACES
+    assert set(DECLARED[value].by_name) == set(inspect.signature(value).parameters) - PLACES
