@@ -215,6 +215,33 @@ def test_a_session_in_which_nothing_was_said_is_never_green(calls: Path, tmp_pat
     assert b"nothing was said" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("sys.exit(0)", "the server exited with code 0 before it sent a message"),
+        ("sys.exit(3)", "the server exited with code 3 before it sent a message"),
+        ("os.kill(os.getpid(), 11)", "the server was ended by SIGSEGV before it sent a message"),
+    ],
+)
+@pytest.mark.parametrize("sent", [b"", CALL % b"{}"], ids=["silent client", "client that asks"])
+def test_a_server_that_ends_before_it_says_anything_fails_the_session(
+    tmp_path: Path, end: str, told: str, sent: bytes
+) -> None:
+    """Whether a message of the client was read before that depends on the machine's load."""
+    only_absence = written(tmp_path, "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n")
+    words = [sys.executable, "-c", f"import os, sys\n{end}"]
+    command = [*intercept_command(only_absence, "--no-invariants"), *words]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(sent)
+        process.stdin.flush()
+        said = process.stderr.read().decode()  # until it is gone, though our side stays open
+        assert process.wait(BOUND) == 1, said
+    assert told in said
+
+
 def test_a_message_that_is_too_large_to_be_looked_at_is_never_green(tmp_path: Path) -> None:
     only_absence = written(tmp_path, "name: x\ntrajectory: [{ type: absence, tools: [reset] }]\n")
     large = "import sys; print('x' * 17_000_000); sys.stdin.read()"

@@ -52,6 +52,8 @@ class Passed(msgspec.Struct, frozen=True):
     """The server's own exit code, as a shell tells it; 0 for a server with a URL."""
     told: str
     timed_out: bool = False
+    unasked: bool = False
+    """The server ended by itself while the client was still there."""
 
 
 def record_proxied(target: Target, path: Path, form: Form, passage: Passage | None = None) -> int:
@@ -93,7 +95,7 @@ def pass_through(
     )
     ending = proxy.run()
     how = f"the server {ending.status}{ending.why and f' {ending.why}'}"
-    return Passed(ending.code, how, ending.timed_out)
+    return Passed(ending.code, how, ending.timed_out, ending.unasked)
 
 
 def _on_loopback(

@@ -119,12 +119,15 @@ class Trace:
         self.unread = ""
         """Why something that went by could not be looked at, where that was so."""
         self.messages = 0
+        self.heard = False
+        """Whether the server said anything."""
         self._bytes = 0
 
     def watch(self, sink: Sink) -> Sink:
         def noting(record: AnyRecord) -> None:
             if type(record) is Frame:
                 self.messages += 1
+                self.heard = self.heard or record.sender == "server"
                 if has_too_many_values(record.raw):
                     self.unread = self.unread or f"a message of the {record.sender}: {UNREAD}"
                 elif record.sender == "client":
@@ -268,6 +271,9 @@ def _session_results(
     if passed.timed_out:
         detail = f"timed out: the session was not over after {wanted.limit:g} s"
         yield TestResult(SESSION, Status.FAIL, detail, kind="timeout")
+    elif passed.unasked and not trace.heard:
+        detail = f"{passed.told} before it sent a message"
+        yield TestResult(SESSION, Status.FAIL, detail, kind="start")
     if recorder.error is not None:
         detail = f"the capture is not complete: {recorder.error.strerror}"
         yield TestResult(SESSION, Status.FAIL, detail, kind="start")

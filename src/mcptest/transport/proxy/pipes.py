@@ -250,6 +250,8 @@ class Ending(msgspec.Struct, frozen=True):
     """A signal that came when the server was gone already, and so was for us."""
     why: str = ""
     """What made it end, in words that follow how it did; "" by itself or with the client's EOF."""
+    unasked: bool = False
+    """The server ended by itself while the client was still there."""
 
     @property
     def code(self) -> int:
@@ -329,7 +331,7 @@ class StdioProxy:
         self._process.release(Deadline.after(_LETTING_GO), politely=False)
         if not upstream.is_alive():
             os.close(self._gone)
-        return Ending(status, self._timed_out, signalled, self._why)
+        return Ending(status, self._timed_out, signalled, self._why, unasked=not self._step)
 
     def _thread(self, pass_on: Callable[[], None]) -> threading.Thread:
         def work() -> None:
