@@ -538,11 +538,12 @@ CASES: tuple[Case, ...] = (
     # HTTP itself
     Case(
         "byte-by-byte", "http", "sends each byte in a segment of its own", "http", "healthy",
-        ways=HTTP, patient=True, argument="byte by byte",
+        ways=HTTP, patient=True, argument="byte by byte", codes=(("property@http", (0,)),),
     ),
     Case(
         "carriage-returns", "http", "ends the lines of its events with a carriage return",
         "http", "healthy", ways=HTTP, patient=True, argument="carriage returns",
+        codes=(("property@http", (0,)),),
     ),
     Case(
         "comments-without-end", "http", "sends comments without end", "http", "red", SILENT,
