@@ -397,7 +397,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "asks-in-the-middle", "protocol", "asks the client three things before each answer",
         "hostile", "told", patient=True,
-        codes=(("intercept@stdio", (1,)),),  # our agent declares none of it
+        codes=(("intercept", (1,)),),  # our agent declares none of it
     ),
     Case(
         "asks-with-long-ids", "flood", "sends requests with ids of 1 MB", "hostile", "told",

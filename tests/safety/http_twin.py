@@ -116,17 +116,18 @@ class Session:
             stream = self._answered(self._beginning)
             if stream is not None:
                 stream.put(b"")
-        others = []
+        others: list[bytes] = []
         for line in lines.splitlines(keepends=True):
+            if others and b'"method"' not in line[:200]:
+                # before the answer takes away the stream that they go to
+                self._put(events(b"".join(others)), b"".join(others))
+                others = []
             stream = self._answered(line)
             if stream is None:
                 others.append(line)
-                continue
-            if others:
-                self._put(events(b"".join(others)))
-                others = []
-            stream.put(events(line))
-            stream.put(b"")
+            else:
+                stream.put(events(line))
+                stream.put(b"")
         if others:
             self._put(events(b"".join(others)), b"".join(others))
 
