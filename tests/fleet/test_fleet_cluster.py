@@ -31,7 +31,7 @@ from mcptest.commands.fleet.cluster import (
 )
 from mcptest.commands.fleet.config import FleetServerOrder
 from mcptest.core.errors import PeerError, UsageError
-from mcptest.report.fleet import Kept
+from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
 from tests.e2e.driving import BOUND, Done, free_port, is_alive, mcptest, wait_until
@@ -204,9 +204,9 @@ def test_work_that_nobody_can_do_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     order = FleetServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
     work = cluster_module._Work(Deserted(), [order, order], Stop(), ["tcp://fitting"], 1)
     found = dict(work.results())
-    assert {one.kept for one in found.values()} == {Kept.LOST}
+    assert {one.server.outcome for one in found.values()} == {ServerOutcome.NOT_JUDGED}
     assert len(found) == 2
-    assert "had no worker" in found[0].reason
+    assert "had no worker" in found[0].server.reason
 
 
 def test_workers_of_another_version_are_not_asked(
@@ -252,8 +252,8 @@ def test_only_workers_of_our_version_work_where_there_are_others() -> None:
 def test_a_worker_of_another_version_says_so_in_the_row() -> None:
     order = FleetServerOrder(name="a", target=Target(way="stdio", label="a", command=("x",)))
     found = json.loads(judge_for_a_cluster(order, "99.0"))
-    assert found["kept"] == "lost"
-    assert "99.0 asked" in found["reason"]
+    assert found["server"]["outcome"] == "not judged"
+    assert "99.0 asked" in found["server"]["reason"]
 
 
 def test_a_worker_that_breaks_down_says_so_and_raises_nothing() -> None:
@@ -261,8 +261,8 @@ def test_a_worker_that_breaks_down_says_so_and_raises_nothing() -> None:
     from mcptest import __version__
 
     found = json.loads(judge_for_a_cluster(order, __version__))  # here is no worker
-    assert found["kept"] == "lost"
-    assert "ValueError" in found["reason"]
+    assert found["server"]["outcome"] == "not judged"
+    assert "ValueError" in found["server"]["reason"]
 
 
 def test_errors_of_a_cluster_are_told_in_our_words() -> None:

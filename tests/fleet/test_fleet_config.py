@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.commands.fleet.config import servers_of
-from mcptest.commands.fleet.run import FleetOrder, FleetRun
+from mcptest.commands.app import parser_of
+from mcptest.commands.fleet.config import FleetServerOrder, servers_of
+from mcptest.commands.fleet.run import orders_of
 from mcptest.core.errors import UsageError
 from tests.fleet.configured import DEMO, GONE, write_config
 
@@ -93,9 +94,14 @@ def test_an_unset_variable_is_told_before_anything_runs(
         servers_of(config)
 
 
+def orders(config: Path, *options: str) -> list[FleetServerOrder]:
+    arguments = parser_of("fleet").parse_args([str(config), *options])
+    return list(orders_of(arguments, config, servers_of(config)))
+
+
 def test_no_secret_is_in_the_commands_that_repeat(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"a b": {**DEMO, "env": {"API_KEY": "hush-hush-1"}}})
-    (order,) = FleetRun(FleetOrder(config=config, repeat_options=("--timeout", "5s"))).orders
+    (order,) = orders(config, "--timeout", "5s")
     assert order.repeat_audit == f"mcptest audit --mcp-config {config} --server 'a b' --timeout 5s"
     assert order.repeat_compliance.startswith("mcptest compliance run --mcp-config ")
     assert order.target.env["API_KEY"] == "hush-hush-1"
@@ -104,7 +110,7 @@ def test_no_secret_is_in_the_commands_that_repeat(tmp_path: Path) -> None:
 
 def test_captures_of_each_server_have_a_folder_of_their_own(tmp_path: Path) -> None:
     config = write_config(tmp_path, {"../x": DEMO, "x": DEMO, "X": DEMO})
-    orders = FleetRun(FleetOrder(config=config, captures=tmp_path / "kept")).orders
-    folders = {Path(order.captures) for order in orders}
+    found = orders(config, "--capture", str(tmp_path / "kept"))
+    folders = {Path(order.captures) for order in found}
     assert {folder.parent for folder in folders} == {tmp_path / "kept"}
     assert len({folder.name.lower() for folder in folders}) == 3

@@ -12,23 +12,25 @@ import msgspec
 import pytest
 
 from mcptest.commands.fleet import worker, worker_pool
-from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.commands.fleet.worker_pool import (
     ServerPool,
     WorkerFinished,
-    WorkerMessages,
     WorkerProgress,
     encoded,
     judging_here,
+    message_of,
 )
-from mcptest.report.fleet import Found, Kept
+from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.transport.descendants import become_subreaper
 from mcptest.transport.interrupt import Stop
 from mcptest.transport.target import Target
+from mcptest.wire.lines import LineReader
 from tests.e2e.driving import BOUND, is_alive, wait_until
 from tests.fleet.configured import parent_of, stuck_once
 from tests.fleet.test_fleet_verdict import WELL, judged
 
+NOT_JUDGED, UNREACHABLE = ServerOutcome.NOT_JUDGED, ServerOutcome.UNREACHABLE
 GONE = Target(way="stdio", label="gone", command=("/nonexistent/server",))
 
 
@@ -39,30 +41,31 @@ def target(entry: dict[str, object]) -> Target:
 
 
 def test_frames_come_whole_however_they_are_cut() -> None:
-    sent = [WorkerProgress("1 of 2"), WorkerFinished(Found("a", reason="half \udc00 a character"))]
-    lines, got = WorkerMessages(), []
-    for byte in b"".join(map(encoded, sent)):
-        got += lines.feed(bytes([byte]))
+    half = Found.nothing("a", NOT_JUDGED, "half \udc00 a character")
+    sent = [WorkerProgress("1 of 2"), WorkerFinished(half)]
+    lines = LineReader(worker_pool.LARGEST)
+    said = b"".join(map(encoded, sent))
+    got = [message_of(line) for byte in said for line in lines.feed(bytes([byte]))]
     assert got[0] == sent[0]
     assert isinstance(got[1], WorkerFinished)
-    assert "\\udc00" in got[1].found.reason
+    assert "\\udc00" in got[1].found.server.reason
 
 
 def test_what_is_no_frame_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        WorkerMessages().feed(b"{}\n")
+        message_of(b"{}")
     monkeypatch.setattr("mcptest.commands.fleet.worker_pool.LARGEST", 10)
     with pytest.raises(ValueError, match="more than 10 bytes"):
-        WorkerMessages().feed(b"x" * 11)
+        message_of(LineReader(10).feed(b"x" * 11)[0])
 
 
 def test_each_row_comes_with_its_number_and_an_order_of_any_size_arrives() -> None:
     large = msgspec.structs.replace(GONE, env={"LARGE": "/x" * 150_000})
     orders = [FleetServerOrder(name="a", target=GONE), FleetServerOrder(name="b", target=large)]
     found = dict(ServerPool(orders, 2).results())
-    assert [found[number].name for number in (0, 1)] == ["a", "b"]
-    assert {one.kept for one in found.values()} == {Kept.UNREACHABLE}
-    assert "command not found" in found[0].reason
+    assert [found[number].server.name for number in (0, 1)] == ["a", "b"]
+    assert {one.server.outcome for one in found.values()} == {UNREACHABLE}
+    assert "command not found" in found[0].server.reason
 
 
 def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
@@ -74,16 +77,17 @@ def test_a_server_that_says_nothing_is_left_at_its_limit_and_the_others_go_on(
         FleetServerOrder(name="gone", target=GONE),
     ]
     found = dict(ServerPool(orders, 1).results())
-    assert found[0].kept is Kept.OUT_OF_TIME
-    assert "5 s" in found[0].reason
-    assert found[1].kept is Kept.UNREACHABLE
+    assert found[0].server.outcome is NOT_JUDGED
+    assert "5 s" in found[0].server.reason
+    assert found[1].server.outcome is UNREACHABLE
     assert not is_alive(int(mark.read_text()))
 
 
 def test_the_start_of_a_process_is_part_of_the_time_for_its_server() -> None:
     order = FleetServerOrder(name="over", target=GONE, limit=0.01)
     ((_, found),) = ServerPool([order], 1).results()
-    assert found.kept is Kept.OUT_OF_TIME
+    assert found.server.outcome is NOT_JUDGED
+    assert found.server.reason == "not judged to the end within 0.01 s"
 
 
 def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
@@ -99,7 +103,8 @@ def test_a_process_that_does_not_heed_its_limit_is_killed_with_its_server(
         lambda one: encoded(msgspec.structs.replace(one, limit=600.0, until=0.0)),
     )
     ((_, found),) = ServerPool([stuck], 1).results()
-    assert found.kept is Kept.OUT_OF_TIME
+    assert found.server.outcome is NOT_JUDGED
+    assert found.server.reason == "not judged within 0 s"
     if mark.exists():
         assert not is_alive(int(mark.read_text()))
 
@@ -117,8 +122,8 @@ def test_a_process_that_is_killed_by_others_is_a_row_and_leaves_no_server(tmp_pa
     order = FleetServerOrder(name="struck", target=target(entry), startup=BOUND, timeout=BOUND)
     pool = ServerPool([order], 1, tell=kill_who_judges, tick=0.05)
     ((_, found),) = pool.results()
-    assert found.kept is Kept.LOST
-    assert "SIGKILL" in found.reason
+    assert found.server.outcome is NOT_JUDGED
+    assert "SIGKILL" in found.server.reason
     wait_until(lambda: not is_alive(int(mark.read_text())), "the end of the server")
 
 
@@ -136,10 +141,10 @@ def test_a_stop_ends_everything_and_every_order_has_its_row(tmp_path: Path) -> N
             rows[number] = found
             if number == 0:
                 stop.set()
-    assert [rows[number].kept for number in range(3)] == [
-        Kept.UNREACHABLE,
-        Kept.INTERRUPTED,
-        Kept.INTERRUPTED,
+    assert [rows[number].server.outcome for number in range(3)] == [
+        UNREACHABLE,
+        ServerOutcome.INTERRUPTED,
+        ServerOutcome.INTERRUPTED,
     ]
     assert not mark.exists() or not is_alive(int(mark.read_text()))
 
@@ -155,8 +160,8 @@ def test_a_defect_of_ours_is_said_without_secrets(monkeypatch: pytest.MonkeyPatc
         name="a", target=msgspec.structs.replace(GONE, env={"TOKEN": "hush-hush-1"})
     )
     found = worker._found(order, lambda text: None, lambda found: None)
-    assert found.kept is Kept.LOST
-    assert found.reason == "a defect of mcptest: RuntimeError: no such thing as ***"
+    assert found.server.outcome is NOT_JUDGED
+    assert found.server.reason == "a defect of mcptest: RuntimeError: no such thing as ***"
 
 
 TELLS_AND_HANGS = """
@@ -172,16 +177,16 @@ time.sleep(100)
 def test_what_was_found_by_then_is_told_and_its_captures_are_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    so_far = WorkerFinished(Found("a", audit=WELL), is_all=False)
+    so_far = WorkerFinished(Found(FleetServer("a", NOT_JUDGED, audit=WELL)), is_all=False)
     said = encoded(so_far).decode().strip()
     words = (sys.executable, "-c", TELLS_AND_HANGS, str(tmp_path), said)
     monkeypatch.setattr(worker_pool, "_COMMAND", words)
     monkeypatch.setattr(worker_pool, "GRACE", 0.5)
     order = FleetServerOrder(name="a", target=GONE, limit=1.5, captures=str(tmp_path))
     ((_, found),) = ServerPool([order], 1).results()
-    assert found.kept is Kept.OUT_OF_TIME
-    assert found.reason == "not judged within 1.5 s"
-    assert found.audit == WELL
+    assert found.server.outcome is NOT_JUDGED
+    assert found.server.reason == "not judged within 1.5 s"
+    assert found.server.audit == WELL
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
     last = (tmp_path / "s.jsonl").read_text().splitlines()[-1]
     assert '"interrupted":true' in last
@@ -195,6 +200,7 @@ def test_a_server_is_not_audited_when_the_time_is_over(monkeypatch: pytest.Monke
     monkeypatch.setattr(worker, "_audited", lambda *_: pytest.fail("audited"))
     kept: list[Found] = []
     found = worker.judge_one(order, lambda text: None, kept.append)
-    assert found.kept is Kept.OUT_OF_TIME
-    assert found.compliance == judged()
-    assert kept[0].compliance == judged()
+    assert found.server.outcome is NOT_JUDGED
+    assert found.server.reason == "not judged to the end within 10 s"
+    assert found.server.compliance == judged()
+    assert kept[0].server.compliance == judged()

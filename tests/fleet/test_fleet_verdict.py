@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from mcptest.commands.fleet.run import exit_code_of, hazards_among, notes_on, row_of
-from mcptest.commands.fleet.worker import names_of
+from mcptest.commands.fleet.config import OfferedNames
+from mcptest.commands.fleet.run import exit_code_of, hazards_among, notes_on
+from mcptest.commands.fleet.worker import names_of, with_outcome
 from mcptest.core.errors import ExitCode
 from mcptest.probe.live_server import OfferedItems
 from mcptest.report.audit import AuditedTool, AuditReport, Health
 from mcptest.report.compliance.compliance_report import ComplianceReport
-from mcptest.report.fleet import FleetServer, Found, Kept, OfferedNames, ServerOutcome
+from mcptest.report.fleet import FleetServer, ServerOutcome
 
 WELL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.HEALTHY, worked=True),))
 ILL = AuditReport(server="a", tools=(AuditedTool(name="t", health=Health.CRASHED),))
@@ -21,24 +23,26 @@ def judged(code: int = 0) -> ComplianceReport:
 
 
 @pytest.mark.parametrize(
-    ("found", "outcome"),
+    ("compliance", "audit", "outcome", "reason"),
     [
-        (Found("a", judged(), WELL), ServerOutcome.PASSED),
-        (Found("a", judged(1), WELL), ServerOutcome.FAILED),
-        (Found("a", judged(), ILL), ServerOutcome.FAILED),
-        (Found("a", judged(4), WELL), ServerOutcome.NOT_JUDGED),
-        (Found("a", judged()), ServerOutcome.FAILED),
-        (Found("a"), ServerOutcome.NOT_JUDGED),
-        (Found("a", judged(), WELL, kept=Kept.OUT_OF_TIME), ServerOutcome.NOT_JUDGED),
-        (Found("a", judged(), WELL, kept=Kept.LOST), ServerOutcome.NOT_JUDGED),
-        (Found("a", kept=Kept.UNREACHABLE), ServerOutcome.UNREACHABLE),
-        (Found("a", kept=Kept.INTERRUPTED), ServerOutcome.INTERRUPTED),
+        (judged(), WELL, ServerOutcome.PASSED, ""),
+        (judged(1), WELL, ServerOutcome.FAILED, ""),
+        (judged(), ILL, ServerOutcome.FAILED, ""),
+        (judged(4), WELL, ServerOutcome.NOT_JUDGED, "none of the rules was observed"),
+        (judged(), None, ServerOutcome.FAILED, "not audited"),
+        (None, None, ServerOutcome.NOT_JUDGED, "none of the rules was observed"),
     ],
 )
 def test_only_a_server_that_was_judged_and_audited_to_the_end_passes(
-    found: Found, outcome: ServerOutcome
+    compliance: ComplianceReport | None,
+    audit: AuditReport | None,
+    outcome: ServerOutcome,
+    reason: str,
 ) -> None:
-    assert row_of(found).outcome is outcome
+    row = FleetServer("a", ServerOutcome.NOT_JUDGED, compliance=compliance, audit=audit)
+    found = with_outcome(row)
+    assert (found.outcome, found.reason) == (outcome, reason)
+    assert with_outcome(msgspec.structs.replace(row, reason="why")).reason == "why"
 
 
 P, F, U, N, INT, D = (

@@ -31,16 +31,6 @@ from mcptest.rules.composition import COMPOSITION_RULES
 from mcptest.suite.reading import Place
 
 
-class Kept(enum.Enum):
-    """What kept a server from being judged to the end."""
-
-    UNREACHABLE = "unreachable"
-    OUT_OF_TIME = "out of time"
-    LOST = "lost"
-    """Whoever judged it is gone, or could not do it: a process of ours, a worker, the cluster."""
-    INTERRUPTED = "interrupted"
-
-
 class ServerOutcome(enum.Enum):
     """What one server came to. Only the first is a success."""
 
@@ -55,32 +45,6 @@ class ServerOutcome(enum.Enum):
     @property
     def is_bad(self) -> bool:
         return self not in (ServerOutcome.PASSED, ServerOutcome.DISABLED)
-
-
-class OfferedNames(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a server lists, by name: where two list the same, a client can't tell them apart."""
-
-    tools: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
-    left_out: int = 0
-    """Names that are too long or too many to be compared."""
-
-
-class Found(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of one server: as it comes back from wherever it was judged, without secrets."""
-
-    name: str
-    compliance: ComplianceReport | None = None
-    audit: AuditReport | None = None
-    offered: OfferedNames | None = None
-    kept: Kept | None = None
-    reason: str = ""
-    """Of what kept it from being judged, or from being audited."""
-    hint: str = ""
-    duration_ms: int = 0
-    worker: str = ""
-    """The address of the worker that judged it; empty when it was this machine."""
 
 
 class FleetServer(msgspec.Struct, frozen=True):

@@ -22,12 +22,12 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.commands.fleet.worker_pool import ServerPool, encoded
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
-from mcptest.report.fleet import Found, Kept
+from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.interrupt import Stop
 
 _REACHING = 10.0
@@ -259,14 +259,14 @@ class _Work:
         for number in [*self._under_way, *self._todo]:
             name = self._orders[number].name
             if self._stop.is_set():
-                yield number, Found(name, kept=Kept.INTERRUPTED, reason="interrupted")
+                yield number, Found.nothing(name, ServerOutcome.INTERRUPTED, "interrupted")
             else:
                 gone = f"for {_WITHOUT_WORKERS:g} s the cluster had no worker for it"
                 yield number, _lost(name, gone)
 
 
 def _lost(name: str, reason: str) -> Found:
-    return Found(name, kept=Kept.LOST, reason=reason)
+    return Found.nothing(name, ServerOutcome.NOT_JUDGED, reason)
 
 
 def _in_words(error: BaseException | None) -> str:
@@ -289,15 +289,15 @@ def judge_for_a_cluster(order: FleetServerOrder, version: str) -> bytes:
     """
     if version != __version__:
         reason = f"the worker has mcptest {__version__}, and {version} asked"
-        return encoded(Found(order.name, kept=Kept.LOST, reason=reason))
+        return encoded(_lost(order.name, reason))
     try:
         worker, is_unwanted = _whom_we_work_for()
         pool = ServerPool([order], 1, should_stop=is_unwanted, tick=_WANTED_EVERY)
-        found = next(iter([one for _, one in pool.results()]))
-        return encoded(replace(found, worker=worker))
+        ((_, found),) = pool.results()
+        return encoded(replace(found, server=replace(found.server, worker=worker)))
     except Exception as error:  # noqa: BLE001 - said in the row of this server, and never a pass
         reason = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
-        return encoded(Found(order.name, kept=Kept.LOST, reason=reason))
+        return encoded(_lost(order.name, reason))
 
 
 def _whom_we_work_for() -> tuple[str, Callable[[], bool]]:

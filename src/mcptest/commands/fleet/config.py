@@ -1,4 +1,4 @@
-"""One server to be judged, as it is told to whoever does it. It holds secrets."""
+"""One server to be judged: as it is told to whoever does it, and what comes back."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import msgspec
 from mcptest.core.errors import UsageError
 from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
+from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.session.server_spec import ServerWords, configured_target
 from mcptest.transport.files import read_input
 from mcptest.transport.target import Target
 
 
 class FleetServerOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a process on another machine needs to know."""
+    """Everything that a process on another machine needs to know. It holds secrets."""
 
     name: str
     target: Target
@@ -44,6 +45,27 @@ class FleetServerOrder(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Without secrets: others may write our arguments into their logs."""
         return f"ServerOrder({self.name!r})"
+
+
+class OfferedNames(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server lists, by name: where two list the same, a client can't tell them apart."""
+
+    tools: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    left_out: int = 0
+    """Names that are too long or too many to be compared."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What came of one server: as it comes back from wherever it was judged, without secrets."""
+
+    server: FleetServer
+    offered: OfferedNames | None = None
+
+    @classmethod
+    def nothing(cls, name: str, outcome: ServerOutcome, reason: str) -> Found:
+        return cls(FleetServer(name, outcome, reason))
 
 
 # -- The servers of a client configuration -------------------------------------------------------

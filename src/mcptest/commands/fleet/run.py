@@ -9,17 +9,24 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.fleet.cli import AUDIT_TIMEOUT, TIMEOUT
 from mcptest.commands.fleet.cluster import judging_on_cluster
-from mcptest.commands.fleet.config import FleetServerOrder, servers_of
+from mcptest.commands.fleet.config import (
+    ConfiguredServer,
+    FleetServerOrder,
+    Found,
+    OfferedNames,
+    servers_of,
+)
 from mcptest.commands.fleet.worker_pool import WorkerProcess, judging_here
+from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
     USUAL_STARTUP,
     duration,
@@ -32,76 +39,101 @@ from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.revision import Era
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.settings import cores
-from mcptest.report.fleet import (
-    FleetHazard,
-    FleetReport,
-    FleetServer,
-    Found,
-    Kept,
-    OfferedNames,
-    ServerOutcome,
-)
-from mcptest.report.progress import Progress
-from mcptest.report.terminal import Style
+from mcptest.report.fleet import FleetHazard, FleetReport, FleetServer, ServerOutcome
 from mcptest.report.terminal import duration as spent
 from mcptest.rules.composition import COMPOSITION_RULES, Hazard, Offered, compose
 from mcptest.rules.judge import JudgedSession
 from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.suite.starters import FileNames
-from mcptest.transport.interrupt import Stop, stopping_on_signals
+from mcptest.transport.interrupt import stopping_on_signals
 
+_NAMED = 8
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
 
 
 def run_fleet(arguments: argparse.Namespace) -> int:
     jobs = wanted_jobs(arguments.jobs) or 0
-    fleet = FleetRun(_order(arguments))
+    _check(arguments)
+    config = _config(arguments)
+    wanted = tuple(dict.fromkeys(arguments.server))
+    servers = servers_of(config, wanted, clean_env=arguments.clean_env)
+    orders = [*orders_of(arguments, config, servers)]
+    begun = time.monotonic()
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with stopping_on_signals() as stop:
-        with _progress(arguments, len(fleet.orders)) as (doing, done):
-
-            def judges(
-                orders: Sequence[FleetServerOrder], stop: Stop
-            ) -> AbstractContextManager[Results]:
-                if arguments.scheduler:
-                    return judging_on_cluster(orders, stop, arguments.scheduler, jobs)
-                return judging_here(orders, stop, jobs or cores(), doing)
-
-            report = fleet.judged(judges, stop, done)
+        with _progress(arguments, len(orders)) as (doing, done):
+            if arguments.scheduler and orders:
+                judging = judging_on_cluster(orders, stop, arguments.scheduler, jobs)
+            else:
+                judging = judging_here(orders, stop, jobs or cores(), doing)
+            with judging as results:
+                rows, offers = _rows(servers, orders, results, done)
+        hazards = hazards_among(offers, prefixed=arguments.prefixed)
+        report = FleetReport(
+            config=str(config),
+            servers=rows,
+            hazards=hazards,
+            tool=f"mcptest {__version__}",
+            started=started,
+            duration_ms=round((time.monotonic() - begun) * 1000),
+            interrupted=stop.is_set(),
+            strict=arguments.strict,
+            notes=tuple(notes_on(offers)),
+            exit_code=exit_code_of(rows, hazards, interrupted=stop.is_set()),
+        )
         written = _report(arguments, report)
     return report.exit_code or written
 
 
-def _order(arguments: argparse.Namespace) -> FleetOrder:
+def _check(arguments: argparse.Namespace) -> None:
     if arguments.min_score is not None and not 0 <= arguments.min_score <= 100:
         raise UsageError(f"--min-score is a share in percent, not {arguments.min_score}")
     if arguments.min_grade and not _LETTER.fullmatch(arguments.min_grade):
         raise UsageError(f"--min-grade takes A+ to F, not {show(arguments.min_grade, 20)!r}")
     if arguments.capture is not None and arguments.scheduler:
         raise UsageError("--capture keeps files on this machine, and --scheduler works on others")
+
+
+def orders_of(
+    arguments: argparse.Namespace, config: Path, servers: Sequence[ConfiguredServer]
+) -> Iterator[FleetServerOrder]:
+    """What is to be judged and how."""
     revision = wanted_revision(arguments.spec_version)
+    timeout, startup = arguments.timeout, arguments.startup_timeout
     # Options of ours that the commands which repeat a failure have as well.
-    version = arguments.spec_version if arguments.spec_version != "auto" else ""
-    repeated = ["--spec-version", version] if version else []
-    repeated += ["--timeout", arguments.timeout] if arguments.timeout else []
-    startup = arguments.startup_timeout
+    repeated = ["--spec-version", arguments.spec_version] if revision is not None else []
+    repeated += ["--timeout", timeout] if timeout else []
     repeated += ["--startup-timeout", startup] if startup else []
     repeated += ["--clean-env"] if arguments.clean_env else []
-    return FleetOrder(
-        config=_config(arguments),
-        wanted=tuple(dict.fromkeys(arguments.server)),
-        revision=revision.value if revision is not None else "",
-        timeout=duration(arguments.timeout or TIMEOUT, "--timeout"),
-        audit_timeout=duration(arguments.timeout or AUDIT_TIMEOUT, "--timeout"),
-        startup=duration(startup or arguments.timeout or USUAL_STARTUP, "--startup-timeout"),
-        limit=duration(arguments.server_timeout, "--server-timeout"),
-        strict=arguments.strict,
-        min_grade=arguments.min_grade,
-        min_score=arguments.min_score,
-        prefixed=arguments.prefixed,
-        captures=arguments.capture,
-        clean_env=arguments.clean_env,
-        repeat_options=tuple(repeated),
-    )
+    alike: dict[str, Any] = {
+        "revision": revision.value if revision is not None else "",
+        "timeout": duration(timeout or TIMEOUT, "--timeout"),
+        "audit_timeout": duration(timeout or AUDIT_TIMEOUT, "--timeout"),
+        "startup": duration(startup or timeout or USUAL_STARTUP, "--startup-timeout"),
+        "limit": duration(arguments.server_timeout, "--server-timeout"),
+        "strict": arguments.strict,
+        "min_grade": arguments.min_grade,
+        "min_score": arguments.min_score,
+    }
+    names = FileNames()
+    for server in servers:
+        if server.target is None:
+            continue
+        folder = ""
+        if arguments.capture is not None:
+            name = names.name_for(server.name).removesuffix(".yaml")
+            folder = str(arguments.capture.absolute() / name)
+        # A command that holds no secret: they stay in the file.
+        named = ("--mcp-config", str(config), "--server", server.name)
+        words = shlex.join((*named, *repeated))
+        yield FleetServerOrder(
+            name=server.name,
+            target=server.target,
+            captures=folder,
+            repeat_compliance=f"mcptest compliance run {words}",
+            repeat_audit=f"mcptest audit {words}",
+            **alike,
+        )
 
 
 def _config(arguments: argparse.Namespace) -> Path:
@@ -120,31 +152,26 @@ def _progress(
     arguments: argparse.Namespace, total: int
 ) -> Iterator[tuple[Callable[[Sequence[WorkerProcess]], None], Callable[[FleetServer], None]]]:
     """On stderr: what is under way for a person who looks, else a line for each server."""
-    if arguments.quiet:
-        yield (lambda children: None), (lambda server: None)
-        return
-    progress = Progress(sys.stderr, total, Style.of(sys.stderr, no_color=arguments.no_color))
     finished = 0
+    with live_progress(arguments, total) as progress:
 
-    def doing(children: Sequence[WorkerProcess]) -> None:
-        progress.running.clear()
-        for one in children:
-            progress.running[one.order.name] = f"{one.order.name} {one.news}".rstrip(), one.began
-        progress.tick()
+        def doing(children: Sequence[WorkerProcess]) -> None:
+            progress.running = {
+                one.order.name: (f"{one.order.name} {one.news}".rstrip(), one.began)
+                for one in children
+            }
+            progress.tick()
 
-    def done(server: FleetServer) -> None:
-        nonlocal finished
-        finished += 1
-        why = server.reason or server.outcome.value
-        progress.finish(server.name, server.name, failed=server.outcome.is_bad, reason=why)
-        if not progress.is_live:
-            took, name = spent(server.duration_ms), show(server.name, 80)
-            sys.stderr.write(f"[{finished}/{total}] {name}: {server.outcome.value} ({took})\n")
+        def done(server: FleetServer) -> None:
+            nonlocal finished
+            finished += 1
+            why = server.reason or server.outcome.value
+            progress.finish(server.name, server.name, failed=server.outcome.is_bad, reason=why)
+            if not (progress.is_live or arguments.quiet):
+                took, name = spent(server.duration_ms), show(server.name, 80)
+                sys.stderr.write(f"[{finished}/{total}] {name}: {server.outcome.value} ({took})\n")
 
-    try:
         yield doing, done
-    finally:
-        progress.close()
 
 
 # -- telling ---------------------------------------------------------------------------------------
@@ -164,44 +191,24 @@ def _report(arguments: argparse.Namespace, report: FleetReport) -> int:
 
 # -- From what was found of each server to the rows, the hazards between them and one verdict ----
 
-_NAMED = 8
-_OUTCOMES = {
-    Kept.UNREACHABLE: ServerOutcome.UNREACHABLE,
-    Kept.OUT_OF_TIME: ServerOutcome.NOT_JUDGED,
-    Kept.LOST: ServerOutcome.NOT_JUDGED,
-    Kept.INTERRUPTED: ServerOutcome.INTERRUPTED,
-}
 
-
-def row_of(found: Found, repeat: str = "") -> FleetServer:
-    outcome, reason = _outcome(found)
-    return FleetServer(
-        name=found.name,
-        outcome=outcome,
-        reason=reason,
-        hint=found.hint,
-        compliance=found.compliance,
-        audit=found.audit,
-        duration_ms=found.duration_ms,
-        worker=found.worker,
-        repeat=repeat,
-    )
-
-
-def _outcome(found: Found) -> tuple[ServerOutcome, str]:
-    """A server that was not judged and audited to the end is never passed."""
-    if found.kept is not None:
-        return _OUTCOMES[found.kept], found.reason
-    if found.compliance is None:
-        return ServerOutcome.NOT_JUDGED, found.reason or "nothing was found"
-    code = found.compliance.exit_code
-    if code == ExitCode.NOTHING_MATCHED:
-        return ServerOutcome.NOT_JUDGED, found.reason or "none of the rules was observed"
-    if found.audit is None:
-        return ServerOutcome.FAILED, found.reason or "not audited"
-    if code != ExitCode.OK or found.audit.failed:
-        return ServerOutcome.FAILED, found.reason
-    return ServerOutcome.PASSED, found.reason
+def _rows(
+    servers: Sequence[ConfiguredServer],
+    orders: Sequence[FleetServerOrder],
+    results: Iterable[tuple[int, Found]],
+    tell: Callable[[FleetServer], None],
+) -> tuple[tuple[FleetServer, ...], dict[str, OfferedNames | None]]:
+    """Every server, in the order of the configuration, whatever came first; what each offers."""
+    off = (ServerOutcome.DISABLED, "the configuration says that it is disabled")
+    untold = (ServerOutcome.NOT_JUDGED, "nothing was found")
+    told = {one.name: off if one.target is None else untold for one in servers}
+    rows = {name: FleetServer(name, *why) for name, why in told.items()}
+    offers: dict[str, OfferedNames | None] = {}
+    for number, found in results:
+        row = replace(found.server, repeat=orders[number].repeat_compliance)
+        rows[row.name], offers[row.name] = row, found.offered
+        tell(row)
+    return tuple(rows.values()), {name: offers[name] for name in rows if name in offers}
 
 
 # -- several servers behind one client ---------------------------------------------------------
@@ -286,108 +293,3 @@ def exit_code_of(
     if any(row.outcome.is_bad for row in wanted) or any(hazards):
         return ExitCode.FAILED
     return ExitCode.OK
-
-
-# -- One fleet from its configuration to its report ----------------------------------------------
-
-Results = Iterator[tuple[int, Found]]
-"""What was found, each with the number of its order, as they come."""
-Judges = Callable[[Sequence[FleetServerOrder], Stop], AbstractContextManager[Results]]
-"""Whoever carries orders out: processes here, or a cluster."""
-
-
-class FleetOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be judged and how."""
-
-    config: Path
-    wanted: tuple[str, ...] = ()
-    revision: str = ""
-    timeout: float = 30.0
-    audit_timeout: float = 15.0
-    startup: float = 30.0
-    limit: float = 300.0
-    strict: bool = False
-    min_grade: str = ""
-    min_score: int | None = None
-    prefixed: bool = False
-    """The client puts the server's name before the names of tools and prompts."""
-    captures: Path | None = None
-    clean_env: bool = False
-    repeat_options: tuple[str, ...] = ()
-    """Options that belong to the commands that repeat."""
-
-
-_FOR_EACH_SERVER = (
-    *("revision", "timeout", "audit_timeout", "startup", "limit"),
-    *("strict", "min_grade", "min_score"),
-)
-"""What an order says about each server alike."""
-
-
-class FleetRun:
-    """The servers of one configuration. UsageError when it can't be used; nothing is run yet."""
-
-    def __init__(self, order: FleetOrder) -> None:
-        self._order = order
-        self._servers = servers_of(order.config, order.wanted, clean_env=order.clean_env)
-        self.orders = [*self._orders()]
-
-    def _orders(self) -> Iterator[FleetServerOrder]:
-        names = FileNames()
-        order = self._order
-        for server in self._servers:
-            if server.target is None:
-                continue
-            folder = ""
-            if order.captures is not None:
-                name = names.name_for(server.name).removesuffix(".yaml")
-                folder = str(order.captures.absolute() / name)
-            # A command that holds no secret: they stay in the file.
-            named = ("--mcp-config", str(order.config), "--server", server.name)
-            words = shlex.join((*named, *order.repeat_options))
-            yield FleetServerOrder(
-                name=server.name,
-                target=server.target,
-                captures=folder,
-                repeat_compliance=f"mcptest compliance run {words}",
-                repeat_audit=f"mcptest audit {words}",
-                **{name: getattr(order, name) for name in _FOR_EACH_SERVER},
-            )
-
-    def judged(
-        self, judges: Judges, stop: Stop, tell: Callable[[FleetServer], None]
-    ) -> FleetReport:
-        """Every server, in the order of the configuration, whatever came first."""
-        begun = time.monotonic()
-        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        rows: dict[str, FleetServer] = {}
-        offers: dict[str, OfferedNames | None] = {}
-        if self.orders:
-            with judges(self.orders, stop) as results:
-                for number, found in results:
-                    order = self.orders[number]
-                    rows[order.name] = row_of(found, order.repeat_compliance)
-                    offers[order.name] = found.offered
-                    tell(rows[order.name])
-        for one in self._servers:  # of some nobody told anything
-            if one.name not in rows and one.target is not None:
-                rows[one.name] = row_of(Found(one.name))
-        why = "the configuration says that it is disabled"
-        in_order = tuple(
-            rows.get(one.name) or FleetServer(one.name, ServerOutcome.DISABLED, why)
-            for one in self._servers
-        )
-        offers = {row.name: offers[row.name] for row in in_order if row.name in offers}
-        hazards = hazards_among(offers, prefixed=self._order.prefixed)
-        report = FleetReport(
-            config=str(self._order.config),
-            servers=in_order,
-            hazards=hazards,
-            tool=f"mcptest {__version__}",
-            started=started,
-            duration_ms=round((time.monotonic() - begun) * 1000),
-            interrupted=stop.is_set(),
-            strict=self._order.strict,
-            notes=tuple(notes_on(offers)),
-        )
-        return replace(report, exit_code=exit_code_of(in_order, hazards, interrupted=stop.is_set()))

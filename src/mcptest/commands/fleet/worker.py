@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mcptest import __version__
-from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.config import FleetServerOrder, Found, OfferedNames
 from mcptest.commands.fleet.worker_pool import WorkerFinished, WorkerProgress, encoded
 from mcptest.core.errors import ExitCode, McptestError, PeerError
 from mcptest.core.judgement import Event, RuleJudged
@@ -35,7 +35,7 @@ from mcptest.probe.compliance.judging import judge_server
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.live_server import OfferedItems, Subject
 from mcptest.report.compliance.compliance_report import ComplianceReport
-from mcptest.report.fleet import Found, Kept, OfferedNames
+from mcptest.report.fleet import FleetServer, ServerOutcome
 from mcptest.session.connection import Stopped
 from mcptest.transport.interrupt import end_everything
 
@@ -55,28 +55,43 @@ def judge_one(
     """
     begun = time.monotonic()
     limit = _Limit((order.until or begun + order.limit) - time_to_end(order.limit))
-    found = Found(order.name)
-    masker = redaction.masker
+    found = Found.nothing(order.name, ServerOutcome.NOT_JUDGED, "")
+    row, masker = found.server, redaction.masker
     try:
-        found = replace(found, compliance=_judged(order, tell, limit.is_over))
-        keep(_without_secrets(found, masker))
+        row = replace(row, compliance=_judged(order, tell, limit.is_over))
+        keep(_without_secrets(Found(row), masker))
         if not limit.is_over():
-            found = _audited(order, found, tell, limit.is_over)
-    except Stopped:
-        pass  # before anything was found; the limit is told below
+            found = _audited(order, row, tell, limit.is_over)
+            row = with_outcome(found.server)
+    except Stopped:  # by the limit, which is told below
+        row = replace(row, reason="nothing was found")
     except McptestError as error:
-        kept = Kept.UNREACHABLE if isinstance(error, PeerError) else Kept.LOST
+        reached = ServerOutcome.NOT_JUDGED
+        outcome = ServerOutcome.UNREACHABLE if isinstance(error, PeerError) else reached
         said = error.masked(masker.cut_text)
-        found = replace(found, kept=kept, reason=said.message, hint=said.hint)
+        row = replace(row, outcome=outcome, reason=said.message, hint=said.hint)
     if limit.was_noticed:
-        found = replace(
-            found,
-            kept=Kept.OUT_OF_TIME,
+        row = replace(
+            row,
+            outcome=ServerOutcome.NOT_JUDGED,
             reason=f"not judged to the end within {order.limit:g} s",
             hint="--server-timeout gives it longer",
         )
     spent = round((time.monotonic() - begun) * 1000)
-    return _without_secrets(replace(found, duration_ms=spent), masker)
+    return _without_secrets(Found(replace(row, duration_ms=spent), found.offered), masker)
+
+
+def with_outcome(row: FleetServer) -> FleetServer:
+    """A server that was not judged and audited to the end is never passed."""
+    code = row.compliance.exit_code if row.compliance is not None else ExitCode.NOTHING_MATCHED
+    outcome, reason = ServerOutcome.PASSED, ""
+    if code == ExitCode.NOTHING_MATCHED:
+        outcome, reason = ServerOutcome.NOT_JUDGED, "none of the rules was observed"
+    elif row.audit is None:
+        outcome, reason = ServerOutcome.FAILED, "not audited"
+    elif code != ExitCode.OK or row.audit.failed:
+        outcome = ServerOutcome.FAILED
+    return replace(row, outcome=outcome, reason=row.reason or reason)
 
 
 class _Limit:
@@ -140,11 +155,11 @@ def _folder(order: FleetServerOrder, kind: str) -> Path | None:
 
 
 def _audited(
-    order: FleetServerOrder, found: Found, tell: Tell, is_over: Callable[[], bool]
+    order: FleetServerOrder, row: FleetServer, tell: Tell, is_over: Callable[[], bool]
 ) -> Found:
     """The audit beside the judgement. A server that can't be met again keeps its judgement."""
-    assert found.compliance is not None  # else there is nothing to stand beside
-    judged = found.compliance.judgements[0]
+    judged = row.judgement
+    assert judged is not None  # else there is nothing to stand beside
     subject = Subject(
         order.target,
         revision=judged.revision,
@@ -165,11 +180,11 @@ def _audited(
                 tell(f"{number} of {total} items called")
     except PeerError as error:
         said = error.masked(subject.masker.cut_text)
-        return replace(found, reason=f"not audited: {said.message}", hint=said.hint)
+        return Found(replace(row, reason=f"not audited: {said.message}", hint=said.hint))
     except Stopped:
-        return found
+        return Found(row)
     report = replace(audit.report(), server=order.name)
-    return replace(found, audit=report, offered=names_of(audit.offer))
+    return Found(replace(row, audit=report), names_of(audit.offer))
 
 
 def names_of(offer: OfferedItems) -> OfferedNames:
@@ -189,7 +204,7 @@ def names_of(offer: OfferedItems) -> OfferedNames:
 # -- what may be told --------------------------------------------------------------------------
 
 _OUR_WORDS = frozenset(
-    {"format", "health", "id", "kept", "kind", "outcome", "revision"}
+    {"format", "health", "id", "kind", "outcome", "revision"}
     | {"section", "severity", "transport", "letter", "grade", "tool", "started", "corpus"}
 )
 """Members whose values are ours: a secret that is spelled like one of them does not change them."""
@@ -199,8 +214,8 @@ def _without_secrets(found: Found, masker: Masker) -> Found:
     """Also in what a server says of itself, in names and in descriptions."""
     if masker.idle:
         return found
-    masked = _masked(msgspec.to_builtins(found), masker)
-    return msgspec.convert({**masked, "name": found.name}, Found)
+    masked = msgspec.convert(_masked(msgspec.to_builtins(found), masker), Found)
+    return replace(masked, server=replace(masked.server, name=found.server.name))
 
 
 def _masked(value: Any, masker: Masker) -> Any:
@@ -252,7 +267,8 @@ def _found(order: FleetServerOrder, tell: Tell, keep: Callable[[Found], None]) -
         return judge_one(order, tell, keep)
     except Exception as error:  # noqa: BLE001 - a defect of ours costs one server, and is said
         said = f"a defect of mcptest: {type(error).__name__}: {show(str(error), 300)}"
-        return Found(order.name, kept=Kept.LOST, reason=redaction.masker.cut_text(said))
+        reason = redaction.masker.cut_text(said)
+        return Found.nothing(order.name, ServerOutcome.NOT_JUDGED, reason)
 
 
 def _telling(out: int) -> Callable[[str], None]:

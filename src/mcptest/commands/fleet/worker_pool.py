@@ -20,16 +20,17 @@ from typing import IO, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from mcptest.commands.fleet.config import FleetServerOrder
+from mcptest.commands.fleet.config import FleetServerOrder, Found
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
 from mcptest.core.safe_text import show
 from mcptest.report.codec import plain_json
-from mcptest.report.fleet import Found, Kept
+from mcptest.report.fleet import ServerOutcome
 from mcptest.transport.descendants import become_subreaper, look_at, tree_of
 from mcptest.transport.interrupt import Stop, kill_living
 from mcptest.transport.lifeline import MARKER
 from mcptest.transport.recorder import finish_captures
+from mcptest.wire.lines import Line, LineReader, LineTooLong
 
 # -- What a process that judges one server and the one that started it say to each other ---------
 
@@ -56,26 +57,11 @@ def encoded(value: msgspec.Struct) -> bytes:
     return plain_json(value) + b"\n"
 
 
-class WorkerMessages:
-    """Bytes in, frames out."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[WorkerMessage]:
-        """Raises ValueError for a line that is too long or no frame."""
-        *whole, rest = chunk.split(b"\n")
-        frames = []
-        for line in whole:
-            frames.append(_decoder.decode(b"".join((*self._parts, line))))
-            self._parts, self._size = [], 0
-        if rest:
-            self._parts.append(rest)
-            self._size += len(rest)
-            if self._size > LARGEST:
-                raise ValueError(f"a line of more than {LARGEST} bytes")
-        return frames
+def message_of(line: Line) -> WorkerMessage:
+    """Raises ValueError for a line that is too long or no message."""
+    if isinstance(line, LineTooLong):
+        raise ValueError(f"a line of more than {LARGEST} bytes")
+    return _decoder.decode(line)
 
 
 # -- A process of ours that judges one server, seen by whoever started it ------------------------
@@ -96,15 +82,15 @@ class WorkerProcess:
         self.order = order
         self.began = time.monotonic()
         self.until = Deadline.after(order.limit + GRACE)
-        self.found: Found | None = None
-        self.so_far: Found | None = None
+        self.is_done = False
+        self.found = Found.nothing(order.name, ServerOutcome.NOT_JUDGED, "")
+        """So far; all of it when it is done."""
         self.news = ""
-        self._lines = WorkerMessages()
+        self._lines = LineReader(LARGEST)
         # the start of the process is part of its time
         own = replace(order, until=self.began + order.limit)
         self._unsent = memoryview(encoded(own))
-        self._stderr: deque[bytes] = deque()
-        self._stderr_size = 0
+        self._stderr = b""
         self._trouble = ""
         self._process = subprocess.Popen(
             _COMMAND,
@@ -141,16 +127,15 @@ class WorkerProcess:
         if not chunk:
             return False
         try:
-            frames = self._lines.feed(chunk)
+            messages = list(map(message_of, self._lines.feed(chunk)))
         except ValueError as error:
             self._trouble = f"what it told can't be read: {show(str(error), 200)}"
             return False
-        for frame in frames:
-            if isinstance(frame, WorkerFinished):
-                self.so_far = frame.found
-                self.found = frame.found if frame.is_all else None
+        for message in messages:
+            if isinstance(message, WorkerFinished):
+                self.found, self.is_done = message.found, message.is_all
             else:
-                self.news = frame.text
+                self.news = message.text
         return True
 
     def read_stderr(self) -> bool:
@@ -159,10 +144,7 @@ class WorkerProcess:
             chunk = os.read(self.stderr, 65536)
         except BlockingIOError:
             return True
-        self._stderr.append(chunk)
-        self._stderr_size += len(chunk)
-        while self._stderr_size - len(self._stderr[0]) > _STDERR_KEPT:
-            self._stderr_size -= len(self._stderr.popleft())
+        self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
         return bool(chunk)
 
     # -- its end -----------------------------------------------------------------------------
@@ -203,28 +185,25 @@ class WorkerProcess:
         if self.order.captures:
             finish_captures(Path(self.order.captures))
 
-    def outcome(self, kept: Kept | None = None, reason: str = "") -> Found:
+    def outcome(
+        self, reason: str = "", otherwise: ServerOutcome = ServerOutcome.NOT_JUDGED
+    ) -> Found:
         """What it found; or, where it could not tell, what kept it from that."""
-        if self.found is not None:
+        if self.is_done:
             return self.found
         spent = round((time.monotonic() - self.began) * 1000)
-        if kept is not None:
-            known = self.so_far or Found(self.order.name)
-            return replace(known, kept=kept, reason=reason, duration_ms=spent)
+        told = reason or self._how_it_ended()
+        row = replace(self.found.server, outcome=otherwise, reason=told, duration_ms=spent)
+        return Found(row, self.found.offered)
+
+    def _how_it_ended(self) -> str:
         code = self._process.wait()
         ended = f"ended with code {code} and told nothing"
         if code < 0:
             ended = f"was ended by {signal.Signals(-code).name}"
         said = self._trouble or f"the process that judged it {ended}"
-        tail = b"".join(self._stderr)[-_STDERR_KEPT:].decode("utf-8", "backslashreplace")
-        last = tail.strip().rpartition("\n")[2]
-        mask = redaction.masker.cut_text
-        return replace(
-            self.so_far or Found(self.order.name),
-            kept=Kept.LOST,
-            reason=said + (f": {show(mask(last), 300)}" if last else ""),
-            duration_ms=spent,
-        )
+        last = self._stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+        return said + (f": {show(redaction.masker.cut_text(last), 300)}" if last else "")
 
 
 def end_orphaned_servers() -> None:
@@ -349,13 +328,11 @@ class ServerPool:
         if out_of_time or not child.has_ended(child.until.within(_PATIENCE).remaining()):
             child.kill()
         self._stop_watching(child)
-        if child.found is None:
+        if not child.is_done:
             end_orphaned_servers()
             child.finish_captures()
-        if out_of_time:
-            limit = child.order.limit
-            return number, child.outcome(Kept.OUT_OF_TIME, f"not judged within {limit:g} s")
-        return number, child.outcome()
+        over = f"not judged within {child.order.limit:g} s" if out_of_time else ""
+        return number, child.outcome(over)
 
     def _stop_watching(self, child: WorkerProcess) -> None:
         for descriptor in (child.stdin, child.stdout, child.stderr):
@@ -379,7 +356,7 @@ class ServerPool:
                 child.kill()
             self._stop_watching(child)
             child.finish_captures()
-            yield number, child.outcome(Kept.INTERRUPTED, "interrupted")
+            yield number, child.outcome("interrupted", ServerOutcome.INTERRUPTED)
         while self._todo:
             number, order = self._todo.popleft()
-            yield number, Found(order.name, kept=Kept.INTERRUPTED, reason="interrupted")
+            yield number, Found.nothing(order.name, ServerOutcome.INTERRUPTED, "interrupted")
