@@ -49,7 +49,7 @@ class WorkerFinished(msgspec.Struct, frozen=True, tag="finished"):
 
 
 WorkerMessage: TypeAlias = WorkerProgress | WorkerFinished
-_decoder = msgspec.json.Decoder(WorkerMessage)
+_decoder: msgspec.json.Decoder[WorkerMessage] = msgspec.json.Decoder(WorkerMessage)
 
 
 def encoded(value: msgspec.Struct) -> bytes:
