@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mcptest.commands.options import (
+    FORMATS,
     FORMS,
     add_file_options,
     add_format_option,
@@ -173,7 +174,7 @@ def code_with_reports(arguments: argparse.Namespace, code: int, unwritten: Seque
 # -- How a command ends ---------------------------------------------------------------------------
 
 
-def add_report_options(parser: argparse.ArgumentParser) -> None:
+def add_report_options(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     add = parser.add_argument_group("reports").add_argument
     add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
     add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
@@ -181,7 +182,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     add("--markdown", type=Path, metavar="FILE", help="a Markdown report as well")
     add_html_option(add)
     add_file_options(add)
-    add_format_option(add)
+    add_format_option(add, formats)
     add_strict_option(add)
     add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
 
@@ -192,22 +193,24 @@ def conclude(
     *,
     forms: Forms | None = None,
     in_step_summary: bool = False,
+    since: str = "",
     **shown: bool,
 ) -> int:
     """Print the report and write the files; gives what became of the files, as an exit code.
 
-    `in_step_summary` adds the markdown to the summary that GitHub Actions shows of a step; `shown`
-    are further words for the text, where options of the command change it.
+    `in_step_summary` adds the markdown to the summary that GitHub Actions shows of a step; `since`
+    is when the command began, for a report that does not say; `shown` are further words for the
+    text, where options of the command change it.
     """
     forms = forms or forms_of(report)
-    is_a_form = is_for_a_program(arguments) and not arguments.json
+    is_a_form = arguments.format in ("agent", "tap")
     if not is_a_form:
         print_report(arguments, report, **shown)
     wanted: list[tuple[Path | None, Callable[[], bytes]]] = [
         (arguments.json_file, lambda: as_json(report)),
         (getattr(arguments, "coverage_json", None), lambda: as_json(report)),
         (arguments.markdown, lambda: report.as_markdown().encode()),
-        (arguments.html, lambda: _as_html(arguments, report)),
+        (arguments.html, lambda: _as_html(arguments, report, since)),
         *forms.files(arguments),
     ]
     unwritten = write_all(wanted)
@@ -225,6 +228,8 @@ def conclude(
 def print_report(arguments: argparse.Namespace, report: Report, **shown: bool) -> None:
     if arguments.json:
         say_json(sys.stdout, as_json(report))
+    elif arguments.format == "markdown":
+        say(sys.stdout, report.as_markdown())
     elif arguments.quiet and not report.failed:
         say(sys.stdout, report.in_words() + "\n")
     else:
@@ -240,13 +245,13 @@ def say_lines(arguments: argparse.Namespace, report: Report, **shown: bool) -> N
         say(sys.stdout, line + "\n")
 
 
-def _as_html(arguments: argparse.Namespace, report: Report) -> bytes:
+def _as_html(arguments: argparse.Namespace, report: Report, since: str) -> bytes:
     from mcptest.report.html.building import page_of
 
     folders = (getattr(arguments, "capture", None), getattr(arguments, "output", None))
-    captures = captures_since(report.as_run().started, *folders)
+    captures = captures_since(since or report.as_run().started, *folders)
     # What was sent on purpose is not to be held against a client.
-    gentle = arguments.command_name not in ("fuzz", "property", "fleet")
+    gentle = arguments.command_name not in ("fuzz", "property", "fleet", "doctor")
     name = f"mcptest {arguments.command_name}"
     return page_of(report, captures, name=name, by_rules=gentle)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -207,6 +207,15 @@ class DoctorReport(Report, frozen=True, kw_only=True, tag="mcptest.doctor/1"):
 
     def as_run(self) -> RunReport:
         return self.run_of(_result(one, self) for one in self.items)
+
+    def run_and_excuses(self) -> tuple[RunReport, Mapping[str, str]]:
+        """What is unknown is no failure, and still something to look at."""
+        unsure = [one for one in self.items if one.verdict is DoctorVerdict.UNKNOWN]
+        notes = (f"{one.title}: unknown: {one.detail}" for one in unsure if not one.unchecked)
+        return self.run_of(self.as_run().results, notes), {}
+
+    def headline(self) -> str:
+        return f"from {self.older.value} to {self.newer.value}"
 
 
 _WIDTH = 96

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from mcptest.commands.options import (
-    add_common_options,
-    add_max_time,
-    add_server_options,
-    add_strict_option,
-)
-from mcptest.commands.reporting import add_html_option
+from mcptest.commands.options import FORMATS, add_common_options, add_max_time, add_server_options
+from mcptest.commands.reporting import add_report_options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="call this tool too, though it does not say that it only reads; may repeat",
     )
     add_max_time(add)
-    add = parser.add_argument_group("reports").add_argument
-    add("--format", choices=("text", "json", "markdown"), default="text", help="on stdout (text)")
-    add("--json", action="store_true", help="the same as --format json")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--markdown", type=Path, metavar="FILE", help="the Markdown as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add_html_option(add)
-    add_strict_option(add)
-    add("--capture", type=Path, metavar="DIR", help="keep everything that went over the wire")
+    add_report_options(parser, (*FORMATS, "markdown"))
     add_common_options(parser)
+    parser.set_defaults(command_name="doctor")

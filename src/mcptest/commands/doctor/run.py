@@ -16,14 +16,8 @@ from mcptest import __version__
 from mcptest.commands.doctor import migration_probes
 from mcptest.commands.doctor.examination import PROBES, Examination, kept_apart
 from mcptest.commands.options import duration, limit_of, server_words, startup_of, wanted_revision
-from mcptest.commands.reporting import (
-    captures_for_html,
-    captures_since,
-    code_with_reports,
-    print_report,
-    tell_unwritten,
-)
-from mcptest.commands.server_options import ended_before_meeting, out_of_time
+from mcptest.commands.reporting import captures_for_html, conclude, forms_of
+from mcptest.commands.server_options import ended_before_meeting, out_of_time, repeat_command
 from mcptest.core.errors import ErrorKind, ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.judgement import Evidence
 from mcptest.core.redaction import redaction
@@ -31,8 +25,6 @@ from mcptest.core.revision import NEWEST_HANDSHAKE, TIMELINE, Era, Revision, par
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import EVERYTHING, Conversation
 from mcptest.probe.compliance.site import Order, Site
-from mcptest.report import junit
-from mcptest.report.codec import as_json
 from mcptest.report.doctor import (
     Diagnosis,
     DoctorReport,
@@ -42,9 +34,6 @@ from mcptest.report.doctor import (
     RulesOnTheWay,
     ServerInfo,
 )
-from mcptest.report.html.building import page_of
-from mcptest.report.terminal import say, say_json
-from mcptest.report.write import write_all
 from mcptest.rules.corpus.reader import corpus_of
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions
 from mcptest.rules.migration import MigrationItem, items_between
@@ -75,21 +64,11 @@ def run_doctor(arguments: argparse.Namespace) -> int:
             notes = [note for note in report.notes if note != INTERRUPTED]
             left = f"{report.unreached} of {len(report.items)} items not reached"
             report = replace(report, notes=(*notes, f"{out_of_time(arguments)}: {left}"))
-        code: int = ExitCode.FAILED if report.failed else ExitCode.OK
         if stop.is_set():
             sys.stderr.write("mcptest: interrupted\n")
-            code = ExitCode.INTERRUPTED
-        _print(report, arguments)
-        unwritten = write_all(
-            [
-                (arguments.json_file, lambda: as_json(report)),
-                (arguments.markdown, lambda: report.as_markdown().encode()),
-                (arguments.junit, lambda: junit.render(report.as_run())),
-                (arguments.html, lambda: _as_html(report, arguments, begun)),
-            ]
-        )
-        tell_unwritten(arguments, unwritten)
-        return code_with_reports(arguments, code, unwritten)
+        forms = forms_of(report, repeat=lambda: repeat_command(arguments, "--to", arguments.to))
+        written = conclude(arguments, report, forms=forms, since=begun)
+        return ExitCode.INTERRUPTED if stop.is_set() else report.code or written
 
 
 def _order(arguments: argparse.Namespace, stop: Stop) -> Order:
@@ -114,21 +93,6 @@ def _progress_line(arguments: argparse.Namespace) -> Callable[[str], None]:
         sys.stderr.flush()
 
     return overwrite
-
-
-def _print(report: DoctorReport, arguments: argparse.Namespace) -> None:
-    if arguments.format == "json":
-        say_json(sys.stdout, as_json(report))
-    elif arguments.format == "markdown" and not arguments.json:
-        say(sys.stdout, report.as_markdown())
-    else:
-        print_report(arguments, report)
-
-
-def _as_html(report: DoctorReport, arguments: argparse.Namespace, begun: str) -> bytes:
-    """The page. What a doctor asks an older server is no fault of a client."""
-    captures = captures_since(begun, arguments.capture)
-    return page_of(report, captures, name="mcptest doctor", by_rules=False)
 
 
 _DECLARING: Final = migration_probes

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,7 +27,6 @@ from mcptest.core.redaction import redaction
 from mcptest.core.results import RunReport
 from mcptest.core.safe_text import show
 from mcptest.report import agent
-from mcptest.report.doctor import DoctorReport, DoctorVerdict
 from mcptest.report.stored import read_stored
 from mcptest.report.verdicts import SessionsReport
 from mcptest.servers.demo import versions
@@ -429,7 +428,6 @@ def _cut(text: str) -> str:
 # -- Reports of commands that know no `--format agent`, in that form -----------------------------
 
 MAX_BYTES = 8 * 1024 * 1024
-_SHOWN = 400
 
 
 def report_for_agents(report: bytes, code: int, repeat: str) -> str:
@@ -440,8 +438,6 @@ def report_for_agents(report: bytes, code: int, repeat: str) -> str:
         stored = read_stored(report, "report").report
     except McptestError:
         return ""  # of another kind: the text of the command stands
-    if isinstance(stored, DoctorReport):
-        return "\n".join(_diagnoses(stored, repeat))
     if isinstance(stored, SessionsReport):
         run_command = stored.as_run(strict="--strict" in repeat)
     elif isinstance(stored, RunReport):
@@ -454,18 +450,3 @@ def report_for_agents(report: bytes, code: int, repeat: str) -> str:
     else:
         return ""
     return agent.render(run_command, code, repeat=repeat).decode().strip("\n")
-
-
-def _diagnoses(report: DoctorReport, repeat: str) -> Iterator[str]:
-    counts = ", ".join(
-        f"{number} {word.replace('_', ' ')}"
-        for word, number in msgspec.structs.asdict(report.summary).items()
-        if number
-    )
-    verdict = "FAIL" if report.failed else "PASS"
-    yield f"{verdict}: from {report.older.value} to {report.newer.value}: {counts}"
-    for item in report.items:
-        if item.verdict in {DoctorVerdict.BREAKS, DoctorVerdict.UNKNOWN}:
-            said = f"{item.title}: {item.verdict.value}: {item.detail}"
-            fix = f" / fix: {item.fix}" if item.fix else ""
-            yield f"{repeat}  # {show(item.id, 60)}: {show(said + fix, _SHOWN)}"

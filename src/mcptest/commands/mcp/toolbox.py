@@ -158,7 +158,6 @@ class Toolbox:
                 (*plain, f"--server={server.name}", *more),
                 server,
                 _limit(arguments),
-                lacks_agent_form=_FOR_AGENTS not in command,
             )
             return (yield from tool_commands.run_command(order, call, place, self._children))
 
