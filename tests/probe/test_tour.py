@@ -10,8 +10,7 @@ from mcptest.core.capture import StreamEnd
 from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Limits
 from mcptest.core.revision import Revision
-from mcptest.probe.tour import Wishes, tour
-from mcptest.report.tour_lines import SessionBegan, StepTaken
+from mcptest.probe.tour import SessionBegan, StepTaken, Wishes, tour
 from mcptest.session.client import Client
 from tests.support.scripted import (
     PREFIX,

@@ -15,7 +15,7 @@ from mcptest.core.capture import Closed, Frame
 from mcptest.core.errors import ExitCode, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.redaction import redaction
-from mcptest.probe.tour import Form, recorder_for, settle_exchanges
+from mcptest.probe.tour import Form, recorder_for, recording
 from mcptest.transport.base import Sink, discard
 from mcptest.transport.egress import parse_url
 from mcptest.transport.files import is_special, replace_file
@@ -59,12 +59,8 @@ class Passed(msgspec.Struct, frozen=True):
 def record_proxied(target: Target, path: Path, form: Form, passage: Passage | None = None) -> int:
     """Be the server's stand-in until it is gone or we are stopped. Nothing goes to stdout."""
     recorder = recorder_for(path, form)
-    try:
-        with recorder:
-            passed = pass_through(target, recorder, passage or Passage())
-    finally:
-        if form == "exchanges":
-            settle_exchanges(recorder, path)
+    with recording(recorder, path):
+        passed = pass_through(target, recorder, passage or Passage())
     if recorder.error is not None:
         place = recorder.written_to
         sys.stderr.write(f"mcptest: {place} is not complete: {recorder.error.strerror}\n")

@@ -6,10 +6,11 @@ or if the user names it. One bad answer costs one step; only a server that is go
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,24 +22,51 @@ from mcptest.core.message import Kind, Message, json_type
 from mcptest.core.redaction import redaction
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
-from mcptest.report.tour_lines import Event, RecordingSummary, SessionBegan, StepTaken
 from mcptest.schema.plausible import plausible_arguments, prompt_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError, SchemaLimitError
 from mcptest.session.client import Client, Reply
-from mcptest.session.live import LiveSession
 from mcptest.session.pages import LIST_MEMBERS, EndlessPages, named_items
-from mcptest.session.tape import Tape
 from mcptest.session.tool_safety import is_safe
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import is_special, replace_file
 from mcptest.transport.recorder import Recorder
-from mcptest.transport.target import Target
 from mcptest.wire.capture_forms import exchanges_of
 
 _READS = 3
 _UNUSABLE = 10
 """So many tools whose schemas can't be checked are named."""
 _GONE = frozenset({ErrorKind.EXITED, ErrorKind.CLOSED, ErrorKind.CONNECTION_REFUSED})
+
+
+StepOutcome: TypeAlias = Literal["done", "refused", "skipped", "doubtful", "malformed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegan:
+    """The handshake or discovery went well."""
+
+    revision: Revision
+    server: str
+    capabilities: tuple[str, ...]
+    reason: str = ""
+    """Why this revision is spoken."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """One thing was asked of the server.
+
+    `refused` is an error answer, which a server may well give; `malformed` is one whose form no
+    client should accept, `doubtful` one that clients may read in different ways; `failed` means
+    that there was no usable answer, or no way to ask.
+    """
+
+    what: str
+    outcome: StepOutcome
+    detail: str = ""
+
+
+Event: TypeAlias = SessionBegan | StepTaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,64 +277,9 @@ def _prompts(client: Client) -> Iterator[Event]:
             yield _ask("completion/complete", lambda: client.complete(reference, asked))
 
 
-# -- Recording a tour ----------------------------------------------------------------------------
+# -- Where a session is recorded -----------------------------------------------------------------
 
 Form: TypeAlias = Literal["full", "exchanges"]
-
-
-@dataclass(kw_only=True, slots=True)
-class Recording:
-    """One server, toured and recorded. Read `events` to the end, then ask for the summary."""
-
-    target: Target
-    path: Path
-    form: Form = "full"
-    revision: Revision | None = None
-    timeout: float = 30.0
-    startup: float = 30.0
-    wishes: Wishes = NO_WISHES
-    began: bool = field(default=False, init=False)
-    _recorder: Recorder | None = field(default=None, init=False)
-
-    def events(self) -> Generator[Event, None, None]:
-        """Drive the tour. Raises PeerError when the server can't be reached or is gone."""
-        self._recorder = recorder_for(self.path, self.form)
-        self._recorder.spare_older = True  # until the session has begun
-        try:
-            with (
-                self._recorder as recorder,
-                LiveSession(
-                    self.target,
-                    revision=self.revision,
-                    timeout=self.timeout,
-                    startup=self.startup,
-                    new_tape=lambda: Tape(self.target.label, recorder),
-                ) as session,
-            ):
-                client = session.begin()
-                self.began = True
-                recorder.spare_older = False
-                yield from tour(client, self.wishes)
-        finally:
-            if self.form == "exchanges":
-                settle_exchanges(self._recorder, self.path)
-
-    def summary(self) -> RecordingSummary:
-        recorder = self._recorder
-        if recorder is None:
-            return RecordingSummary(self.path, 0, written=False)
-        problem = ""
-        if recorder.error is not None:
-            problem = str(recorder.error.strerror)
-        elif recorder.dropped:
-            problem = f"{recorder.dropped} records did not fit under the size limit of a capture"
-        return RecordingSummary(
-            recorder.written_to if recorder.error is not None else self.path,
-            recorder.messages,
-            written=recorder.kept,
-            problem=problem,
-            older_kept=recorder.spare_older and not recorder.kept and self.path.is_file(),
-        )
 
 
 def recorder_for(path: Path, form: Form) -> Recorder:
@@ -321,7 +294,18 @@ def recorder_for(path: Path, form: Form) -> Recorder:
     return Recorder(beside, masker=redaction.masker)
 
 
-def settle_exchanges(recorder: Recorder, path: Path) -> None:
+@contextlib.contextmanager
+def recording(recorder: Recorder, path: Path) -> Iterator[None]:
+    """Until the end of the block; then what was recorded is there in the form that was wanted."""
+    try:
+        with recorder:
+            yield
+    finally:
+        if recorder.path != path:
+            _settle_exchanges(recorder, path)
+
+
+def _settle_exchanges(recorder: Recorder, path: Path) -> None:
     """Write the public form of what was recorded, then remove the full form.
 
     A capture that is not complete stays in its full form, which says where it ends.

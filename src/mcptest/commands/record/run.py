@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mcptest.commands.options import duration, server_words, startup_of, wanted_revision
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.redaction import redaction
-from mcptest.probe.tour import Recording, Wishes
-from mcptest.report.tour_lines import RecordingReport
+from mcptest.core.safe_text import show
+from mcptest.probe.tour import (
+    Event,
+    SessionBegan,
+    Wishes,
+    recorder_for,
+    recording,
+    tour,
+)
+from mcptest.report.terminal import Style, why_revision
+from mcptest.session.live import LiveSession
 from mcptest.session.server_spec import target_of
+from mcptest.session.tape import Tape
+from mcptest.transport.recorder import Recorder
 from mcptest.transport.target import Target
 
 
@@ -38,35 +50,37 @@ def run_record(arguments: argparse.Namespace) -> int:
 
 
 def _record_tour(arguments: argparse.Namespace, target: Target, mask: Callable[[str], str]) -> int:
-    recording = Recording(
-        target=target,
-        path=arguments.out,
-        form=arguments.format,
-        revision=wanted_revision(arguments.spec_version),
-        timeout=duration(arguments.timeout, "--timeout"),
-        startup=startup_of(arguments),
-        wishes=Wishes(tuple(map(_call, arguments.call)), tuple(arguments.read)),
-    )
-    report = RecordingReport(
-        sys.stderr, sys.stdout, quiet=arguments.quiet, no_color=arguments.no_color, mask=mask
-    )
+    revision = wanted_revision(arguments.spec_version)
+    timeout, startup = duration(arguments.timeout, "--timeout"), startup_of(arguments)
+    wishes = Wishes(tuple(map(_call, arguments.call)), tuple(arguments.read))
+    report = TourLines(arguments, mask)
+    recorder = recorder_for(arguments.out, arguments.format)
+    recorder.spare_older = True  # until the session has begun
     unreachable = None
     try:
-        with contextlib.closing(recording.events()) as events:  # also where an interrupt comes here
-            for event in events:
+        with (
+            recording(recorder, arguments.out),
+            LiveSession(
+                target,
+                revision=revision,
+                timeout=timeout,
+                startup=startup,
+                new_tape=lambda: Tape(target.label, recorder),
+            ) as session,
+        ):
+            client = session.begin()
+            recorder.spare_older = False
+            for event in tour(client, wishes):
                 report.take(event)
     except PeerError as error:
         unreachable = error
     except KeyboardInterrupt:
-        report.finish(recording.summary())
+        report.finish(recorder)
         raise
-    summary = recording.summary()
-    report.finish(summary)
+    is_whole = report.finish(recorder)
     if unreachable is not None:
-        if not recording.began:
-            raise unreachable
-        raise SessionCutShortError(unreachable)
-    return ExitCode.FAILED if report.failed or summary.problem else ExitCode.OK
+        raise unreachable if recorder.spare_older else SessionCutShortError(unreachable)
+    return ExitCode.OK if is_whole and not report.failed else ExitCode.FAILED
 
 
 class SessionCutShortError(McptestError):
@@ -87,3 +101,59 @@ def _call(word: str) -> tuple[str, Mapping[str, Any]]:
     if not isinstance(arguments, dict):
         raise UsageError(f"--call {name}: the arguments are not an object")
     return name, arguments
+
+
+class TourLines:
+    """What a person sees meanwhile: progress on stderr line by line, the result on stdout."""
+
+    def __init__(self, arguments: argparse.Namespace, mask: Callable[[str], str]) -> None:
+        """`mask` is put between everything that a server said and the reader."""
+        self.failed = 0
+        self._path: Path = arguments.out
+        self._quiet = arguments.quiet
+        self._mask = mask
+        self._style = Style.of(sys.stderr, no_color=arguments.no_color)
+
+    def take(self, event: Event) -> None:
+        style = self._style
+        if isinstance(event, SessionBegan):
+            declared = self._mask(", ".join(event.capabilities)) or "no capabilities"
+            title = style.paint(self._mask(event.server), "bold")
+            self._line(f"{title}  MCP {event.revision}  {style.paint(declared, 'dim')}")
+            if event.reason:
+                why = why_revision(event.revision, self._mask(event.reason))
+                self._line(f"  {style.paint(why, 'dim')}")
+            return
+        is_bad = event.outcome in {"malformed", "failed"}
+        symbol = style.cross if is_bad else style.warning
+        symbol = {"done": style.tick, "skipped": style.dash}.get(event.outcome, symbol)
+        self.failed += is_bad
+        what = self._mask(event.what)
+        detail = style.paint(show(self._mask(event.detail), 300), "dim") if event.detail else ""
+        is_odd = is_bad or event.outcome == "doubtful"
+        self._line(f"  {symbol} {what:<40} {detail}".rstrip(), always=is_odd)
+
+    def finish(self, recorder: Recorder) -> bool:
+        """What became of the recording; whether all of it was kept."""
+        path, problem = self._path, ""
+        if recorder.error is not None:
+            path, problem = recorder.written_to, str(recorder.error.strerror)
+        elif recorder.dropped:
+            problem = f"{recorder.dropped} records did not fit under the size limit of a capture"
+        if problem:
+            self._line(f"mcptest: {path} is not complete: {problem}", always=True)
+        elif recorder.spare_older and not recorder.kept and path.is_file():
+            self._line(f"the session never began; {path} was left as it was", always=True)
+        elif not recorder.kept:
+            self._line("nothing was recorded; no file was written", always=True)
+        elif not self._quiet:
+            sys.stdout.write(
+                f"recorded {recorder.messages} messages to {path}\n"
+                f"judge it: mcptest compliance invariants --capture {shlex.quote(str(path))}\n"
+            )
+        return not problem
+
+    def _line(self, text: str, *, always: bool = False) -> None:
+        if always or not self._quiet:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()

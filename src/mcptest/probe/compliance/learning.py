@@ -17,8 +17,7 @@ from mcptest.core.message import Kind, id_key
 from mcptest.core.revision import NEWEST_HANDSHAKE, Revision
 from mcptest.probe.compliance.conversation import Asked, Conversation
 from mcptest.probe.compliance.site import Order, Site
-from mcptest.probe.tour import tour
-from mcptest.report.tour_lines import StepTaken
+from mcptest.probe.tour import StepTaken, tour
 from mcptest.rules.corpus.probes import well_known
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.schema.validation import CompiledSchema, SchemaError
