@@ -6,13 +6,12 @@ import argparse
 import contextlib
 import os
 import sys
-import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 
 from mcptest.core.results import Status, TestResult
 from mcptest.probe.suites.settings import Numbered
 from mcptest.report.evidence import first_line
-from mcptest.report.progress import ERASE, Progress, is_live, ticking
+from mcptest.report.progress import ERASE, Progress, ticking
 from mcptest.report.terminal import Style
 from mcptest.transport.interrupt import last_words
 
@@ -28,52 +27,35 @@ def live_progress(arguments: argparse.Namespace, total: int) -> Iterator[Progres
 
 
 class LiveRun:
-    """The display of a run of suites. It is made when there is something to draw."""
+    """The display of a run of suites."""
 
     def __init__(self, arguments: argparse.Namespace, total: int) -> None:
-        self._arguments = arguments
-        self._total = total
-        self._style = Style.of(sys.stderr, no_color=arguments.no_color)
-        self._live = is_live(sys.stderr, self._style) and not arguments.quiet
-        self._running: dict[Hashable, tuple[str, float]] = {}
-        self._began = time.monotonic()
-        self._progress: Progress | None = None
+        style = Style.of(sys.stderr, no_color=arguments.no_color)
+        self._progress = Progress(sys.stderr, total, style, verbose=arguments.verbose)
+        self._live = self._progress.is_live and not arguments.quiet
+        self._tells = not arguments.quiet and (self._live or arguments.verbose)
 
     @property
     def tick(self) -> Callable[[], None] | None:
         """None where nobody looks: then the run need not wake up for it."""
-        return (lambda: self._display().tick()) if self._live else None
+        return self._progress.tick if self._live else None
 
     def begins(self, item: Numbered) -> None:
         """Any thread may say so; it only writes it down."""
         if self._live:
             test = item.test
             key = (test.place.file, test.place.line, test.name, item.trial, item.language)
-            self._running[key] = (test.name, time.monotonic())
+            self._progress.begin(key, test.name)
 
     def ended(self, result: TestResult) -> None:
-        if self._arguments.quiet or not (self._live or self._arguments.verbose):
-            return
-        key = (result.file, result.line, result.name, result.trial, result.language)
-        failed = result.status is Status.FAIL
-        reason = first_line(result.detail) if failed else ""
-        self._display().finish(key, result.name, failed=failed, reason=reason)
+        if self._tells:
+            key = (result.file, result.line, result.name, result.trial, result.language)
+            failed = result.status is Status.FAIL
+            reason = first_line(result.detail) if failed else ""
+            self._progress.finish(key, result.name, failed=failed, reason=reason)
 
     def close(self) -> None:
-        if self._progress is not None:
-            self._progress.close()
-
-    def _display(self) -> Progress:
-        if self._progress is None:
-            self._progress = Progress(
-                sys.stderr,
-                self._total,
-                self._style,
-                verbose=self._arguments.verbose,
-                running=self._running,
-                since=self._began,
-            )
-        return self._progress
+        self._progress.close()
 
 
 @contextlib.contextmanager

@@ -202,8 +202,6 @@ BEFORE_THE_FIRST = 0.3
 """What is over by then has its report at once; a display would only flash up."""
 FAILURES_TOLD = 50
 
-Began = tuple[str, float]
-
 
 class Progress:
     """What runs and what has failed, in a few lines at the bottom of a terminal.
@@ -219,9 +217,7 @@ class Progress:
         style: Style,
         *,
         verbose: bool = False,
-        running: dict[Hashable, Began] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        since: float | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._style = style
@@ -229,9 +225,9 @@ class Progress:
         self._clock = clock
         self._block = LiveBlock(stream)
         self.is_live = is_live(stream, style, environment)
-        self.running = running if running is not None else {}
+        self.running: dict[Hashable, tuple[str, float]] = {}
         self.total = total
-        self._began = clock() if since is None else since
+        self._began = clock()
         self._drawn_at = self._began + BEFORE_THE_FIRST - BETWEEN_DRAWINGS
         self._done = 0
         self._failed = 0
