@@ -13,7 +13,7 @@ from mcptest.commands.mcp.tool_commands import (
     MAX_REPORT,
     CommandProcesses,
 )
-from mcptest.commands.mcp.toolbox import Toolbox, tools_for
+from mcptest.commands.mcp.toolbox import Toolbox, read_offers, tools_for
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands" / "mcp.md").read_text()
 WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
@@ -22,9 +22,8 @@ WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
 def titles(*, run: bool, write: bool) -> dict[str, str]:
     servers = ["demo"] if run else []
     allowed: Allowed = allowed_of([], run=run, servers=servers, config=None, write=write)
-    return {
-        tool.name: tool.title for tool in tools_for(allowed, Toolbox(allowed, CommandProcesses()))
-    }
+    tools = tools_for(allowed, Toolbox(allowed, CommandProcesses()), read_offers())
+    return {tool.name: tool.title for tool in tools}
 
 
 def test_the_table_is_that_of_the_code() -> None:

@@ -8,15 +8,17 @@ import re
 import secrets
 from typing import Any, TypeAlias
 
+import msgspec
+
 from mcptest.commands.mcp import knowledge
 from mcptest.commands.mcp.roots import Allowed, allowed_of
 from mcptest.commands.mcp.tool_commands import CommandProcesses
-from mcptest.commands.mcp.toolbox import Toolbox, tools_for
+from mcptest.commands.mcp.toolbox import Offers, Toolbox, read_offers, tools_for
 from mcptest.core.errors import UsageError
 from mcptest.report.json_schemas import NAMES
 from mcptest.servers.demo.__main__ import run as serve
 from mcptest.servers.demo.offers import Content
-from mcptest.servers.demo.prompts import Argument, Prompt, says
+from mcptest.servers.demo.prompts import declared_prompt, says
 from mcptest.servers.demo.resources import Resource, Template
 from mcptest.servers.demo.start_options import BadOption, Options, set_option
 from mcptest.servers.demo.world import World
@@ -74,10 +76,9 @@ Obj: TypeAlias = dict[str, Any]
 
 RULES = "mcptest://rules/"
 SCHEMAS = "mcptest://schema/"
-_KINDS = ("test", "compliance rule", "lint finding", "audit", "doctor")
 
 
-def resources() -> tuple[Resource, ...]:
+def resources(offers: Offers) -> tuple[Resource, ...]:
     def rule_index(world: World) -> Obj:
         rules = knowledge.listed_rules(None, None, "")
         return {"text": "\n".join(f"{one['id']} {one['title']}" for one in rules) + "\n"}
@@ -92,25 +93,9 @@ def resources() -> tuple[Resource, ...]:
             contents=lambda world: {"text": knowledge.schema_text(name)},
         )
 
-    return (
-        Resource(
-            "mcptest://guide/suite",
-            "suite-guide",
-            "Writing a suite",
-            "How a suite of tests is written, on one page, with an example.",
-            "text/markdown",
-            contents={"text": knowledge.suite_guide()},
-        ),
-        Resource(
-            RULES.rstrip("/"),
-            "rules",
-            "All rules",
-            "The ids and titles of all rules, one per line.",
-            "text/plain",
-            contents=rule_index,
-        ),
-        *map(schema, NAMES),
-    )
+    contents: Obj = {"suite-guide": {"text": knowledge.suite_guide()}, "rules": rule_index}
+    fixed = (Resource(**one, contents=contents[one["name"]]) for one in offers.resources)
+    return (*fixed, *map(schema, NAMES))
 
 
 def templates() -> tuple[Template, ...]:
@@ -152,29 +137,7 @@ def _explain_a_failure(world: World, arguments: dict[str, str]) -> list[Obj]:
     return [says("user", words)]
 
 
-def prompts() -> tuple[Prompt, ...]:
-    return (
-        Prompt(
-            "write_suite_for_server",
-            "Write a suite for this server",
-            "Asks for a suite of tests that covers a server, in the format of mcptest.",
-            (
-                Argument("server", "Server", "Name, command or URL of the server", True),
-                Argument("about", "About", "What matters most", False),
-            ),
-            messages=_write_a_suite,
-        ),
-        Prompt(
-            "explain_failure",
-            "Explain this failure",
-            "Asks for the cause and the fix of something that mcptest reported.",
-            (
-                Argument("failure", "Failure", "The lines of the report", True),
-                Argument("kind", "Kind", "What failed", False, _KINDS),
-            ),
-            messages=_explain_a_failure,
-        ),
-    )
+_SAYING = {"write_suite_for_server": _write_a_suite, "explain_failure": _explain_a_failure}
 
 
 # -- mcptest as the content of a server ----------------------------------------------------------
@@ -198,14 +161,16 @@ class AgentContent(Content):
         if allowed.servers:
             runs = "Servers that may be tested: " + ", ".join(allowed.server_names) + "."
         writes = "" if allowed.write else " Nothing may be written: --allow-write allows that."
+        offers = read_offers()
+        words = msgspec.structs.asdict(offers)
         super().__init__(
             NAME,
             "mcptest",
             "Tests and judges MCP servers and clients.",
             _ALWAYS + runs + writes,
-            tools_for(allowed, Toolbox(allowed, self._children)),
-            prompts(),
-            resources(),
+            tools_for(allowed, Toolbox(allowed, self._children), offers),
+            tuple(declared_prompt(words, name, messages=say) for name, say in _SAYING.items()),
+            resources(offers),
             templates(),
         )
 

@@ -209,9 +209,7 @@ def _limit(arguments: Obj) -> int:
     return int(arguments.get("limit", DEFAULT_LIMIT))
 
 
-# -- The tools as an agent sees them, from `tools.yml`: what is not allowed is not listed ---------
-
-_TABLE = Path(__file__).parent / "tools.yml"
+# -- The tools as an agent sees them, from `offers.yml`: what is not allowed is not listed --------
 
 
 class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -228,24 +226,29 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     file: str | None = None
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Offers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hints: dict[str, Obj]
     shared: dict[str, Obj]
     """Parameters that several tools have."""
     outcome: Obj
     tools: tuple[_Row, ...]
+    resources: tuple[Obj, ...]
+    prompts: dict[str, Obj]
 
 
-def tools_for(allowed: Allowed, box: Toolbox) -> tuple[Tool, ...]:
+def read_offers() -> Offers:
+    return msgspec.yaml.decode((Path(__file__).parent / "offers.yml").read_bytes(), type=Offers)
+
+
+def tools_for(allowed: Allowed, box: Toolbox, table: Offers) -> tuple[Tool, ...]:
     """What this agent may do, the harmless first."""
     listed = {"reads": True, "runs": bool(allowed.servers), "writes": allowed.write}
-    table = msgspec.yaml.decode(_TABLE.read_bytes(), type=_Table)
     table.shared["limit"] |= {"maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
     table.shared["server_name"]["enum"] = allowed.server_names
     return tuple(_tool(row, table, box) for row in table.tools if listed[row.hints])
 
 
-def _tool(row: _Row, table: _Table, box: Toolbox) -> Tool:
+def _tool(row: _Row, table: Offers, box: Toolbox) -> Tool:
     shared = table.shared
     outcome = _object(table.outcome, "verdict", "exit_code", "repeat")
     return Tool(
