@@ -16,7 +16,6 @@ import pytest
 from mcptest.commands.watch import file_events
 from mcptest.commands.watch.file_events import (
     Changes,
-    FolderEvent,
     Inotify,
     NotifiedChanges,
     PolledChanges,
@@ -179,7 +178,7 @@ def test_events_that_were_lost_mean_that_anything_may_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watching(NotifiedChanges, suite_place(str(tmp_path))) as changes:
-        lost = FolderEvent(-1, "", is_lost=True)
+        lost = (-1, file_events._Q_OVERFLOW, "")
         monkeypatch.setattr(Inotify, "read", lambda self: [lost])
         assert changes.read() == {str(tmp_path.resolve())}
 

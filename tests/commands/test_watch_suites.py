@@ -47,12 +47,12 @@ def test_only_files_that_changed_are_read_again(tmp_path: Path, loads: list[str]
     for name in "abc":
         suite(tmp_path / f"{name}.yaml", name)
     warm = WarmSuites([str(tmp_path)])
-    assert names(warm.refresh().loaded) == ["a", "b", "c"]
+    assert names(warm.refresh()[0]) == ["a", "b", "c"]
     suite(tmp_path / "b.yaml", "a longer name")
     loads.clear()
-    refreshed = warm.refresh()
-    assert names(refreshed.loaded) == ["a", "a longer name", "c"]
-    assert refreshed.changed == {str(tmp_path / "b.yaml")}
+    loaded, changed = warm.refresh()
+    assert names(loaded) == ["a", "a longer name", "c"]
+    assert changed == {str(tmp_path / "b.yaml")}
     assert loads == ["b.yaml"]
 
 
@@ -63,7 +63,7 @@ def test_a_file_that_was_touched_is_read_but_has_not_changed(
     warm = WarmSuites([str(tmp_path)])
     warm.refresh()
     loads.clear()
-    assert warm.refresh({os.path.realpath(file)}).changed == set()
+    assert warm.refresh({os.path.realpath(file)})[1] == set()
     assert loads == ["a.yaml"]
 
 
@@ -75,27 +75,25 @@ def test_a_save_within_one_tick_of_the_clock_is_not_missed(
     warm = WarmSuites([str(tmp_path)])
     warm.refresh()
     suite(file, "two")
-    assert names(warm.refresh().loaded) == ["one"]
-    assert names(warm.refresh({os.path.realpath(file)}).loaded) == ["two"]
+    assert names(warm.refresh()[0]) == ["one"]
+    assert names(warm.refresh({os.path.realpath(file)})[0]) == ["two"]
 
 
 def test_a_broken_file_costs_its_own_tests_and_is_told_once(tmp_path: Path) -> None:
     suite(tmp_path / "a.yaml", "a")
     broken = suite(tmp_path / "b.yaml", "b")
     warm = WarmSuites([str(tmp_path)])
-    assert not warm.refresh().problems_changed
+    assert warm.refresh()[0].problems == ()
     broken.write_text("assert: [\n")
-    refreshed = warm.refresh()
-    assert names(refreshed.loaded) == ["a"]
-    assert refreshed.problems_changed
-    assert [Path(one.place.file).name for one in refreshed.loaded.problems] == ["b.yaml"]
-    assert not warm.refresh().problems_changed
+    loaded, _ = warm.refresh()
+    assert names(loaded) == ["a"]
+    assert [Path(one.place.file).name for one in loaded.problems] == ["b.yaml"]
+    assert warm.refresh()[0].problems == loaded.problems, "nothing that would be told again"
     suite(broken, "b")
-    mended = warm.refresh()
-    assert names(mended.loaded) == ["a", "b"]
-    assert mended.problems_changed
-    assert mended.loaded.problems == ()
-    assert mended.changed == {str(broken)}
+    mended, changed = warm.refresh()
+    assert names(mended) == ["a", "b"]
+    assert mended.problems == ()
+    assert changed == {str(broken)}
 
 
 def test_a_folder_that_is_gone_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
@@ -105,13 +103,13 @@ def test_a_folder_that_is_gone_is_a_problem_until_it_is_back(tmp_path: Path) -> 
     warm = WarmSuites([str(folder)])
     warm.refresh()
     folder.rename(tmp_path / "away")
-    refreshed = warm.refresh()
-    assert names(refreshed.loaded) == []
-    assert "can't be read" in refreshed.loaded.problems[0].message
+    loaded, _ = warm.refresh()
+    assert names(loaded) == []
+    assert "can't be read" in loaded.problems[0].message
     (tmp_path / "away").rename(folder)
-    back = warm.refresh()
-    assert names(back.loaded) == ["a"]
-    assert back.changed == {str(folder / "a.yaml")}
+    back, changed = warm.refresh()
+    assert names(back) == ["a"]
+    assert changed == {str(folder / "a.yaml")}
 
 
 # -- what a change affects -----------------------------------------------------------------------

@@ -168,15 +168,8 @@ _READS = 64
 """How often one look reads on: whoever writes without end must not keep us from all else."""
 
 
-class FolderEvent(msgspec.Struct, frozen=True):
-    """One event: of the folder with this number, or of what has this name in it."""
-
-    folder: int
-    name: str
-    is_folder: bool = False
-    """The thing itself is a folder, or it is the watched folder that is gone."""
-    is_lost: bool = False
-    """There were more events than the kernel keeps: anything may have changed."""
+FolderEvent = tuple[int, int, str]
+"""The number of a folder, what happened as a mask, and to what in it, if not to itself."""
 
 
 class Inotify:
@@ -222,11 +215,9 @@ class Inotify:
             at = 0
             while at + _HEAD.size <= len(data):
                 number, mask, _, length = _HEAD.unpack_from(data, at)
-                end = at + _HEAD.size + length
-                name = os.fsdecode(data[end - length : end].rstrip(b"\0"))
-                at = end
-                is_folder = bool(mask & (_GONE | _IGNORED | _ISDIR))
-                found.append(FolderEvent(number, name, is_folder, bool(mask & _Q_OVERFLOW)))
+                at += _HEAD.size + length
+                name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
+                found.append((number, mask, name))
         return found
 
     def close(self) -> None:
@@ -285,18 +276,19 @@ class NotifiedChanges:
         """The paths that changed since the last time. Does not wait."""
         changed: set[str] = set()
         moved = False
-        for seen in self._events.read():
-            if seen.is_lost:
-                changed.update(place.path for place in self._places)
+        places = [place.path for place in self._places]
+        for number, mask, name in self._events.read():
+            if mask & _Q_OVERFLOW:  # more than the kernel keeps: anything may have changed
+                changed.update(places)
                 moved = True
-            elif (folder := self._folders.get(seen.folder)) is not None:
+            elif (folder := self._folders.get(number)) is not None:
                 # else it is the last word about a folder that is watched no more
-                path = f"{folder.rstrip('/')}/{seen.name}" if seen.name else folder
-                changed.update(self._paths_behind(path, seen.is_folder))
+                path = f"{folder.rstrip('/')}/{name}" if name else folder
+                is_folder = bool(mask & (_GONE | _IGNORED | _ISDIR))
+                changed.update(self._paths_behind(path, is_folder))
                 # A place that is watched came, went or was exchanged: itself, or a folder above.
-                places = (place.path for place in self._places)
                 above = any(place == path or is_below(place, path) for place in places)
-                moved = moved or seen.is_folder or above
+                moved = moved or is_folder or above
         if moved:
             changed.update(self._follow_on())
         return changed

@@ -10,7 +10,6 @@ import contextlib
 import os
 import queue
 import re
-import selectors
 import threading
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from mcptest.suite.load import LoadedSuite, discover, load_suites
 from mcptest.suite.model import Suite, Test, TrajectoryBlock
 from mcptest.suite.reading import SuiteError, SuiteProblem
 from mcptest.transport.interrupt import Stop
+from mcptest.transport.loop import READ, Loop, Timer
 
 # -- What a change means -------------------------------------------------------------------------
 
@@ -115,16 +115,6 @@ def _changed(paths: Collection[str]) -> str:
 # -- Suites that stay loaded ---------------------------------------------------------------------
 
 
-class Refreshed(msgspec.Struct, frozen=True):
-    """Everything that there is now, and what is new about it."""
-
-    loaded: LoadedSuite
-    changed: frozenset[str] = frozenset()
-    """The files that came or say something else than before, by the names the tests have."""
-    problems_changed: bool = False
-    """Something is wrong that was not wrong before, or no longer is."""
-
-
 class WarmSuites:
     def __init__(
         self,
@@ -141,13 +131,13 @@ class WarmSuites:
         self._lanes = lanes
         self._files: dict[str, tuple[Signature | None, LoadedSuite]] = {}
         """Each as it was when it was read; of one that can't be used only the problems."""
-        self._problems: tuple[SuiteProblem, ...] = ()
 
-    def refresh(self, touched: Collection[str] = ()) -> Refreshed:
+    def refresh(self, touched: Collection[str] = ()) -> tuple[LoadedSuite, frozenset[str]]:
         """Look at all files, and read those that changed.
 
-        `touched`: real paths of files that were written to. They are read even if they look as
-        before: two saves within one tick of the clock do.
+        Gives everything that there is now, and the files that came or say something else than
+        before, by the names the tests have. `touched` are real paths of files that were written to:
+        they are read even if they look as before, as after two saves within one tick of the clock.
         """
         before, self._files = self._files, {}
         elsewhere: list[SuiteProblem] = []
@@ -170,8 +160,7 @@ class WarmSuites:
         now = {file: loaded for file, (_, loaded) in self._files.items()}
         changed = {f for f, one in now.items() if f not in before or one is not before[f][1]}
         whole = _together(elsewhere, now.values(), with_lanes=self._lanes)
-        problems_before, self._problems = self._problems, whole.problems
-        return Refreshed(whole, frozenset(changed), whole.problems != problems_before)
+        return whole, frozenset(changed)
 
     def _load(self, file: str) -> LoadedSuite:
         try:
@@ -424,8 +413,9 @@ class WatchLoop:
         self._tests: list[Test] = []
         self._pending = Wish()
         self._touched: set[str] = set()
-        self._burst: tuple[float, float] | None = None
-        self._next_look = 0.0
+        self._loop = Loop()
+        self._burst: Timer | None = None
+        self._end_of_burst = 0.0
         self._during: Counter[str] = Counter()
         self._seen_during: set[str] = set()
         self._over = False
@@ -450,40 +440,31 @@ class WatchLoop:
 
     def go(self) -> None:
         self._take_in_everything("")
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._woken, selectors.EVENT_READ, self._hear_the_run)
-            if (events := self._watch.changes.fileno()) is not None:
-                selector.register(events, selectors.EVENT_READ, self._hear_changes)
-            if (keys := self._watch.keys) is not None:
-                selector.register(keys, selectors.EVENT_READ, lambda: self._hear_keys(selector))
-            self._begin()
-            while not (self._over and not self._runner.is_running):
-                for ready, _ in selector.select(self._patience()):
-                    ready.data()
-                self._after_waiting()
-
-    def _patience(self) -> float | None:
-        """Until when to wait if nothing happens; None for as long as it takes."""
-        limits = list(self._burst or ())
-        if self._watch.changes.interval is not None:
-            limits.append(self._next_look)
-        return max(0.0, min(limits) - time.monotonic()) if limits else None
-
-    def _after_waiting(self) -> None:
-        now = time.monotonic()
-        interval = self._watch.changes.interval
-        if interval is not None and now >= self._next_look:
-            self._hear_changes()
-            self._next_look = time.monotonic() + (self._watch.changes.interval or interval)
-        if self._burst is not None and now >= min(self._burst):
-            touched, self._touched, self._burst = self._touched, set(), None
-            # Read what changed; what it affects is to be run.
-            changed, watch = self._read_suites(touched), self._watch
-            by = (watch.sources, watch.choice)
-            self._wish(affected(touched, changed, self._tests, self._loaded, *by))
-            if not self._runner.is_running and not self._pending:
-                self._screen.waiting(self.standing())
+        changes, keys = self._watch.changes, self._watch.keys
+        self._loop.watch(self._woken, READ, lambda _: self._hear_the_run())
+        if (events := changes.fileno()) is not None:
+            self._loop.watch(events, READ, lambda _: self._hear_changes())
+        if changes.interval is not None:
+            self._look_again()
+        if keys is not None:
+            self._loop.watch(keys.fileno(), READ, lambda _: self._hear_keys(keys))
         self._begin()
+        while not (self._over and not self._runner.is_running):
+            self._loop.turn()
+            self._begin()
+
+    def _look_again(self) -> None:
+        self._hear_changes()
+        self._loop.after(self._watch.changes.interval or 0.0, self._look_again)
+
+    def _after_burst(self) -> None:
+        """Read what changed; what it affects is to be run."""
+        touched, self._touched, self._burst = self._touched, set(), None
+        changed, watch = self._read_suites(touched), self._watch
+        by = (watch.sources, watch.choice)
+        self._wish(affected(touched, changed, self._tests, self._loaded, *by))
+        if not self._runner.is_running and not self._pending:
+            self._screen.waiting(self.standing())
 
     def _hear_changes(self) -> None:
         ours = self._watch.ours
@@ -502,15 +483,17 @@ class WatchLoop:
             found = {path for path in found if self._during[path] < _ITS_OWN_DOING}
         if found:
             now = time.monotonic()
-            latest = self._burst[1] if self._burst is not None else now + _LONGEST_BURST
-            self._burst = (now + _QUIET, latest)
+            if self._burst is None:
+                self._end_of_burst = now + _LONGEST_BURST
+            else:
+                self._burst.cancel()
+            self._burst = self._loop.after(min(_QUIET, self._end_of_burst - now), self._after_burst)
             self._touched |= found
 
-    def _hear_keys(self, selector: selectors.BaseSelector) -> None:
-        assert self._watch.keys is not None
-        typed = self._watch.keys.read()
+    def _hear_keys(self, keys: Keys) -> None:
+        typed = keys.read()
         if typed is None:
-            selector.unregister(self._watch.keys)
+            self._loop.ignore(keys.fileno())
             return
         for key in typed.lower():
             if key == "q":
@@ -550,13 +533,13 @@ class WatchLoop:
 
     def _read_suites(self, touched: set[str]) -> frozenset[str]:
         """Gives the files that say something new."""
-        refreshed = self._watch.suites.refresh(touched)
-        self._loaded = refreshed.loaded
+        before = self._loaded.problems
+        self._loaded, changed = self._watch.suites.refresh(touched)
         self._tests = select(self._loaded.suite.tests, self._watch.selection)
         self._ledger.expect(self._tests, (lane.file for lane in self._loaded.lanes))
-        if refreshed.problems_changed:
+        if self._loaded.problems != before:
             self._screen.problems(self._loaded.problems)
-        return refreshed.changed
+        return changed
 
     def _wish(self, wish: Wish) -> None:
         """To be run next. What a run that goes on has not finished by now is run along with it."""
