@@ -66,14 +66,14 @@ def test_a_configuration_is_read_once(tmp_path: Path, monkeypatch: pytest.Monkey
     config_file(tmp_path, notes={"command": "sh", "args": ["-c", "evil"]})
     place = WorkFolder(Roots((str(tmp_path),)))
     try:
-        words = place.name_server(server)
+        words = place.place_server(server)
         kept = Path(place.folder, ".mcp.json")
         assert json.loads(kept.read_text())["mcpServers"]["notes"] == entry
         assert kept.stat().st_mode & 0o077 == 0
         env = environment_for(server, place)
     finally:
         place.close()
-    assert words[0] == "--server=notes"
+    assert words == [f"--cwd={server.folder}"]
     assert env["NOTES_KEY"] == "hunter2"
     assert "OTHER_KEY" not in env
     assert not Path(place.folder).exists()

@@ -54,6 +54,8 @@ class WorkFolder:
         self.in_use = False
         """Whether a command is still ending in it."""
         self.folder = new_folder("mcptest-mcp-")
+        self._given: dict[str, str] = {}
+        """What an agent called the files, by the words that name the copies."""
 
     def close(self) -> None:
         remove_folder(self.folder)
@@ -68,25 +70,31 @@ class WorkFolder:
     def bring(self, path: str) -> str:
         """Copy it in; the word for the command line that names the copy, never an option."""
         try:
-            return f"./{self._roots.copy(path, self.folder)}"
+            word = f"./{self._roots.copy(path, self.folder)}"
         except OSError as error:  # ours: the disk is full, or a name is too long for it
             raise ToolFailure(f"can't copy {show(path, 200)}: {error.strerror}") from None
+        self._given[word] = path
+        return word
 
     def put(self, name: str, text: str) -> str:
         (Path(self.folder) / name).write_text(text, encoding="utf-8")
+        self._given[f"./{name}"] = name
         return f"./{name}"
 
-    def name_server(self, server: AllowedServer) -> list[str]:
-        """The words that name a server, whose configuration is the one of when we started."""
+    def as_given(self, word: str) -> str:
+        """A word of a command line with the name that the agent gave, also behind an option."""
+        option, assigned, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        return option + assigned + self._given.get(value, value)
+
+    def place_server(self, server: AllowedServer) -> list[str]:
+        """Keep its configuration as it was when we started; words for where it is started."""
         entries = {} if server.entry is None else {server.name: dict(server.entry)}
         config = Path(self.folder) / DEFAULT_CONFIG
         config.touch(mode=0o600)
         config.write_text(json.dumps({"mcpServers": entries}))  # in any case: no other is heard
-        words = [f"--server={server.name}"]
         # The demo is a module of ours: started in a folder of others it might find theirs instead.
-        if server.target.way == "stdio" and server.name != "demo":
-            words.append(f"--cwd={server.folder}")
-        return words
+        started_there = server.target.way == "stdio" and server.name != "demo"
+        return [f"--cwd={server.folder}"] if started_there else []
 
     def report(self) -> bytes:
         """The JSON report that the command left; empty where there is none."""
@@ -285,6 +293,7 @@ class CommandProcess:
 
 # -- From a call to its result -------------------------------------------------------------------
 
+FOR_AGENTS = "--format=agent"
 MAX_TEXT = 20_000
 MAX_REPORT = 20_000
 DEFAULT_LIMIT = 120
@@ -305,14 +314,12 @@ class ToolCommand(msgspec.Struct, frozen=True):
     """One command line of ours."""
 
     words: tuple[str, ...]
-    """With the copies of the agent's files."""
-    repeat: tuple[str, ...] = ()
-    """The same for a person, with the names that the agent gave."""
+    """With the copies of the agent's files; a person repeats it with the names that were given."""
+    for_us: tuple[str, ...] = ()
+    """Options that nobody needs who repeats it."""
     server: AllowedServer | None = None
     limit: int = DEFAULT_LIMIT
     keeps_report: bool = True
-    lacks_agent_form: bool = False
-    """Whether the command itself has no form for agents."""
     module: str = "mcptest"
     invalid_is_a_verdict: bool = False
     """Whether exit code 2 is what was to be found out."""
@@ -336,8 +343,9 @@ def await_command(
     order: ToolCommand, call: Call, place: WorkFolder, children: CommandProcesses
 ) -> Generator[Any, Any, CommandOutput]:
     """Run one command to its end. Whoever closes this generator ends the command."""
-    report = [f"--json-file={REPORT}"] if order.keeps_report else []
-    words = [*interpreter(), "-m", order.module, *order.words, *report]
+    ours = [*order.for_us, *([f"--json-file={REPORT}"] if order.keeps_report else [])]
+    ours += place.place_server(order.server) if order.server is not None else []
+    words = [*interpreter(), "-m", order.module, *order.words, *ours]
     environment = environment_for(order.server, place)
     child = children.start(call.world.loop, words, place.folder, environment)
     what = "the check of the suite"
@@ -372,25 +380,24 @@ def _text(raw: bytearray) -> str:
 
 
 def result_of(order: ToolCommand, output: CommandOutput, place: WorkFolder, call: Call) -> Obj:
-    code = output.code
+    code, repeat = output.code, shlex.join(["mcptest", *map(place.as_given, order.words)])
     if code == ExitCode.USAGE and order.invalid_is_a_verdict:
-        return outcome(call, order, "failed", code, _cut(output.err), b"")
+        return outcome(call, repeat, "failed", code, _cut(output.err), b"")
     verdict = _VERDICTS.get(ExitCode(code)) if code in set(ExitCode) else None
     if verdict is None:
         said = _cut(output.err or output.out) or f"the command ended with {code}"
         advice = _WHAT_TO_DO.get(ExitCode(code), "") if code in set(ExitCode) else ""
         return failure(f"{said}\n{advice}".strip())
     report = place.report()
-    for_agents = report_for_agents(report, code, _repeat(order)) if order.lacks_agent_form else ""
+    is_for_agents = FOR_AGENTS in (*order.words, *order.for_us)
+    for_agents = "" if is_for_agents else report_for_agents(report, code, repeat)
     said = for_agents or output.out or output.err
-    return outcome(call, order, verdict, code, _cut(said), report)
+    return outcome(call, repeat, verdict, code, _cut(said), report)
 
 
-def outcome(
-    call: Call, order: ToolCommand, verdict: str, code: int, text: str, report: bytes
-) -> Obj:
+def outcome(call: Call, repeat: str, verdict: str, code: int, text: str, report: bytes) -> Obj:
     """A verdict as text for a model, and as data. What is too long for a context is left out."""
-    value: Obj = {"verdict": verdict, "exit_code": int(code), "repeat": _repeat(order)}
+    value: Obj = {"verdict": verdict, "exit_code": int(code), "repeat": repeat}
     if 0 < len(report) <= MAX_REPORT:
         value["report"] = json.loads(report)
     else:
@@ -410,10 +417,6 @@ def tool_result(call: Call, text: str, value: Obj) -> Obj:
         result["content"].append({"type": "text", "text": again})
         result["structuredContent"] = value
     return result
-
-
-def _repeat(order: ToolCommand) -> str:
-    return shlex.join(["mcptest", *order.repeat])
 
 
 def _cut(text: str) -> str:

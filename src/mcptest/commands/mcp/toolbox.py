@@ -12,15 +12,18 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from mcptest.commands.mcp import knowledge, tool_commands
+from mcptest.commands.mcp import knowledge
 from mcptest.commands.mcp.roots import Allowed, Roots
 from mcptest.commands.mcp.tool_commands import (
     DEFAULT_LIMIT,
+    FOR_AGENTS,
     MAX_LIMIT,
     CommandProcesses,
     Running,
     ToolCommand,
     WorkFolder,
+    await_command,
+    run_command,
     tool_result,
 )
 from mcptest.core.errors import ExitCode
@@ -32,7 +35,6 @@ from mcptest.servers.demo.tool_list import Call, Tool
 Obj: TypeAlias = dict[str, Any]
 
 _SUITE = "suite.yaml"
-_FOR_AGENTS = "--format=agent"
 _OPTIONS = {"revision_id": "--spec-version", "rules": "--rule", "tools": "--tool", "to": "--to"}
 """Arguments that are options of the command that a tool is."""
 _USUAL_TIMEOUT = 30
@@ -88,54 +90,44 @@ class Toolbox:
                 path = place.put(_SUITE, arguments["text"])
             else:
                 path = place.bring(arguments["path"])
-            words = [path, *self._fixture(arguments, place)]
             order = ToolCommand(
-                ("run", "--list", "--server=demo", *words),
-                ("run", "--list", arguments.get("path", _SUITE), *_as_given(arguments)),
+                ("run", "--list", path, *_fixture(arguments, place)),
+                ("--server=demo",),
                 keeps_report=False,
                 invalid_is_a_verdict=invalid_is_a_verdict,
             )
-            return (yield from tool_commands.run_command(order, call, place, self._children))
+            return (yield from run_command(order, call, place, self._children))
 
     def _over_file(
         self, command: tuple[str, ...], option: str, arguments: Obj, call: Call
     ) -> Running:
-        more = _options(arguments)
         with WorkFolder(self._roots) as place:
-            path = place.bring(arguments["path"])
-            order = ToolCommand(
-                (*command, option + path, *more),
-                (*command, option + arguments["path"], *more),
-                limit=_limit(arguments),
-                lacks_agent_form=_FOR_AGENTS not in command,
-            )
-            return (yield from tool_commands.run_command(order, call, place, self._children))
+            words = (*command, option + place.bring(arguments["path"]), *_options(arguments))
+            order = ToolCommand(words, limit=_limit(arguments))
+            return (yield from run_command(order, call, place, self._children))
 
     # what needs a server
 
     def run_suite(self, arguments: Obj, call: Call) -> Running:
+        server = self._allowed.server(arguments["server_name"])
         with WorkFolder(self._roots) as place:
-            path = place.bring(arguments["path"])
-            fixture = self._fixture(arguments, place)
+            path, fixture = place.bring(arguments["path"]), _fixture(arguments, place)
             folder = fixture[0].partition("=")[2] if fixture else ""
             yield from self._guarded(path, folder, call, place)
             select = [f"-k={arguments['select']}"] if "select" in arguments else []
-            more = (*fixture, *select, *_patience(arguments))
-            as_given = (*select, *_as_given(arguments))
-            server = self._allowed.server(arguments["server_name"])
             order = ToolCommand(
-                ("run", _FOR_AGENTS, *place.name_server(server), path, *more),
-                ("run", f"--server={server.name}", arguments["path"], *as_given),
+                ("run", f"--server={server.name}", path, *select, *fixture),
+                (FOR_AGENTS, *_patience(arguments)),
                 server,
                 _limit(arguments),
             )
-            return (yield from tool_commands.run_command(order, call, place, self._children))
+            return (yield from run_command(order, call, place, self._children))
 
     def _guarded(self, path: str, fixture: str, call: Call, place: WorkFolder) -> Running:
         guard = ToolCommand(
             (path, fixture), keeps_report=False, module="mcptest.commands.mcp.suite_guard"
         )
-        found = yield from tool_commands.await_command(guard, call, place, self._children)
+        found = yield from await_command(guard, call, place, self._children)
         if found.code != ExitCode.OK:
             reasons = found.out or found.err or f"it could not be looked at ({found.code})"
             raise ToolFailure(
@@ -146,20 +138,18 @@ class Toolbox:
 
     def _over_server(self, command: tuple[str, ...], arguments: Obj, call: Call) -> Running:
         server = self._allowed.server(arguments["server_name"])
-        more = _options(arguments)
-        plain = [word for word in command if word != _FOR_AGENTS]
         # What was found before it is over is told, where the command can do so.
         most = _limit(arguments) * 5 // 6  # it has to start before it, and to end after it
         bounded = most > 0 and command[0] in _WITH_MAX_TIME
         limits = [*_patience(arguments), *([f"--max-time={most}s"] if bounded else [])]
         with WorkFolder(self._roots) as place:
             order = ToolCommand(
-                (*command, *place.name_server(server), *more, *limits),
-                (*plain, f"--server={server.name}", *more),
+                (*command, f"--server={server.name}", *_options(arguments)),
+                (FOR_AGENTS, *limits),
                 server,
                 _limit(arguments),
             )
-            return (yield from tool_commands.run_command(order, call, place, self._children))
+            return (yield from run_command(order, call, place, self._children))
 
     # what writes
 
@@ -170,7 +160,7 @@ class Toolbox:
         with WorkFolder(self._roots) as place:
             words = ("run", "--list", "--server=demo", place.put(_SUITE, arguments["text"]))
             order = ToolCommand((*words, "--fixture=."), keeps_report=False)
-            checked = yield from tool_commands.await_command(order, call, place, self._children)
+            checked = yield from await_command(order, call, place, self._children)
         if checked.code != ExitCode.OK:
             raise ToolFailure(f"nothing was written:\n{checked.err or checked.out}")
         written = self._roots.write(
@@ -178,10 +168,11 @@ class Toolbox:
         )
         return tool_result(call, f"Wrote {written}.", {"path": written})
 
-    def _fixture(self, arguments: Obj, place: WorkFolder) -> list[str]:
-        if "fixture_dir" not in arguments:
-            return []
-        return [f"--fixture={place.bring(arguments['fixture_dir'])}"]
+
+def _fixture(arguments: Obj, place: WorkFolder) -> list[str]:
+    if "fixture_dir" not in arguments:
+        return []
+    return [f"--fixture={place.bring(arguments['fixture_dir'])}"]
 
 
 def _options(arguments: Obj) -> list[str]:
@@ -193,10 +184,6 @@ def _options(arguments: Obj) -> list[str]:
         for one in (value if isinstance(value, list) else [value])
     ]
     return words + ["--strict"] * (arguments.get("mode") == "strict")
-
-
-def _as_given(arguments: Obj) -> list[str]:
-    return [f"--fixture={arguments['fixture_dir']}"] if "fixture_dir" in arguments else []
 
 
 def _patience(arguments: Obj) -> list[str]:
