@@ -18,6 +18,7 @@ from mcptest.commands.options import (
     FORMS,
     add_file_options,
     add_format_option,
+    add_report_files,
     add_strict_option,
     as_path,
     is_for_a_program,
@@ -177,9 +178,7 @@ def code_with_reports(arguments: argparse.Namespace, code: int, unwritten: Seque
 def add_report_options(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     add = parser.add_argument_group("reports").add_argument
     add("--json", action="store_true", help="the report as JSON, and nothing else, on stdout")
-    add("--json-file", type=Path, metavar="FILE", help="the JSON report as well")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report as well")
-    add("--markdown", type=Path, metavar="FILE", help="a Markdown report as well")
+    add_report_files(add, ("json_file", "junit", "markdown"))
     add_html_option(add)
     add_file_options(add)
     add_format_option(add, formats)

@@ -263,8 +263,8 @@ class ServerPool:
         self._should_stop = should_stop
         self._tell = tell
         self._tick = tick
-        self._at_work: dict[int, tuple[int, WorkerProcess]] = {}
-        """By the descriptor of its stdout."""
+        self._at_work: dict[WorkerProcess, int] = {}
+        """With the number of its order."""
         self._selector = selectors.DefaultSelector()
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
@@ -282,7 +282,7 @@ class ServerPool:
                 yield from self._listen()
             yield from self._stop()
         finally:
-            for _, child in list(self._at_work.values()):
+            for child in list(self._at_work):
                 child.kill()
                 self._stop_watching(child)
             self._selector.close()
@@ -293,7 +293,7 @@ class ServerPool:
         while self._todo and len(self._at_work) < self._jobs:
             number, order = self._todo.popleft()
             child = WorkerProcess(order)
-            self._at_work[child.stdout] = number, child
+            self._at_work[child] = number
             self._selector.register(child.stdout, selectors.EVENT_READ, child)
             self._selector.register(child.stderr, selectors.EVENT_READ, child)
             self._selector.register(child.stdin, selectors.EVENT_WRITE, child)
@@ -301,12 +301,12 @@ class ServerPool:
     # -- listening ---------------------------------------------------------------------------
 
     def _listen(self) -> Iterator[tuple[int, Found]]:
-        patience = min(child.until.remaining() for _, child in self._at_work.values())
+        patience = min(child.until.remaining() for child in self._at_work)
         for key, _ in self._selector.select(min(patience, self._tick)):
             child = key.data
             if child is None:
                 os.read(self._woken, 4096)
-            elif not any(one is child for _, one in self._at_work.values()):
+            elif child not in self._at_work:
                 continue  # it ended with what its other pipe said
             elif key.fd == child.stdin:
                 if not child.write():
@@ -316,14 +316,14 @@ class ServerPool:
                     self._selector.unregister(child.stderr)
             elif not child.read():
                 yield self._ended(child)
-        self._tell([child for _, child in self._at_work.values()])
-        for _, child in list(self._at_work.values()):
+        self._tell(list(self._at_work))
+        for child in list(self._at_work):
             if child.until.expired:
                 yield self._ended(child)
 
     def _ended(self, child: WorkerProcess) -> tuple[int, Found]:
         """It told everything, or is gone, or its time is over."""
-        number, _ = self._at_work[child.stdout]
+        number = self._at_work[child]
         out_of_time = child.until.expired
         if out_of_time or not child.has_ended(child.until.within(_PATIENCE).remaining()):
             child.kill()
@@ -338,20 +338,20 @@ class ServerPool:
         for descriptor in (child.stdin, child.stdout, child.stderr):
             if descriptor in self._selector.get_map():
                 self._selector.unregister(descriptor)
-        del self._at_work[child.stdout]
+        del self._at_work[child]
         child.close()
 
     # -- stopping ----------------------------------------------------------------------------
 
     def _stop(self) -> Iterator[tuple[int, Found]]:
         """Everybody is told to leave, and then waited for. What was not begun is told as well."""
-        stopped = [(number, child) for number, child in self._at_work.values()]
-        for _, child in stopped:
+        stopped = list(self._at_work.items())
+        for child, _ in stopped:
             if child.stdin in self._selector.get_map():
                 self._selector.unregister(child.stdin)
             child.close_stdin()
         limit = Deadline.after(_PATIENCE)
-        for number, child in stopped:
+        for child, number in stopped:
             if not child.has_ended(limit.remaining()):
                 child.kill()
             self._stop_watching(child)

@@ -8,6 +8,7 @@ from pathlib import Path
 from mcptest.commands.options import (
     add_common_options,
     add_listening_options,
+    add_report_files,
     add_server_group,
     add_strict_option,
 )
@@ -32,9 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-invariants", action="store_true", help="check the trajectory only")
     add("--strict", action="store_true", help="a broken SHOULD counts as well")
     add = parser.add_argument_group("reports").add_argument
-    add("--json-file", type=Path, metavar="FILE", help="the report as JSON")
-    add("--junit", type=Path, metavar="FILE", help="a JUnit report")
-    add("--markdown", type=Path, metavar="FILE", help="a Markdown report")
+    add_report_files(add, ("json_file", "junit", "markdown"))
     add("--html", type=Path, metavar="FILE", help="one page; with --capture also of the wire")
     add_strict_option(add)
     add("--capture", type=Path, metavar="FILE", help="keep everything that went over the wire")
