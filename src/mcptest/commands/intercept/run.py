@@ -50,16 +50,10 @@ def run_intercept(arguments: argparse.Namespace) -> int:
     endless = arguments.timeout in {"0", "0s"}
     limit = None if endless else duration(arguments.timeout, "--timeout")
     patience = None if limit is None else limit - time_to_end(limit)
-    wanted = Interception(
-        tests=trajectories_in(arguments.trajectory),
-        passage=Passage.asked_for(arguments.listen, arguments.port_file, patience),
-        limit=limit,
-        capture=arguments.capture,
-        invariants=not arguments.no_invariants,
-        strict=arguments.strict,
-    )
+    tests = trajectories_in(arguments.trajectory)
+    passage = Passage.asked_for(arguments.listen, arguments.port_file, patience)
     try:
-        intercepted = intercept(target, wanted)
+        intercepted = intercept(arguments, target, tests, passage, limit)
     except McptestError as error:
         raise error.masked(redaction.text) from None
     _print(intercepted, arguments)
@@ -179,18 +173,6 @@ _JUDGING = 1.0
 """Seconds for judging a session that took all the time there is."""
 
 
-class Interception(msgspec.Struct, frozen=True):
-    """What to check about a session, and how to sit in it."""
-
-    tests: tuple[Test, ...]
-    passage: Passage
-    limit: float | None = None
-    """Seconds for all of it, of which the session has most."""
-    capture: Path | None = None
-    invariants: bool = True
-    strict: bool = False
-
-
 class Intercepted(msgspec.Struct, frozen=True):
     """The session is over, and judged."""
 
@@ -212,30 +194,38 @@ def trajectories_in(paths: Sequence[str]) -> tuple[Test, ...]:
     return tests
 
 
-def intercept(target: Target, wanted: Interception) -> Intercepted:
-    """Pass everything on until the session is over, then judge it. Raises PeerError."""
-    trace = Trace()
+def intercept(
+    arguments: argparse.Namespace,
+    target: Target,
+    tests: Sequence[Test],
+    passage: Passage,
+    limit: float | None,
+) -> Intercepted:
+    """Pass everything on until the session is over, then judge it. Raises PeerError.
+
+    `limit` are the seconds for all of it, of which the session has most.
+    """
+    trace, capture = Trace(), arguments.capture
     began, started = time.monotonic(), datetime.datetime.now(datetime.UTC)
     with contextlib.ExitStack() as lent:
-        path = wanted.capture or lent.enter_context(temporary_folder()) / "session.jsonl"
+        path = capture or lent.enter_context(temporary_folder()) / "session.jsonl"
         with Recorder(path, masker=redaction.masker) as recorder:
-            passed = pass_through(target, recorder, wanted.passage, trace.watch)
+            passed = pass_through(target, recorder, passage, trace.watch)
         masker = redaction.masker
         results = [
-            *_session_results(passed, wanted, recorder, trace),
-            *_trajectory_results(wanted, trace, masker),
+            *_session_results(passed, recorder, trace, limit),
+            *_trajectory_results(tests, trace, masker, capture),
         ]
         # An agent that does not wait for us to judge a long session gets what is known by then.
         interrupted = False
         try:
-            if wanted.invariants and recorder.kept:
+            if recorder.kept and not arguments.no_invariants:
                 # What the session left of the limit, and a moment in any case.
-                limit = wanted.limit
-                if limit is not None:
-                    limit = max(_JUDGING, began + limit - time.monotonic())
-                block, kept = InvariantsBlock(strict=wanted.strict), wanted.capture is not None
+                over = began + (limit or 0.0) - time.monotonic()
+                left = None if limit is None else max(_JUDGING, over)
+                block, kept = InvariantsBlock(strict=arguments.strict), capture is not None
                 place = recorder.written_to
-                results += run_invariants_lane(block, [place], kept=kept, limit=limit)
+                results += run_invariants_lane(block, [place], kept=kept, limit=left)
         except KeyboardInterrupt:
             interrupted = True
     report = RunReport(
@@ -244,7 +234,7 @@ def intercept(target: Target, wanted: Interception) -> Intercepted:
         started=started.isoformat(timespec="seconds"),
         duration_ms=round((time.monotonic() - began) * 1000),
         interrupted=interrupted,
-        notes=tuple(_notes(passed, trace, wanted, recorder)),
+        notes=tuple(_notes(passed, trace, capture, recorder)),
     )
     shown = tuple(_shown(call, masker) for call in trace.calls[:_CALLS_TOLD])
     return Intercepted(report, shown, _code(report, passed, trace))
@@ -265,11 +255,11 @@ def _code(report: RunReport, passed: Passed, trace: Trace) -> int:
 
 
 def _session_results(
-    passed: Passed, wanted: Interception, recorder: Recorder, trace: Trace
+    passed: Passed, recorder: Recorder, trace: Trace, limit: float | None
 ) -> Iterator[TestResult]:
     """What makes every other verdict doubtful."""
     if passed.timed_out:
-        detail = f"timed out: the session was not over after {wanted.limit:g} s"
+        detail = f"timed out: the session was not over after {limit:g} s"
         yield TestResult(SESSION, Status.FAIL, detail, kind="timeout")
     elif passed.unasked and not trace.heard:
         detail = f"{passed.told} before it sent a message"
@@ -285,8 +275,10 @@ def _session_results(
         yield TestResult(SESSION, Status.FAIL, detail, kind="check")
 
 
-def _trajectory_results(wanted: Interception, trace: Trace, masker: Masker) -> Iterator[TestResult]:
-    for test in wanted.tests:
+def _trajectory_results(
+    tests: Sequence[Test], trace: Trace, masker: Masker, capture: Path | None
+) -> Iterator[TestResult]:
+    for test in tests:
         reason = skip_reason(test)
         if reason is None and not isinstance(test.block, TrajectoryBlock):
             reason = "not a trajectory: mcptest run runs it"
@@ -299,7 +291,7 @@ def _trajectory_results(wanted: Interception, trace: Trace, masker: Masker) -> I
             reason = f"not judged: {trace.left_out} calls came after the {kept} that are kept"
             yield _result(test, Status.FAIL, reason)
         else:
-            yield _judged(test, trace.calls, masker, wanted.capture)
+            yield _judged(test, trace.calls, masker, capture)
 
 
 def _judged(
@@ -332,11 +324,11 @@ def _result(test: Test, status: Status, detail: str = "", **more: Any) -> TestRe
 # -- what is told --------------------------------------------------------------------------
 
 
-def _notes(passed: Passed, trace: Trace, wanted: Interception, recorder: Recorder) -> Iterator[str]:
+def _notes(passed: Passed, trace: Trace, capture: Path | None, recorder: Recorder) -> Iterator[str]:
     calls = len(trace.calls) + trace.left_out
     yield f"{trace.messages} messages, {counted(calls, 'tool call')}"
     yield passed.told
-    if wanted.capture is not None and recorder.kept:
+    if capture is not None and recorder.kept:
         yield f"the capture is {recorder.written_to}"
     if not trace.messages:
         yield "nothing was said in the session: there was nothing to judge"
