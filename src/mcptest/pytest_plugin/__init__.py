@@ -81,7 +81,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
     if not is_asked_for(file_path, config):
         return None
-    from mcptest.pytest_plugin.collecting import SuiteFile
+    from mcptest.pytest_plugin.suite_items import SuiteFile
 
     return cast("pytest.Collector", SuiteFile.from_parent(parent, path=file_path))
 
