@@ -26,7 +26,8 @@ from mcptest.probe.compliance.probing import (
 from mcptest.probe.compliance.site import Waits
 from mcptest.rules.corpus.probes import PLAIN, Probe, ProbeStep, StepOptions, all_probes
 from mcptest.session.connection import Pending
-from mcptest.suite.observed import Expectation, SeenExchange
+from mcptest.suite.model import Expectation
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
 
 

@@ -23,7 +23,7 @@ from mcptest.probe.compliance.questions import (
 from mcptest.probe.compliance.site import Order, Site
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
 from mcptest.rules.corpus.registry import CorpusRule, Needs, RegistryEntry, Row
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck, SentHttpRequest
 from mcptest.transport.target import DEMO
 

@@ -18,7 +18,8 @@ from mcptest.probe.compliance.site import Order, Site
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
 from mcptest.rules.corpus.registry import Condition, CorpusRule, Needs, RegistryEntry, Row, unmet
 from mcptest.rules.grading import corpus_hash
-from mcptest.suite.observed import Expectation, SeenExchange, judge_exchange
+from mcptest.suite.model import Expectation
+from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.suite.reading import SuiteError, SuiteProblem
 from mcptest.suite.sent_message import SentCheck
 from mcptest.transport.target import DEMO

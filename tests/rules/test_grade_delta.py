@@ -11,7 +11,7 @@ from mcptest.core.judgement import Judgement, Scorecard, scorecard_of
 from mcptest.core.revision import Revision
 from mcptest.rules.grading import delta_facts, judge_grade_delta
 from mcptest.suite.compliance_block import GRADE_TARGETS, GradeDelta
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from tests.support.compliance_results import (
     FAIL,
     NOT_APPLICABLE,

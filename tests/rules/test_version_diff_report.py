@@ -14,7 +14,7 @@ from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
 from mcptest.rules.corpus.registry import CorpusRule, Row
 from mcptest.rules.corpus.version_diff import VersionDiff, diff_versions, touched_tests
 from mcptest.suite.compliance_block import ComplianceBlock, ComplianceTest
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from mcptest.suite.reading import Place
 from mcptest.suite.sent_message import SentCheck
 

@@ -23,7 +23,7 @@ from mcptest.suite.compliance_block import (
     SpecVersionCheck,
     load_compliance_block,
 )
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from mcptest.suite.reading import SuiteError
 
 CORPORA = Path(__file__).parents[1] / "data" / "corpora_like_the_seed"

@@ -13,7 +13,7 @@ from mcptest.suite.compliance_block import (
     judge_gate,
     load_compliance_block,
 )
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from mcptest.suite.reading import SuiteError, SuiteProblem, parse_yaml
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mcptest.core.message import ABSENT
 from mcptest.rules.corpus.registry import CorpusRule, Row, expectations_in_words, in_words
+from mcptest.suite.model import Expectation
 from mcptest.suite.observed import (
-    Expectation,
     SeenExchange,
     exchange_target_problem,
     judge_exchange,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mcptest.core.message import ABSENT
 from mcptest.suite.expectations import CHECKS, evaluate
-from mcptest.suite.model import Expect, TargetCheck
+from mcptest.suite.model import Expect, Expectation
 from mcptest.suite.observed import Observed
 from tests.support.suites import check
 
@@ -207,7 +207,7 @@ def refused(code: Any = -32603, message: Any = "kaput", method: str = "tools/cal
         {"not_contains": ("x",)},
         {"not_empty": True},
         {"max_duration": 5.0},
-        {"checks": (TargetCheck("text", {"contains": "kaput"}),)},
+        {"checks": (Expectation("text", {"contains": "kaput"}),)},
     ],
 )
 def test_an_error_that_nobody_asked_for_fails_every_test(expected: dict[str, Any]) -> None:
@@ -272,7 +272,7 @@ def test_an_expected_error_code() -> None:
 
 
 def test_a_target_that_asks_for_the_error_accepts_it() -> None:
-    code = TargetCheck("error.code", {"exact": -32603})
+    code = Expectation("error.code", {"exact": -32603})
     assert first_message(refused(), checks=(code,)) is None
     assert first_message(refused(-1), checks=(code,)) == "error.code: expected -32603, got -1"
     assert first_message(said("a"), checks=(code,)) == (
@@ -360,20 +360,20 @@ def test_structured_content_has_to_fit_the_tools_own_schema() -> None:
 
 def test_the_list_form() -> None:
     rows = (
-        TargetCheck("text", {"contains": "ell"}),
-        TargetCheck("result.content", {"min_length": 1}),
-        TargetCheck("result.content[0].annotations", {"exists": False}),
-        TargetCheck("structured", {"exists": False}),
+        Expectation("text", {"contains": "ell"}),
+        Expectation("result.content", {"min_length": 1}),
+        Expectation("result.content[0].annotations", {"exists": False}),
+        Expectation("structured", {"exists": False}),
     )
     assert check(Expect(checks=rows), said("hello")) == []
-    bad = TargetCheck("result.content[0].text", {"regex": "^z"})
+    bad = Expectation("result.content[0].text", {"regex": "^z"})
     failure = check(Expect(checks=(*rows, bad)), said("hello"))[0]
     assert failure.check == "checks"
     assert failure.pointer == "result.content[0].text"
     assert failure.message == (
         'result.content[0].text: expected it to match regex "^z", got "hello"'
     )
-    missing = TargetCheck("result.nope", {"not_contains": "x"})
+    missing = Expectation("result.nope", {"not_contains": "x"})
     assert check(Expect(checks=(missing,)), said("a"))[0].message == (
         'result.nope: not_contains: field "nope" not found'
     )
@@ -412,7 +412,7 @@ EVERYTHING: Mapping[str, Any] = {
     "error_code": 1,
     "schema": {},
     "max_duration": 0.0,
-    "checks": (TargetCheck("text", {"exact": 1}),),
+    "checks": (Expectation("text", {"exact": 1}),),
 }
 
 

@@ -17,6 +17,7 @@ from mcptest.suite.model import (
     CompletionReference,
     ElicitationMock,
     Expect,
+    Expectation,
     ListRequest,
     LoggingBlock,
     LoggingExpect,
@@ -28,7 +29,6 @@ from mcptest.suite.model import (
     SamplingBlock,
     SamplingMock,
     ServerSpec,
-    TargetCheck,
     ToolBlock,
     TraceEntry,
     TrajectoryBlock,
@@ -142,11 +142,11 @@ def test_a_test_without_a_name_is_named_after_its_file() -> None:
         ("{error_code: -32602}", Expect(error_code=-32602)),
         (
             "{checks: [{target: text, matcher: {contains: x}}]}",
-            Expect(checks=(TargetCheck("text", {"contains": "x"}),)),
+            Expect(checks=(Expectation("text", {"contains": "x"}),)),
         ),
         (
             "[{target: is_error, matcher: {exact: false}}]",
-            Expect(checks=(TargetCheck("is_error", {"exact": False}),)),
+            Expect(checks=(Expectation("is_error", {"exact": False}),)),
         ),
     ],
 )

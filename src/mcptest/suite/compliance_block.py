@@ -5,7 +5,7 @@ It is an object, or a bare list of tests, which has no place for a pin.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -15,6 +15,7 @@ from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
 from mcptest.suite.fields import (
     DECLARED,
+    Checks,
     ListOf,
     Mark,
     ObjectOf,
@@ -22,15 +23,10 @@ from mcptest.suite.fields import (
     Text,
     declared,
     read_object,
+    value_of,
 )
-from mcptest.suite.model import ROW
-from mcptest.suite.observed import (
-    Evaluation,
-    Expectation,
-    evaluation_of,
-    exchange_target_problem,
-    failure_of,
-)
+from mcptest.suite.model import ROW, Expectation
+from mcptest.suite.observed import Evaluation, evaluation_of, exchange_target_problem, failure_of
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -43,7 +39,7 @@ from mcptest.suite.reading import (
     did_you_mean,
     read_yaml,
 )
-from mcptest.suite.sent_message import CHECK, SentCheck, check_of, spelled_out_items
+from mcptest.suite.sent_message import CHECK, SentCheck, check_of
 
 SPEC_TARGETS: Final = (
     "spec_clean",
@@ -68,12 +64,19 @@ _NO_PLACE: Final = Place("")
 _RULE_ID = re.compile(r"[A-Z]{3,8}-\d{3}")
 
 
+class RevisionLabel(Text, frozen=True):
+    """The label of a revision. One that is not known is reported where the block is checked."""
+
+    def value(self, read: Any, checks: Checks) -> Any:
+        return revision_of_label(read)
+
+
 @declared("spec_version_check")
 @dataclass(frozen=True, slots=True)
 class SpecVersionCheck:
     """A gate: what moves between the pinned revision and another one."""
 
-    against: Annotated[Revision | None, Text(), "The revision to go to."] = None
+    against: Annotated[Revision | None, RevisionLabel(), "The revision to go to."] = None
     expect: Annotated[
         Expected, ListOf(ROW), "What must hold; clean and no breaking change by default."
     ] = SPEC_DEFAULTS
@@ -133,7 +136,7 @@ class ComplianceBlock:
     """Judge the server by a revision of the specification."""
 
     spec_version: Annotated[
-        Revision | None, Text(), "The revision that the suite was written for."
+        Revision | None, RevisionLabel(), "The revision that the suite was written for."
     ] = None
     spec_version_check: Annotated[
         SpecVersionCheck | None, DECLARED[SpecVersionCheck].doc, Mark.EMPTY
@@ -183,88 +186,55 @@ def compliance_of(node: Node, source: SuiteSource) -> ComplianceBlock | None:
         source.report(message, node.line, node.column)
         return None
     before = source.errors
-    if "tests" in node.entries:
-        key, listed = node.entries["tests"]
-        entries = {**node.entries, "tests": (key, spelled_out_items(listed))}
-        node = MappingNode(entries, node.line, node.column)
     read = read_object(BLOCK, node, source)
-    tests, delta = read.get("tests"), None
-    if (gate := read.get("grade_delta")) is not None:
-        expect = _gate_rows(gate, GRADE_TARGETS) or GRADE_DEFAULTS
-        delta = GradeDelta(gate.get("against", ""), expect, gate.place)
+    _check_revision(read, "spec_version")
+    if "spec_version_check" in read:
+        _check_gate(read.get("spec_version_check"), SPEC_TARGETS)
+        _check_revision(read.get("spec_version_check"), "against")
+        if "spec_version" not in read and "spec_version" not in read.faulty:
+            hint = "pin the revision that the suite was written for: spec_version: v2025-06-18"
+            message = "spec_version_check needs compliance.spec_version"
+            read.complain(message, "spec_version_check", hint=hint)
+    if "grade_delta" in read:
+        _check_gate(read.get("grade_delta"), GRADE_TARGETS)
+    for test in read.get("tests", ()):
+        _check_test(test)
+    if source.errors > before:
+        return None
     named = read.node_of("fixtures") if "fixtures" in read else None
     keys = named.entries if isinstance(named, MappingNode) else {}
-    block = ComplianceBlock(
-        spec_version=_revision(read, "spec_version"),
-        spec_version_check=_spec_version_check(read),
-        grade_delta=delta,
-        tests=None if tests is None else tuple(map(_test, tests)),
-        fixtures=read.get("fixtures", {}),
-        fixture_places={
-            text: source.place(key.line, key.column) for text, (key, _) in keys.items()
-        },
-        place=read.place,
-    )
-    return block if source.errors == before else None
+    places = {text: source.place(key.line, key.column) for text, (key, _) in keys.items()}
+    return replace(value_of(ComplianceBlock, read), fixture_places=places)
 
 
-def _revision(read: Reading, name: str) -> Revision | None:
+def _check_revision(read: Reading, name: str) -> None:
     label = read.get(name)
-    if label is None:
-        return None
-    revision = revision_of_label(label)
-    if revision is None:
+    if label is not None and revision_of_label(label) is None:
         labels = [one.label for one in TIMELINE]
         near = close_matches(label[:20], labels, 1)
         meant = f"did you mean {near[0]}? " if near else ""
         hint = f"{meant}accepted: {', '.join(labels)}"
         read.complain(f"unknown compliance spec_version: {show(label, 60)}", name, hint=hint)
-    return revision
 
 
-def _spec_version_check(read: Reading) -> SpecVersionCheck | None:
-    gate: Reading | None = read.get("spec_version_check")
-    if gate is None:
-        return None
-    if "spec_version" not in read and "spec_version" not in read.faulty:
-        read.complain(
-            "spec_version_check needs compliance.spec_version",
-            "spec_version_check",
-            hint="pin the revision that the suite was written for: spec_version: v2025-06-18",
-        )
-    expect = _gate_rows(gate, SPEC_TARGETS) or SPEC_DEFAULTS
-    return SpecVersionCheck(_revision(gate, "against"), expect, gate.place)
-
-
-def _gate_rows(gate: Reading, targets: tuple[str, ...]) -> tuple[Expectation, ...]:
-    rows: tuple[Reading, ...] = gate.get("expect", ())
-    for one in rows:
+def _check_gate(gate: Reading, targets: tuple[str, ...]) -> None:
+    for one in gate.get("expect", ()):
         target = one.get("target", "")
         if target and target not in targets:
             hint = did_you_mean(target, targets)
             one.complain(f"unknown target {show(target, 60)}", "target", hint=hint)
-    return _rows(rows)
 
 
-def _rows(rows: tuple[Reading, ...]) -> tuple[Expectation, ...]:
-    return tuple(Expectation(one.get("target"), one.get("matcher")) for one in rows if one.sound)
-
-
-def _test(read: Reading) -> ComplianceTest:
+def _check_test(read: Reading) -> None:
     before = read.source.errors
-    check = None if "check" not in read else check_of(read.get("check"))
-    rows: tuple[Reading, ...] = read.get("expect", ())
-    for one in rows:
+    if "check" in read:
+        check_of(read.get("check"))
+    for one in read.get("expect", ()):
         if one.sound and (problem := exchange_target_problem(one.get("target", ""))) is not None:
             one.complain(problem, "target")
-    name = read.get("name", "")
-    test = ComplianceTest(name, read.get("server", ""), check, _rows(rows), read.place)
-    if read.sound and read.source.errors == before:
-        _check_test(test, read)
-    return test
-
-
-def _check_test(test: ComplianceTest, read: Reading) -> None:
+    if not read.sound or read.source.errors > before:
+        return
+    test = value_of(ComplianceTest, read)
     if test.server:
         read.complain("a suite has one server: the name is not used", "server", warning=True)
     if check := test.check:

@@ -27,9 +27,9 @@ from mcptest.suite.matching import (
 from mcptest.suite.matching import error_code as code_of
 from mcptest.suite.model import (
     Expect,
+    Expectation,
     LoggingExpect,
     NotificationExpect,
-    TargetCheck,
     TraceEntry,
     TrajectoryCheck,
 )
@@ -400,7 +400,7 @@ def max_duration(most: float, subject: Observed) -> Outcome:
 
 
 @_each
-def checks(row: TargetCheck, subject: Observed) -> Outcome:
+def checks(row: Expectation, subject: Observed) -> Outcome:
     value, missing = resolve(row.target, subject)
     mismatch = matching.match(row.matcher, value, missing)
     if mismatch is None:

@@ -317,6 +317,8 @@ class ObjectOf(FieldKind, frozen=True):
     """The field that a bare text in place of the object stands for."""
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
+        if self.short_for and isinstance(node, ScalarNode) and not is_nothing(node):
+            node = MappingNode({self.short_for: (node, node)}, node.line, node.column)
         if not isinstance(node, MappingNode):
             return source.misfit(name, "a mapping", node, self.declaration.offer)
         return read_object(self.declaration, node, source)
@@ -374,7 +376,7 @@ class Expectations(FieldKind, frozen=True):
         of = CLASS_OF[self.declaration]
         if isinstance(read, Reading):
             return value_of(of, read, checks)
-        return of(checks=ListOf(self.row).value(read, checks), place=read[0].place)
+        return of(checks=ListOf(self.row).value(read, checks))
 
     def schema(self, definitions: Definitions) -> Schema:
         rows = ListOf(self.row).schema(definitions)

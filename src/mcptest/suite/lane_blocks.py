@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from mcptest.suite.fields import DECLARED, Mark, Reading, Whole, declared, read_object
-from mcptest.suite.model import ServerSpec, Strings
-from mcptest.suite.reading import MappingNode, Place, ScalarNode, describe, is_nothing
+from mcptest.suite.fields import DECLARED, Mark, Reading, Whole, declared, read_object, value_of
+from mcptest.suite.model import LANES, ServerSpec, Strings
+from mcptest.suite.reading import MappingNode, Place, describe, is_nothing
 
 if TYPE_CHECKING:
     from mcptest.suite.compliance_block import ComplianceBlock
@@ -61,11 +61,7 @@ class Lanes:
     @property
     def places(self) -> list[tuple[str, Place]]:
         """What each lane is called, and where it stands."""
-        blocks = (
-            ("compliance", self.compliance),
-            ("invariants", self.invariants),
-            ("properties", self.properties),
-        )
+        blocks = [(name, getattr(self, name)) for name in LANES]
         return [(name, block.place) for name, block in blocks if block is not None]
 
 
@@ -95,12 +91,11 @@ def _block(read: Reading, block: type[_Block]) -> _Block | None:
     if declaration.name not in read:
         return None
     node = read.get(declaration.name)
-    place = read.source.place(node.line, node.column)
-    if isinstance(node, ScalarNode) and is_nothing(node):
-        return block(place=place)
+    if is_nothing(node):
+        node = MappingNode({}, node.line, node.column)
     if not isinstance(node, MappingNode):
         message = f"{declaration.name} must be a mapping, not {describe(node)}"
         read.source.report(message, node.line, node.column)
         return None
     inner = read_object(declaration, node, read.source)
-    return block(**inner.values, place=place) if inner.sound else None
+    return value_of(block, inner) if inner.sound else None

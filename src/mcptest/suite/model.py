@@ -122,7 +122,7 @@ class ServerSpec(msgspec.Struct, frozen=True):
 
 
 @declared("check")
-class TargetCheck(msgspec.Struct, frozen=True):
+class Expectation(msgspec.Struct, frozen=True):
     """One row of the list form of `expect`: a part of the answer, and what must hold of it."""
 
     target: Annotated[str, "The part of the answer.", REQUIRED, OURS]
@@ -133,7 +133,6 @@ class TargetCheck(msgspec.Struct, frozen=True):
         REQUIRED,
         OURS,
     ]
-    place: Place | None = None
 
 
 @declared("expect", must_ask=True)
@@ -180,9 +179,8 @@ class Expect(msgspec.Struct, frozen=True):
         AnyNumber, "The code of the JSON-RPC error that must be the answer.", OURS
     ] = None
     checks: Annotated[
-        tuple[TargetCheck, ...], "Rows of the list form, beside the other fields.", OURS
+        tuple[Expectation, ...], "Rows of the list form, beside the other fields.", OURS
     ] = ()
-    place: Place | None = None
 
 
 @declared("assert_logging.expect", must_ask=True)
@@ -192,7 +190,6 @@ class LoggingExpect(msgspec.Struct, frozen=True):
     min_messages: Annotated[Count, "The least number of messages."] = None
     contains_level: Annotated[Strings, "Levels of which each must occur."] = ()
     contains_data: Annotated[Strings, "Texts that must each be in some message's data."] = ()
-    place: Place | None = None
 
 
 @declared("assert_notifications.expect", must_ask=True)
@@ -205,10 +202,9 @@ class NotificationExpect(msgspec.Struct, frozen=True):
     not_methods: Annotated[Strings, "Methods that must not occur."] = ()
     contains_data: Annotated[Strings, "Texts that must each be in some notification's params."] = ()
     not_contains_data: Annotated[Strings, "Texts that must be in no notification's params."] = ()
-    place: Place | None = None
 
 
-EXPECT, ROW = DECLARED[Expect], DECLARED[TargetCheck]
+EXPECT, ROW = DECLARED[Expect], DECLARED[Expectation]
 _EXPECT_DOC = "What must hold of the answer."
 Tool: TypeAlias = Annotated[str, "The tool to call.", REQUIRED]
 Args: TypeAlias = Annotated[Table, "Its arguments.", VALUES]
@@ -372,7 +368,6 @@ class TrajectoryCheck(msgspec.Struct, frozen=True):
     tools: Annotated[Strings, "The tools, for order, presence and absence."] = ()
     tool: Annotated[str, "The tool, for args_contain."] = ""
     args: Annotated[Table, "The arguments, for args_contain."] = {}
-    place: Place | None = None
 
 
 class TrajectoryBlock(msgspec.Struct, frozen=True):

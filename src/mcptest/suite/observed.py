@@ -16,6 +16,7 @@ import msgspec
 from mcptest.core.message import ABSENT, Flaw, json_type
 from mcptest.core.spelling import close_matches
 from mcptest.suite.matching import compact_json, match, quote, trim_space
+from mcptest.suite.model import Expectation
 from mcptest.suite.regex import as_bytes
 from mcptest.wire.json_text import costs_too_much, read_json
 
@@ -425,13 +426,6 @@ def resolve(target: str, subject: Observed) -> tuple[Any, str]:
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OF_HTTP = re.compile(r"\.?(status|body|header\.[a-z0-9-]+)")
-
-
-class Expectation(msgspec.Struct, frozen=True):
-    """One row of `expect`: a part of the exchange, and what must hold of it."""
-
-    target: str
-    matcher: Mapping[str, Any]
 
 
 class SeenExchange(msgspec.Struct, frozen=True, kw_only=True):

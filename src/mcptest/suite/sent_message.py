@@ -8,7 +8,7 @@ import msgspec
 from mcptest.core.safe_text import show
 from mcptest.suite.fields import DECLARED, Choice, Mark, Reading, Text, declared, value_of
 from mcptest.suite.model import Strings, Table
-from mcptest.suite.reading import ListNode, MappingNode, Node, ScalarNode, did_you_mean, is_nothing
+from mcptest.suite.reading import did_you_mean
 
 KINDS = ("method", "raw", "http", "probe")
 PARTS = ("_meta", "params", "arguments")
@@ -64,21 +64,6 @@ class SentCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 HTTP, CHECK = DECLARED[SentHttpRequest], DECLARED[SentCheck]
-
-
-def spelled_out_items(node: Node) -> Node:
-    """In every item of a list, `check: ping` is short for `check: {method: ping}`."""
-    if not isinstance(node, ListNode):
-        return node
-    items = list(node.items)
-    for place, item in enumerate(items):
-        match item:
-            case MappingNode(entries={"check": (key, ScalarNode() as name)} as entries):
-                if not is_nothing(name):
-                    spelled = MappingNode({"method": (name, name)}, name.line, name.column)
-                    whole = {**entries, "check": (key, spelled)}
-                    items[place] = MappingNode(whole, item.line, item.column)
-    return ListNode(tuple(items), node.line, node.column)
 
 
 def check_of(read: Reading) -> SentCheck | None:

@@ -53,7 +53,8 @@ from mcptest.rules.corpus.probes import Action, Probe, ProbeStep, StepOptions, p
 from mcptest.session.connection import Pending
 from mcptest.session.pages import LIST_CAPABILITIES, LIST_MEMBERS, EndlessPages, walk_pages
 from mcptest.session.tape import Room, Tape
-from mcptest.suite.observed import Expectation, SeenExchange
+from mcptest.suite.model import Expectation
+from mcptest.suite.observed import SeenExchange
 from mcptest.suite.sent_message import SentCheck
 from mcptest.transport.egress import parse_url
 from mcptest.transport.http.transports import StreamableHttp

@@ -30,7 +30,7 @@ from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
 from mcptest.rules.corpus.registry import Condition, CorpusRule, Expected, Needs
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")

@@ -22,8 +22,8 @@ from mcptest.rules.corpus.registry import (
     one_line,
 )
 from mcptest.suite.fields import DECLARED, Reading, declared, read_object, value_of
-from mcptest.suite.model import Strings
-from mcptest.suite.observed import Expectation, exchange_target_problem
+from mcptest.suite.model import Expectation, Strings
+from mcptest.suite.observed import exchange_target_problem
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -35,7 +35,7 @@ from mcptest.suite.reading import (
     did_you_mean,
     read_yaml,
 )
-from mcptest.suite.sent_message import SentCheck, check_of, spelled_out_items
+from mcptest.suite.sent_message import SentCheck, check_of
 
 SHIPPED: Final = Path(__file__).parents[2] / "compliance"
 """The corpora that come with us."""
@@ -124,7 +124,7 @@ def _read_heading(file: Path, folder: _Folder) -> None:
 def _read_rows(file: Path, folder: _Folder, known: Known) -> None:
     root, source = read_yaml(file)
     if isinstance(root, ListNode):
-        for item in spelled_out_items(root).items:  # type: ignore[union-attr]  # still a list
+        for item in root.items:
             if not isinstance(item, MappingNode):
                 source.report("a rule must be a mapping", item.line, item.column)
                 continue

@@ -21,6 +21,7 @@ from mcptest.suite.fields import (
     Field,
     ListOf,
     Mark,
+    ObjectOf,
     Reading,
     Text,
     TextTable,
@@ -31,8 +32,8 @@ from mcptest.suite.fields import (
 )
 from mcptest.suite.matching import compact_json, json_equal
 from mcptest.suite.model import ROW as EXPECT_ROW
-from mcptest.suite.model import Strings
-from mcptest.suite.observed import Expectation, SeenExchange, judge_exchange
+from mcptest.suite.model import Expectation, Strings
+from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.suite.reading import (
     ListNode,
     MappingNode,
@@ -308,7 +309,7 @@ class Row:
     """One rule as a revision's folder gives it."""
 
     rule_id: Annotated[str, "Its id in the registry.", Mark.REQUIRED]
-    check: Annotated[SentCheck, CHECK.doc, Mark.REQUIRED]
+    check: Annotated[SentCheck, ObjectOf(CHECK, short_for="method"), CHECK.doc, Mark.REQUIRED]
     expect: Annotated[Expected, ListOf(EXPECT_ROW), "What must hold of the answer.", Mark.REQUIRED]
     needs: Annotated[Needs, DECLARED[Needs].doc] = Needs()
     says: Annotated[str, "What is expected, in words, where the matchers are hard to read."] = ""
