@@ -53,7 +53,7 @@ def test_the_test_that_it_was_started_for_talks_to_it(tmp_path: Path, temporary:
             assert session.served is not None
             transport: Any = session.served.client.connection.transport
             assert transport.pid == begun.process.pid
-            assert session.fixture == begun.ground.path
+            assert session.fixture == begun.ground.folder
             assert Path(session.fixture).is_dir()
         finally:
             session.close()

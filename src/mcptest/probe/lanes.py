@@ -26,7 +26,7 @@ from mcptest.core.verdict import Outcome, Verdict
 from mcptest.probe.compliance.block import judge_block
 from mcptest.probe.compliance.judging import Tell
 from mcptest.probe.compliance.site import Order
-from mcptest.probe.suites.server_start import isolate_fixture, resolved_server, target_for
+from mcptest.probe.suites.server_start import ServerFixture, isolate_fixture, understand
 from mcptest.probe.suites.settings import ServerChoice
 from mcptest.report.compliance.judged_results import (
     COMPLIANCE,
@@ -48,7 +48,6 @@ from mcptest.suite.compliance_block import ComplianceBlock
 from mcptest.suite.lane_blocks import InvariantsBlock, Lanes, PropertiesBlock
 from mcptest.suite.model import ServerSpec
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem, SuiteSource
-from mcptest.suite.templates import fill_server, variables_of
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import read_bounded
 from mcptest.transport.target import Target
@@ -93,29 +92,26 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
     if not fixture and any("{{fixture}}" in text for text in texts):
         hint = "mcptest run --config FILE --fixture DIR gives it one"
         raise UsageError("the server needs {{fixture}}, which has no value here", hint=hint)
-    resolved = resolved_server(spec, choice)
-    filled = fill_server(resolved.server, variables_of(fixture, {}))
-    target = target_for(filled, choice, fixture)
+    found = understand(spec, choice, fixture)
     # What came from the environment is secret, whether it is in a header or not.
-    referenced = (*target.referenced, *sorted(resolved.secrets))
-    target = msgspec.structs.replace(target, referenced=referenced)
-    asked = choice.spec_version or filled.spec_version
+    referenced = (*found.target.referenced, *sorted(found.secrets))
+    target = msgspec.structs.replace(found.target, referenced=referenced)
+    asked = choice.spec_version or found.server.spec_version
     return SuiteServer(target, None if asked == "auto" else parse_revision(asked))
 
 
 @contextmanager
 def _suite_server(lanes: Lanes, how: LaneSettings) -> Iterator[SuiteServer]:
     """The server of a file, with a copy of the fixture for as long as it is needed."""
-    copy = None if how.fixture is None else isolate_fixture(how.fixture)
+    copy = ServerFixture() if how.fixture is None else isolate_fixture(how.fixture)
     try:
-        server = server_of_suite(lanes.server, how.choice, copy.folder if copy else "")
+        server = server_of_suite(lanes.server, how.choice, copy.folder)
         try:
             yield server
         except McptestError as error:
             raise error.masked(redaction.text) from None
     finally:
-        if copy is not None:
-            copy.remove()
+        copy.remove()
 
 
 def _unreached(

@@ -175,7 +175,7 @@ class ServerSession:
             self._ground = head_start.ground
             return head_start.understood, head_start.process
         self._ground = prepare_ground(self._settings.fixture, self._choice)
-        return understand(self._spec, self._choice, self._ground.path), None
+        return understand(self._spec, self._choice, self._ground.folder), None
 
     def _quickly(self, target: Target) -> Target:
         """The same server, without a launcher in front once it is known what that starts."""
@@ -193,11 +193,11 @@ class ServerSession:
         shortcuts = self._settings.memory.shortcuts
         pid = getattr(served.client.connection.transport, "pid", None)
         if pid is not None and self._key not in shortcuts and is_launched(served.target):
-            shortcuts[self._key] = learn(pid, served.target, self._ground.path)
+            shortcuts[self._key] = learn(pid, served.target, self._ground.folder)
 
     @property
     def fixture(self) -> str:
-        return self._ground.path
+        return self._ground.folder
 
     @property
     def note(self) -> str:
@@ -275,7 +275,7 @@ class ServerSession:
         try:
             # Another process of the server would work in the test's copy of the fixture.
             is_started = self.served is not None and self.served.target.way == "stdio"
-            if asking is not None and is_started and self._ground.copy is not None:
+            if asking is not None and is_started and self._ground.is_copy:
                 met = self._met_elsewhere(deadline)
                 if met is not None:
                     client.speak(met)
@@ -303,7 +303,7 @@ class ServerSession:
         def reach(way: TransportName | None, sink: Sink) -> Transport:
             ground = prepare_ground(self._settings.fixture, self._choice)
             grounds.append(ground)
-            target = understand(self._spec, self._choice, ground.path).target
+            target = understand(self._spec, self._choice, ground.folder).target
             return transport_for(self._quickly(target), sink, way=way)
 
         try:
@@ -317,9 +317,8 @@ class ServerSession:
                 self._remove(ground)
 
     def _remove(self, ground: ServerFixture) -> None:
-        copy = ground.copy
-        if copy is not None and not copy.remove():
-            self._settings.memory.warn(f"can't remove the fixture copy {copy.path}")
+        if not ground.remove():
+            self._settings.memory.warn(f"can't remove the fixture copy {ground.folder}")
 
     def _claim(self, deadline: Deadline) -> threading.Event | None:
         """What to set when we have found out for the others; None where another one did, or tries.

@@ -23,7 +23,7 @@ from mcptest.probe.suites.settings import Numbered, RunOptions, ServerChoice, Se
 from mcptest.session.server_spec import ServerWords, target_of
 from mcptest.suite.model import ServerSpec, Test, TrajectoryBlock
 from mcptest.suite.reading import Place, SuiteError, SuiteProblem
-from mcptest.suite.templates import ResolvedServer, fill, fill_server, resolve, variables_of
+from mcptest.suite.templates import fill, fill_server, resolve, variables_of
 from mcptest.transport.process import ServerProcess
 from mcptest.transport.target import DEMO, Target
 from mcptest.transport.temporary import new_folder, remove_folder
@@ -59,14 +59,6 @@ def target_for(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Target:
     passed = tuple(word for key, value in env.items() for word in ("-e", f"{key}={value}"))
     command = ("docker", "run", "--rm", "-i", *mount, *passed, image, *target.command)
     return replace(target, command=command, label=f"{image}: {target.label}")
-
-
-def resolved_server(spec: ServerSpec, choice: ServerChoice) -> ResolvedServer:
-    """With the caller's environment filled in. SuiteError when a variable is not set."""
-    resolved = resolve(_without_what_is_given(spec, choice), os.environ)
-    if resolved.unset:
-        raise SuiteError(list(_unset_variables(spec, resolved.unset)))
-    return resolved
 
 
 def check_variables(specs: Iterable[ServerSpec | None], choice: ServerChoice) -> None:
@@ -137,19 +129,29 @@ class FixtureError(UsageError):
     """The fixture can't be copied. A test on the original would not be isolated, so it fails."""
 
 
-class FixtureCopy(msgspec.Struct, frozen=True):
-    """The copy's folder, and what could not be part of it."""
+class ServerFixture(msgspec.Struct, frozen=True):
+    """The fixture of one server: a copy of the folder, the folder itself, or none."""
 
-    folder: str
+    folder: str = ""
+    is_copy: bool = False
     left_out: tuple[str, ...] = ()
+    """What could not be part of the copy."""
 
     @property
     def path(self) -> Path:
         return Path(self.folder)
 
+    @property
+    def note(self) -> str:
+        """What is not in the copy, for the result."""
+        if not self.left_out:
+            return ""
+        more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
+        return f"left out of the fixture copy: {show(', '.join(self.left_out[:5]), 200)}{more}"
+
     def remove(self) -> bool:
-        """Remove it whatever the server did to it; whether it is gone."""
-        return remove_folder(os.path.dirname(self.folder))  # noqa: PTH120 - as a text
+        """Remove the copy, whatever the server did to it; whether none is left."""
+        return not self.is_copy or remove_folder(os.path.dirname(self.folder))  # noqa: PTH120 - as a text
 
 
 def checked_fixture(path: str | None) -> str | None:
@@ -162,7 +164,7 @@ def checked_fixture(path: str | None) -> str | None:
     return os.path.realpath(path)
 
 
-def isolate_fixture(source: str | Path) -> FixtureCopy:
+def isolate_fixture(source: str | Path) -> ServerFixture:
     """Copy the folder, whose path is a real one, to a new place under the same base name."""
     home: str | None = None
     try:
@@ -170,7 +172,7 @@ def isolate_fixture(source: str | Path) -> FixtureCopy:
         if _lies_in(home, str(source)):
             raise OSError(f"the temporary folder {os.path.dirname(home)} lies inside of it")  # noqa: PTH120 - as a text
         target = f"{home}/{os.path.basename(source) or 'fixture'}"  # noqa: PTH119 - as a text
-        return FixtureCopy(target, tuple(_copy(str(source), target)))
+        return ServerFixture(target, True, tuple(_copy(str(source), target)))
     except BaseException as error:
         if home is not None:
             remove_folder(home)
@@ -233,16 +235,6 @@ def _copy_link(name: str, source: str, target: str) -> bool:
 # -- What the server of a test needs before it is started ----------------------------------------
 
 
-class ServerFixture(msgspec.Struct, frozen=True):
-    """The fixture of one server."""
-
-    path: str = ""
-    copy: FixtureCopy | None = None
-    """What has to be removed again."""
-    note: str = ""
-    """What is not in the copy, for the result."""
-
-
 class Understood(msgspec.Struct, frozen=True):
     """A server whose environment and templates are filled in, and how to reach it."""
 
@@ -255,19 +247,15 @@ def prepare_ground(source: str | Path | None, choice: ServerChoice) -> ServerFix
     """A copy of the fixture, if there is one. May raise FixtureError."""
     if source is None:
         return ServerFixture()
-    if choice.docker:  # a container of its own is isolation enough
-        return ServerFixture(str(source))
-    copy = isolate_fixture(source)
-    left_out, note = copy.left_out, ""
-    if left_out:
-        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-        note = f"left out of the fixture copy: {show(', '.join(left_out[:5]), 200)}{more}"
-    return ServerFixture(copy.folder, copy, note)
+    # a container of its own is isolation enough
+    return ServerFixture(str(source)) if choice.docker else isolate_fixture(source)
 
 
 def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understood:
-    """Fill in the environment, then the templates. May raise UsageError."""
-    resolved = resolved_server(spec, choice)
+    """Fill in the environment, then the templates. UsageError, also for what is not set."""
+    resolved = resolve(_without_what_is_given(spec, choice), os.environ)
+    if resolved.unset:
+        raise SuiteError(list(_unset_variables(spec, resolved.unset)))
     filled = fill_server(resolved.server, variables_of(fixture, {}))
     return Understood(filled, target_for(filled, choice, fixture), resolved.secrets)
 
@@ -303,8 +291,7 @@ class HeadStart:
         unused = Stdio(self.understood.target.command, sink=discard, process=self.process)
         unused.open(Deadline.after(_LEAVING))
         unused.close(Deadline.after(_LEAVING))
-        if self.ground.copy is not None:
-            self.ground.copy.remove()
+        self.ground.remove()
 
 
 @contextlib.contextmanager
@@ -328,7 +315,7 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
     ground = ServerFixture()
     try:
         ground = prepare_ground(settings.fixture, settings.choice)
-        understood = understand(test.server or ServerSpec(), settings.choice, ground.path)
+        understood = understand(test.server or ServerSpec(), settings.choice, ground.folder)
         target = understood.target
         if target.way == "stdio":
             if settings.warm_start:
@@ -338,8 +325,7 @@ def _start_first(tests: Sequence[Test], settings: Settings) -> HeadStart | None:
             return HeadStart(test, ground, understood, process)
     except McptestError:
         pass  # the regular way meets it again, and says so in the result of the test
-    if ground.copy is not None:
-        ground.copy.remove()
+    ground.remove()
     return None
 
 
