@@ -6,7 +6,6 @@ which makes a flaky test a regression on some days and none on others.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -35,8 +34,6 @@ class Comparison(NamedTuple):
     regressions: tuple[Regression, ...]
     stale: tuple[Entry, ...]
     """What the baseline has and the suite has not."""
-    new: tuple[Entry, ...]
-    """What the suite has and the baseline has not, with what became of it."""
 
 
 class BaselineFile(msgspec.Struct):
@@ -75,10 +72,9 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
     `partial` says that not all tests were asked to run: then nothing is called stale, as after
     an interruption.
     """
-    current = _Current(report.results)
     regressions: list[Regression] = []
     stale: list[Entry] = []
-    for entry, found in current.matched(baseline.entries):
+    for entry, found in _matched(baseline.entries, report.results):
         was, now = entry.status, overall(found) if found else None
         if now is None:
             stale.append(entry)
@@ -86,7 +82,7 @@ def compare(report: RunReport, baseline: Baseline, *, partial: bool = False) -> 
             regressions.append(Regression(entry.name, was.value, now.value, entry.language))
     if partial or report.interrupted:
         stale = []
-    return Comparison(tuple(regressions), tuple(stale), tuple(current.unmatched()))
+    return Comparison(tuple(regressions), tuple(stale))
 
 
 def notes_of(comparison: Comparison) -> tuple[str, ...]:
@@ -100,52 +96,32 @@ def notes_of(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-class _Current:
-    """The results of a run, found by name, language and file."""
+def _matched(
+    entries: Sequence[Entry], results: Iterable[TestResult]
+) -> Iterator[tuple[Entry, list[TestResult]]]:
+    """The trials of each entry. One whose file has moved, or that names none, has what is left."""
+    tests = _by_name(results)
+    named = {(one.name, one.language, one.file) for one in entries if one.file}
+    for entry in entries:
+        name, language = entry.name, entry.language
+        files = tests.get((name, language), {})
+        left = (trials for file, trials in files.items() if (name, language, file) not in named)
+        own = [files[entry.file]] if entry.file and entry.file in files else left
+        yield entry, [trial for trials in own for trial in trials]
 
-    def __init__(self, results: Sequence[TestResult]) -> None:
-        self._by_name: dict[tuple[str, str], dict[str, list[TestResult]]] = {}
-        self._claimed: set[tuple[str, str, str]] = set()
-        for result in results:
-            files = self._by_name.setdefault((result.name, result.language), {})
-            files.setdefault(result.file, []).append(result)
 
-    def matched(self, entries: Iterable[Entry]) -> list[tuple[Entry, list[TestResult]]]:
-        """Entries that name a file choose first; one whose file has moved takes what is left."""
-        ordered = list(entries)
-        found: dict[int, list[TestResult]] = {}
-        for number, entry in enumerate(ordered):
-            files = self._by_name.get((entry.name, entry.language), {})
-            if entry.file and entry.file in files:
-                found[number] = files[entry.file]
-                self._claimed.add((entry.name, entry.language, entry.file))
-        settled = frozenset(self._claimed)
-        for number, entry in enumerate(ordered):
-            if number not in found:
-                found[number] = self._rest(entry, settled)
-        return [(entry, found[number]) for number, entry in enumerate(ordered)]
-
-    def _rest(self, entry: Entry, settled: frozenset[tuple[str, str, str]]) -> list[TestResult]:
-        results: list[TestResult] = []
-        for file, trials in self._by_name.get((entry.name, entry.language), {}).items():
-            if (entry.name, entry.language, file) not in settled:
-                self._claimed.add((entry.name, entry.language, file))
-                results += trials
-        return results
-
-    def unmatched(self) -> Iterator[Entry]:
-        for (name, language), files in self._by_name.items():
-            for file, trials in files.items():
-                if (name, language, file) not in self._claimed:
-                    yield Entry(name, overall(trials), language, file)
+def _by_name(results: Iterable[TestResult]) -> dict[tuple[str, str], dict[str, list[TestResult]]]:
+    """The trials of each test by its name and language, and then by its file."""
+    tests: dict[tuple[str, str], dict[str, list[TestResult]]] = {}
+    for result in results:
+        files = tests.setdefault((result.name, result.language), {})
+        files.setdefault(result.file, []).append(result)
+    return tests
 
 
 def _entries(results: Iterable[TestResult], others: Iterable[Entry]) -> Iterator[Entry]:
-    tests: dict[tuple[str, str, str], list[TestResult]] = {}
-    for result in results:
-        tests.setdefault((result.name, result.language, result.file), []).append(result)
-    shared = Counter((name, language) for name, language, _ in tests)
-    shared.update((entry.name, entry.language) for entry in others)
-    for (name, language, file), trials in tests.items():
-        ambiguous = shared[name, language] > 1
-        yield Entry(name, overall(trials), language, file if ambiguous else "")
+    elsewhere = {(entry.name, entry.language) for entry in others}
+    for (name, language), files in _by_name(results).items():
+        ambiguous = len(files) > 1 or (name, language) in elsewhere
+        for file, trials in files.items():
+            yield Entry(name, overall(trials), language, file if ambiguous else "")
