@@ -55,8 +55,6 @@ class FieldKind(msgspec.Struct, frozen=True):
     """What a field takes; each kind reads its own nodes."""
 
     plain_schema: ClassVar[Schema] = {}
-    if_asking: ClassVar[Schema] = {"not": {"type": "null"}}
-    """What a value is that asks for something, where nothing else says so."""
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         """The value, or INVALID when it does not fit, which is reported."""
@@ -65,15 +63,6 @@ class FieldKind(msgspec.Struct, frozen=True):
     def value(self, read: Any, checks: Checks) -> Any:
         """What was read, as the model has it; for objects, `checks` are made."""
         return read
-
-    def asks(self, value: Any) -> bool:
-        """Whether a value of an expectation asks for anything at all."""
-        return True
-
-    @property
-    def asking(self) -> Schema:
-        """The same as JSON Schema."""
-        return self.if_asking
 
     def schema(self, definitions: Definitions) -> Schema:
         """The JSON Schema of a value; those of objects within it are added to the definitions."""
@@ -101,7 +90,6 @@ class Text(FieldKind, frozen=True):
 class Flag(FieldKind, frozen=True):
     """true or false."""
 
-    if_asking: ClassVar[Schema] = {"const": True}
     plain_schema: ClassVar[Schema] = {"type": "boolean"}
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
@@ -111,9 +99,6 @@ class Flag(FieldKind, frozen=True):
         quoted = isinstance(node, ScalarNode) and not node.plain and node.text in {"true", "false"}
         hint = "write it without quotes" if quoted else ""
         return source.misfit(name, "true or false", node, hint)
-
-    def asks(self, value: Any) -> bool:
-        return value is True
 
 
 class Whole(FieldKind, frozen=True):
@@ -129,14 +114,6 @@ class Whole(FieldKind, frozen=True):
         if self.minimum is not None and value < self.minimum:
             return source.misfit(name, f"at least {self.minimum}", node)
         return value
-
-    def asks(self, value: Any) -> bool:
-        return bool(value != self.idle)
-
-    @property
-    def asking(self) -> Schema:
-        unlike = {"type": "integer", "not": {"const": self.idle}}
-        return self.if_asking if self.idle is None else unlike
 
     def schema(self, definitions: Definitions) -> Schema:
         least = {} if self.minimum is None else {"minimum": self.minimum}
@@ -195,7 +172,6 @@ class Texts(FieldKind, frozen=True):
 
     may_be_empty: bool = False
     """Whether an item may be the empty text."""
-    if_asking: ClassVar[Schema] = {"type": "array", "minItems": 1}
 
     def read(self, node: Node, name: str, source: SuiteSource) -> Any:
         if not isinstance(node, ListNode):
@@ -206,9 +182,6 @@ class Texts(FieldKind, frozen=True):
         values = tuple(item.read(one, f"an item of {name}", source) for one in node.items)
         return INVALID if INVALID in values else values
 
-    def asks(self, value: Any) -> bool:
-        return bool(value)
-
     def schema(self, definitions: Definitions) -> Schema:
         return {"type": "array", "items": Text(self.may_be_empty).schema(definitions)}
 
@@ -216,7 +189,6 @@ class Texts(FieldKind, frozen=True):
 class TextTable(FieldKind, frozen=True):
     """Texts by name."""
 
-    if_asking: ClassVar[Schema] = {"type": "object", "minProperties": 1}
     plain_schema: ClassVar[Schema] = {
         "type": "object",
         "additionalProperties": {"type": [*_SCALAR, "null"]},
@@ -231,9 +203,6 @@ class TextTable(FieldKind, frozen=True):
             for key, (_, value) in node.entries.items()
         }
         return INVALID if INVALID in table.values() else table
-
-    def asks(self, value: Any) -> bool:
-        return bool(value)
 
 
 class JsonTable(TextTable, frozen=True):
@@ -516,10 +485,29 @@ class Declaration(msgspec.Struct, frozen=True, eq=False):
         schema.update(self.rules or _rules().get(self.name, {}))
         if self.must_ask:
             schema["anyOf"] = [
-                {"required": [one.name], "properties": {one.name: one.kind.asking}}
+                {"required": [one.name], "properties": {one.name: _asking(self.idle(one.name))}}
                 for one in self.fields
             ]
         return schema
+
+    def idle(self, name: str) -> Any:
+        """The value of a field that asks for nothing: as if it weren't there."""
+        unlike: int | None = getattr(self.by_name[name].kind, "idle", None)
+        return getattr(CLASS_OF[self](), name) if unlike is None else unlike
+
+
+def _asking(idle: Any) -> Schema:
+    """What a value is that asks for something, as JSON Schema."""
+    match idle:
+        case False:
+            return {"const": True}
+        case int():
+            return {"type": "integer", "not": {"const": idle}}
+        case ():
+            return {"type": "array", "minItems": 1}
+        case {}:
+            return {"type": "object", "minProperties": 1}
+    return {"not": {"type": "null"}}
 
 
 @functools.cache
@@ -545,17 +533,13 @@ CLASS_OF: dict[Declaration, Any] = {}
 class Mark(enum.Enum):
     """What an annotation says of a field beside its type, its kind and what it is for."""
 
-    REQUIRED = 1
-    OURS = 2
-    """mcp-assert does not have it."""
-    WRITTEN = 3
-    """It may not be written with nothing after it."""
-    EMPTY = 4
+    REQUIRED = ("required", True)
+    OURS = ("ours", True)
+    WRITTEN = ("nothing_allowed", False)
+    EMPTY = ("nothing_is_empty", True)
     """Written with nothing after it, it is the empty object; or the list may be empty."""
-    VALUES = 5
-    """`{{name}}` is replaced in every text of it."""
-    KEYS = 6
-    """`{{name}}` is replaced in the keys of the table."""
+    VALUES = ("templates", "values")
+    KEYS = ("templates", "keys")
 
 
 def declared(name: str, **more: Any) -> Callable[[type[_T]], type[_T]]:
@@ -581,17 +565,17 @@ def fields_of(of: type) -> tuple[Field, ...]:
 
 
 def _field(name: str, of: Any, *said: Any) -> Field:
-    marks = {one for one in said if isinstance(one, Mark)}
-    kind = next((one for one in said if not isinstance(one, Mark | str)), None)
-    return Field(
-        name,
-        kind or _kind(of, empty=Mark.EMPTY in marks),
-        next(one for one in said if isinstance(one, str)),
-        required=Mark.REQUIRED in marks,
-        ours=Mark.OURS in marks,
-        nothing_allowed=Mark.WRITTEN not in marks,
-        templates="values" if Mark.VALUES in marks else "keys" if Mark.KEYS in marks else "none",
-    )
+    marks: dict[str, Any] = {}
+    kind, doc = None, ""
+    for one in said:
+        if isinstance(one, Mark):
+            marks[one.value[0]] = one.value[1]
+        elif isinstance(one, str):
+            doc = one
+        else:
+            kind = one
+    empty = marks.pop("nothing_is_empty", False)
+    return Field(name, kind or _kind(of, empty=empty), doc, **marks)
 
 
 def _kind(of: Any, *, empty: bool) -> FieldKind:
@@ -673,10 +657,9 @@ def read_object(declaration: Declaration, node: MappingNode, source: SuiteSource
     for name in declaration.required:
         if name not in node.entries:
             reading.complain(f"{name} is missing from {declaration.name}")
-    if declaration.must_ask and reading.sound:
-        given = reading.values.items()
-        if not any(known[name].kind.asks(value) for name, value in given):
-            complain_of_nothing_asked(reading)
+    asks = (value != declaration.idle(name) for name, value in reading.values.items())
+    if declaration.must_ask and reading.sound and not any(asks):
+        complain_of_nothing_asked(reading)
     return reading
 
 
