@@ -9,7 +9,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from mcptest.commands.suite_command import carry_out, chosen_tests, run_options, settings_of
+from mcptest.commands.suite_command import (
+    WantedRun,
+    carry_out,
+    chosen_tests,
+    run_options,
+    settings_of,
+)
 from mcptest.commands.suite_options import add_options_of_run
 from mcptest.core.errors import ExitCode
 from mcptest.core.limits import Deadline
@@ -47,7 +53,7 @@ def compare_answers(
     narrowed = arguments.pattern or arguments.tag or arguments.shard or arguments.last_failed
     whole = not (narrowed or arguments.fail_fast or loaded.problems)
     with snapshots.opened(tests, Deadline.after(_LONGEST_WAIT)), stopping_on_signals() as stop:
-        done = carry_out(arguments, tests, settings, options, stop)
+        done = carry_out(WantedRun(arguments, tests, settings, options, stop))
         return snapshots.report(done, left_out, whole=whole)
 
 

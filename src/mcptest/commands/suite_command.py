@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from mcptest.commands.command_line import repeat_line
@@ -64,6 +65,17 @@ _MANY = 200
 """Of so many tests in one file none is told from the others by a part of its name."""
 
 
+class WantedRun(msgspec.Struct, frozen=True):
+    """The tests and the lanes that are to be run, and how."""
+
+    arguments: argparse.Namespace
+    tests: Sequence[Test]
+    settings: Settings
+    options: RunOptions
+    stop: Stop
+    lanes: Sequence[Lanes] = ()
+
+
 def run_suites(
     arguments: argparse.Namespace, *, languages: Languages = (), ending: RunEnding | None = None
 ) -> int:
@@ -82,11 +94,11 @@ def run_suites(
     options = replace(run_options(arguments), languages=languages)
     # Until the reports are written: a signal must not cost them.
     with stopping_on_signals() as stop:
-        report = carry_out(arguments, tests, settings, options, stop, lanes)
-        from mcptest.commands.suite_reports import FinishedRun, conclude
+        run = WantedRun(arguments, tests, settings, options, stop, lanes)
+        report = carry_out(run)
+        from mcptest.commands.suite_reports import conclude
 
-        finished = FinishedRun(loaded, tests, settings, stop, report, baseline)
-        return conclude(arguments, finished, ending)
+        return conclude(run, report, baseline, ending, has_problems=bool(loaded.problems))
 
 
 def chosen_tests(arguments: argparse.Namespace) -> tuple[LoadedSuite, list[Test]]:
@@ -224,53 +236,41 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
     )
 
 
-def carry_out(
-    arguments: argparse.Namespace,
-    tests: Sequence[Test],
-    settings: Settings,
-    options: RunOptions,
-    stop: Stop,
-    lanes: Sequence[Lanes] = (),
-) -> RunReport:
+def carry_out(run: WantedRun) -> RunReport:
     """Run the tests, and then the lanes."""
-    servers = [test.server for test in tests if skip_reason(test, settings.choice) is None]
-    check_variables((*servers, *(lane.server for lane in lanes)), settings.choice)
+    choice = run.settings.choice
+    servers = [test.server for test in run.tests if skip_reason(test, choice) is None]
+    check_variables((*servers, *(lane.server for lane in run.lanes)), choice)
 
     def run_tests(settings: Settings) -> RunReport:
-        with with_a_head_start(tests, settings, options) as begun:
-            return _run_tests(arguments, tests, begun, options, stop)
+        with with_a_head_start(run.tests, settings, run.options) as begun:
+            return _run_tests(run, begun)
 
-    if not lanes:
-        return run_tests(settings)
+    if not run.lanes:
+        return run_tests(run.settings)
     from mcptest.commands.suite_lanes import with_lanes
 
-    return with_lanes(arguments, lanes, tests, settings, options, stop, run_tests)
+    return with_lanes(run, run_tests)
 
 
-def _run_tests(
-    arguments: argparse.Namespace,
-    tests: Sequence[Test],
-    settings: Settings,
-    options: RunOptions,
-    stop: Stop,
-) -> RunReport:
+def _run_tests(run: WantedRun, settings: Settings) -> RunReport:
     from mcptest.commands.live_display import live_run
     from mcptest.probe.suites.suite_run import run_suite
 
-    if not tests:
+    if not run.tests:
         return RunReport()
-    total = len(tests) * options.trials * max(1, len(options.languages))
+    total = len(run.tests) * run.options.trials * max(1, len(run.options.languages))
     # What is there now stays until the end, so the collector need not look at it again. Before a
     # second run (`init`, `watch`) the sessions of the first one are there, too, and have to go.
     if not gc.get_freeze_count():
         gc.freeze()
     gc.set_threshold(_OBJECTS_BEFORE_A_COLLECTION)
-    with live_run(arguments, total) as live:
+    with live_run(run.arguments, total) as live:
         return run_suite(
-            tests,
+            run.tests,
             replace(settings, on_begin=live.begins),
-            options,
-            stop,
+            run.options,
+            run.stop,
             live.ended,
             meanwhile=_import_what_checks,
             at_last=_import_what_reports,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mcptest import __version__
 from mcptest.commands.command_line import as_one_word, repeat_line
 from mcptest.commands.compliance_reports import progress_of_judging
+from mcptest.commands.suite_command import WantedRun
 from mcptest.core.judgement import Scorecard
 from mcptest.core.results import RunReport, TestResult
 from mcptest.probe.lanes import (
@@ -25,22 +26,14 @@ from mcptest.probe.suites.settings import RunOptions, Settings
 from mcptest.report.scorecards import earlier_scorecard
 from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.model import Test
-from mcptest.transport.interrupt import Stop
 from mcptest.transport.temporary import temporary_folder
 
 CarryOut = Callable[[Settings], RunReport]
 
 
-def with_lanes(
-    arguments: argparse.Namespace,
-    lanes: Sequence[Lanes],
-    tests: Sequence[Test],
-    settings: Settings,
-    options: RunOptions,
-    stop: Stop,
-    carry_out: CarryOut,
-) -> RunReport:
+def with_lanes(run: WantedRun, carry_out: CarryOut) -> RunReport:
     """Run the tests by `carry_out`, then every lane, and put all results into one report."""
+    settings, lanes = run.settings, run.lanes
     before = {
         one.file: earlier_scorecard(one.compliance.grade_delta.against)
         for one in lanes
@@ -63,47 +56,46 @@ def with_lanes(
                 replace(one, proof=replace(one.proof, capture="")) if one.proof else one
                 for one in results
             ]
-        if options.fail_fast and report.failed:
+        if run.options.fail_fast and report.failed:
             notes.append("stopped after the first failure: the lanes were not run")
             lanes = ()
-        files = _files_of(tests, options)
+        files = _files_of(run.tests, run.options)
         for one in lanes:
             captures = [path for path in new if files.get(path.name.partition("-")[0]) == one.file]
-            results += _results(arguments, one, captures, kept, settings, before, stop)
+            results += _results(replace(run, settings=settings), one, captures, kept, before)
     return replace(
         report,
         results=tuple(results),
         notes=tuple(notes),
         tool=report.tool or f"mcptest {__version__}",
-        trials=options.trials,
-        interrupted=stop.is_set(),
+        trials=run.options.trials,
+        interrupted=run.stop.is_set(),
         duration_ms=round((time.monotonic() - began) * 1000),
     )
 
 
 def _results(
-    arguments: argparse.Namespace,
+    run: WantedRun,
     lanes: Lanes,
     captures: Sequence[Path],
     kept: bool,
-    settings: Settings,
     before: Mapping[str, Scorecard | None],
-    stop: Stop,
 ) -> list[TestResult]:
     results: list[TestResult] = []
+    settings, stop = run.settings, run.stop
     how = LaneSettings(
         timeout=settings.timeout,
         fixture=settings.fixture,
         choice=settings.choice if kept else replace(settings.choice, captures=None),
         scorecards=before,
-        repeat=lambda file: _repeat(arguments, file),
+        repeat=lambda file: _repeat(run.arguments, file),
         should_stop=stop.is_set,
     )
     if lanes.invariants is not None and not stop.is_set():
         limit = settings.timeout
         results += run_invariants_lane(lanes.invariants, captures, kept=kept, limit=limit)
     if lanes.compliance is not None and not stop.is_set():
-        with progress_of_judging(arguments) as tell:
+        with progress_of_judging(run.arguments) as tell:
             results += run_compliance_lane(lanes, how, tell)
     if lanes.properties is not None and not stop.is_set():
         results += run_properties_lane(lanes, how)

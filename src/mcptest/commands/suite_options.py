@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from mcptest.commands.options import (
     DEFAULT_TIMEOUT,
@@ -33,6 +34,7 @@ def add_options_of_run(parser: argparse.ArgumentParser) -> None:
 
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("which tests").add_argument
+    flag = partial(add, action="store_true")
     add("paths", nargs="*", metavar="PATH", help="suite files and folders")
     add("--suite", action="append", default=[], metavar="PATH", help="the same")
     add("--config", action="append", default=[], metavar="FILE", help="the same")
@@ -45,13 +47,9 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--tag", action="append", default=[], help="tests with this tag; may repeat")
     add("--shard", metavar="I/N", help="only this part of the tests")
-    add("--last-failed", action="store_true", help="only what failed last time")
-    add(
-        "--keep-going",
-        action="store_true",
-        help="run the valid rest of a broken suite, and still fail",
-    )
-    add("--list", action="store_true", help="what would run, one line each")
+    flag("--last-failed", help="only what failed last time")
+    flag("--keep-going", help="run the valid rest of a broken suite, and still fail")
+    flag("--list", help="what would run, one line each")
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
@@ -62,21 +60,16 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("how they run").add_argument
+    flag = partial(add, action="store_true")
     add("--fixture", metavar="DIR", help="copied for each test; {{fixture}} is its path")
     add("--docker", default="", metavar="IMAGE", help="start servers in this image")
-    add(
-        "--lenient",
-        action="store_true",
-        help="a malformed answer that can still be read is a warning, not a failure",
-    )
-    add(
+    flag("--lenient", help="a malformed answer that can still be read is a warning, not a failure")
+    flag(
         "--quick-end",
-        action="store_true",
         help="end servers after 50 ms instead of waiting for them to exit by themselves",
     )
-    add(
+    flag(
         "--warm-start",
-        action="store_true",
         help="start servers sooner in ways they can notice: Node's compile cache, npx only once",
     )
     add("--env", action="append", default=[], metavar="K=V", help="for all servers")
@@ -98,13 +91,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         choices=("fresh", "shared"),
         help="a server for each test (fresh), or one for all",
     )
-    add("--reuse-server", action="store_true", help=argparse.SUPPRESS)
+    flag("--reuse-server", help=argparse.SUPPRESS)
     add(
         "--in-flight", type=int, default=1, metavar="N", help="calls at once on a shared server (1)"
     )
     add("--trials", type=int, default=1, metavar="N", help="run each test N times")
-    add("-x", dest="fail_fast", action="store_true", help="stop after the first failure")
-    add("--all-failures", action="store_true", help="every failing expectation, not the first only")
+    flag("-x", dest="fail_fast", help="stop after the first failure")
+    flag("--all-failures", help="every failing expectation, not the first only")
     add("--capture", type=as_path, metavar="DIR", help="keep what went over the wire")
 
 

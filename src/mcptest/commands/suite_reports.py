@@ -5,41 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from mcptest.commands.reporting import in_shard, say_run
-from mcptest.commands.suite_command import nothing_matched
+from mcptest.commands.suite_command import WantedRun, nothing_matched
 from mcptest.core.errors import ExitCode
 from mcptest.core.results import Demand, RunReport, Suggestion
 from mcptest.core.safe_text import show
-from mcptest.probe.suites.settings import Settings
 from mcptest.report.run_results import in_short, mcp_assert_json, render, render_suggestions
 from mcptest.report.terminal import Style, columns
 from mcptest.report.write import FORMS, Wanted, with_regressions, write_reports
-from mcptest.suite.load import LoadedSuite
-from mcptest.suite.model import Test
-from mcptest.transport.interrupt import Stop
 
 if TYPE_CHECKING:  # baselines are compared by few runs
     from mcptest.report.baseline import Baseline
 
 Renderer: TypeAlias = Callable[[RunReport, Style, int], str]
 _REASONS = 3
-
-
-class FinishedRun(msgspec.Struct, frozen=True):
-    """What was run, and what came of it."""
-
-    loaded: LoadedSuite
-    tests: Sequence[Test]
-    settings: Settings
-    stop: Stop
-    report: RunReport
-    baseline: Baseline | None = None
 
 
 class RunEnding(msgspec.Struct, frozen=True):
@@ -56,26 +41,37 @@ class RunEnding(msgspec.Struct, frozen=True):
 
 
 def conclude(
-    arguments: argparse.Namespace, finished: FinishedRun, ending: RunEnding | None = None
+    run: WantedRun,
+    report: RunReport,
+    baseline: Baseline | None,
+    ending: RunEnding | None,
+    *,
+    has_problems: bool,
 ) -> int:
-    """Write and print the reports; gives the exit code."""
-    ending = ending or RunEnding()
-    report = replace(finished.report, demand=ending.demand)
+    """Write and print the reports; gives the exit code. `has_problems`: the suites, as written."""
+    arguments, ending = run.arguments, ending or RunEnding()
+    report = replace(report, demand=ending.demand)
     suggested: list[Suggestion] = []
     if arguments.fix and not report.interrupted:
         from mcptest.probe.suites.position_fix import find_positions
 
-        suggested += find_positions(finished.tests, report, finished.settings, finished.stop.is_set)
-    report, unwritten = _publish(arguments, finished, report, ending)
+        suggested += find_positions(run.tests, report, run.settings, run.stop.is_set)
+    wanted = wanted_reports(arguments)
+    report = with_regressions(in_shard(arguments, report), baseline, wanted)
+    unwritten = [*write_reports(report, baseline, wanted), *ending.also_write(report)]
+    for sentence in unwritten:
+        sys.stderr.write(f"mcptest: {sentence}\n")
+    report = replace(report, notes=(*report.notes, *unwritten))
+    not_whole = has_problems or bool(unwritten and arguments.strict_reports)
+    _say(arguments, report, ending, failed=report.falls_short or not_whole)
     if arguments.fix:
         # On stderr when stdout is for a program.
         stream = sys.stdout if arguments.format == "text" and not arguments.json else sys.stderr
         stream.write(render_suggestions(suggested))
     ending.explain(report)
-    if finished.stop.is_set():
+    if run.stop.is_set():
         sys.stderr.write("mcptest: interrupted\n")
         return ExitCode.INTERRUPTED
-    not_whole = finished.loaded.problems or (unwritten and arguments.strict_reports)
     if report.falls_short or (report.results and not_whole):
         return ExitCode.FAILED
     if report.passed or report.failed:
@@ -83,21 +79,13 @@ def conclude(
     return nothing_matched(_why_nothing_ran(report)) if report.results else nothing_matched()
 
 
-def _publish(
-    arguments: argparse.Namespace, finished: FinishedRun, report: RunReport, ending: RunEnding
-) -> tuple[RunReport, bool]:
-    """The flag says whether a report that was wanted is missing."""
-    baseline, wanted = finished.baseline, wanted_reports(arguments)
-    report = with_regressions(in_shard(arguments, report), baseline, wanted)
-    unwritten = [*write_reports(report, baseline, wanted), *ending.also_write(report)]
-    for sentence in unwritten:
-        sys.stderr.write(f"mcptest: {sentence}\n")
-    report = replace(report, notes=(*report.notes, *unwritten))
+def _say(
+    arguments: argparse.Namespace, report: RunReport, ending: RunEnding, *, failed: bool
+) -> None:
     if arguments.json:
         sys.stdout.buffer.write(mcp_assert_json(report))
     elif arguments.format != "text":
-        failed = report.falls_short or bool(finished.loaded.problems)
-        say_run(arguments, report, failed or bool(unwritten and arguments.strict_reports))
+        say_run(arguments, report, failed)
     elif report.results:
         style = Style.of(sys.stdout, no_color=arguments.no_color)
         if arguments.quiet:
@@ -109,7 +97,6 @@ def _publish(
             text = render(report, style, **words, width=columns())
         sys.stdout.write(text)
     sys.stdout.flush()
-    return report, bool(unwritten)
 
 
 def wanted_reports(arguments: argparse.Namespace) -> Wanted:

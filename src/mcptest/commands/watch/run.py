@@ -14,6 +14,7 @@ from mcptest.commands.options import duration
 from mcptest.commands.output import standard_output
 from mcptest.commands.reporting import code_with_reports, say_unwritten
 from mcptest.commands.suite_command import (
+    WantedRun,
     chosen_tests,
     names_a_server,
     run_options,
@@ -162,6 +163,6 @@ def _carrying_out(arguments: argparse.Namespace) -> CarryOut:
         if not lanes:
             return run_tests(settings)
         check_names(lanes)
-        return with_lanes(quiet, lanes, plan.tests, settings, options, stop, run_tests)
+        return with_lanes(WantedRun(quiet, plan.tests, settings, options, stop, lanes), run_tests)
 
     return carry_out

@@ -410,10 +410,6 @@ class _Thread(msgspec.Struct):
     """A worker, and not one of those that take servers down."""
 
 
-class _Wake:
-    """A mark in the queue of results: the run is to end."""
-
-
 class Pool:
     """Runs jobs. Read `results` to the end; `interrupt` ends them early, with nothing left.
 
@@ -437,8 +433,8 @@ class Pool:
         once, when there is nothing to wait for but servers that leave.
         """
         self._todo: deque[Job] = deque(jobs)
-        self._ready: deque[Job] = deque()
-        self._unwanted: deque[Job] = deque()
+        self._ready: deque[tuple[Job, bool]] = deque()
+        """Each with whether it could be prepared; if not, it only has to be released."""
         self._preparing = 0
         self._ahead = ahead
         self._enough = enough
@@ -448,7 +444,8 @@ class Pool:
         self._over = False
         self._changed = threading.Condition()
         self._first_result = threading.Event()
-        self._results: queue.SimpleQueue[Found | _Thread | _Wake] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Found | _Thread | None] = queue.SimpleQueue()
+        """Beside the results None, which says that the run is to end."""
         self._closing = threading.Semaphore(_CLOSERS)
         self._started = 0
         self._done = 0
@@ -475,7 +472,7 @@ class Pool:
 
     def interrupt(self) -> None:
         """Begin nothing more, and give up waiting after a while. A signal handler may call this."""
-        self._results.put(_Wake())
+        self._results.put(None)
 
     def rest(self, patience: float) -> Iterator[Found]:
         """The results that are still to come, for at most this long."""
@@ -496,7 +493,7 @@ class Pool:
             if isinstance(found, _Thread):
                 self._done += 1
                 self._at_work -= found.was_at_work
-            elif isinstance(found, _Wake):
+            elif found is None:
                 self.forget_the_rest()
                 limit = limit or Deadline.after(PATIENCE)
             else:
@@ -527,8 +524,6 @@ class Pool:
         with self._changed:
             self._over = True
             self._todo.clear()
-            self._unwanted.extend(self._ready)
-            self._ready.clear()
             self._changed.notify_all()
 
     def _start(self, work: Callable[..., None], *arguments: Job) -> None:
@@ -554,18 +549,16 @@ class Pool:
             self._release(job)
 
     def _next(self) -> Job | None:
-        """The next job, prepared."""
+        """The next job, prepared. What is not wanted any more is released."""
         while True:
             with self._changed:
-                while not (self._ready or self._todo or self._unwanted) and self._preparing:
+                while not (self._ready or self._todo) and self._preparing:
                     self._changed.wait()
-                unwanted = self._unwanted.popleft() if self._unwanted else None
-                if unwanted is None and self._ready:
-                    return self._ready.popleft()
-                if unwanted is None and not self._todo:
+                if not (self._ready or self._todo):
                     return None
-                job = unwanted or self._todo.popleft()
-            if unwanted is None and self._prepare(job) and not self._over:
+                was_ahead = bool(self._ready)
+                job, prepared = self._ready.popleft() if was_ahead else (self._todo.popleft(), True)
+            if prepared and (was_ahead or self._prepare(job)) and not self._over:
                 return job
             self._release(job)
 
@@ -578,8 +571,7 @@ class Pool:
         prepared = self._prepare(job)
         with self._changed:
             self._preparing -= 1
-            wanted = prepared and not self._over
-            (self._ready if wanted else self._unwanted).append(job)
+            self._ready.append((job, prepared))
             self._changed.notify_all()
 
     def _prepare(self, job: Job) -> bool:
