@@ -72,7 +72,7 @@ def test_it_is_given_once_and_only_to_its_test() -> None:
         assert not begun.is_taken_by(Numbered(0, first, language="go"), 1)
         assert begun.is_taken_by(Numbered(0, first), 1)
         assert not begun.is_taken_by(Numbered(0, first), 1)
-        begun._test = first  # it was not used, so it is to be ended here
+        begun.test = first  # it was not used, so it is to be ended here
 
 
 def test_one_that_nobody_took_is_ended_with_its_fixture(tmp_path: Path, temporary: Path) -> None:
@@ -112,7 +112,7 @@ def test_it_is_for_the_first_test_that_needs_a_server() -> None:
     with with_a_head_start(tests, Settings(), OPTIONS) as settings:
         assert settings.head_start is not None
         assert not settings.head_start.is_taken_by(Numbered(3, tests[3]), 1)
-        assert settings.head_start._test is tests[2]
+        assert settings.head_start.test is tests[2]
 
 
 @pytest.mark.parametrize(

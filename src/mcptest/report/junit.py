@@ -96,13 +96,11 @@ def _unique(
         name += f" (trial {result.trial})"
     classname = result.language or PurePath(result.file).stem.replace(".", "_") or "mcptest"
     classname = show(classname, NAME)
-    taken[classname, name] += 1
-    number = taken[classname, name]
     unique = name
-    while number > 1 and taken[classname, unique]:
-        unique = f"{name} #{number}"
-        number += 1
-    taken[classname, unique] = max(1, taken[classname, unique])
+    while taken[classname, unique]:
+        taken[classname, name] += 1
+        unique = f"{name} #{taken[classname, name]}"
+    taken[classname, unique] += 1
     return {"name": unique, "classname": classname}
 
 

@@ -591,18 +591,15 @@ def _kind(of: Any, *, empty: bool) -> FieldKind:
 # -- Reading an object --------------------------------------------------------------------------
 
 
-class Reading:
+class Reading(msgspec.Struct, eq=False):
     """An object that was read: the values that were given, and where they stand."""
 
-    __slots__ = ("declaration", "faulty", "node", "source", "values")
-
-    def __init__(self, declaration: Declaration, node: MappingNode, source: SuiteSource) -> None:
-        self.declaration = declaration
-        self.node = node
-        self.source = source
-        self.values: dict[str, Any] = {}
-        self.faulty: set[str] = set()
-        """Fields with something, at any depth, that had to be reported; "" for the object."""
+    declaration: Declaration
+    node: MappingNode
+    source: SuiteSource
+    values: dict[str, Any] = {}
+    faulty: set[str] = set()
+    """Fields with something, at any depth, that had to be reported; "" for the object."""
 
     @property
     def sound(self) -> bool:

@@ -41,19 +41,16 @@ class PathSyntaxError(PathError):
 # -- Selecting nodes of a document ---------------------------------------------------------------
 
 
-class Walk:
+class Walk(msgspec.Struct):
     """One evaluation of one path over one document."""
 
-    __slots__ = ("left", "most", "root")
-
-    def __init__(self, root: Any, most: int) -> None:
-        self.root = root
-        self.most = most
-        self.left = most
+    root: Any
+    most: int
+    spent: int = 0
 
     def spend(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
+        self.spent += steps
+        if self.spent > self.most:
             raise PathError(f"the path visits more than {self.most} nodes")
 
     def select(self, start: Any, segments: Iterable[Segment]) -> list[Any]:
@@ -201,17 +198,16 @@ def parse(text: str) -> tuple[Segment, ...]:
         return ()  # the whole document, as mcp-assert's captures have it
     if text[0] in ".[" or (text[0] == "$" and not _STRICT_NAME.match(text, 1)):
         return _Reader(text, int(text[0] == "$")).segments_to_the_end()
-    reader = _Reader(text, 0)  # `x.y[0]`, but also `$schema`
+    reader = _Reader(text)  # `x.y[0]`, but also `$schema`
     return (Segment((reader.loose_name(),)), *reader.segments_to_the_end())
 
 
-class _Reader:
+class _Reader(msgspec.Struct):
     """A recursive-descent reader over one path."""
 
-    def __init__(self, text: str, position: int) -> None:
-        self.text = text
-        self.at = position
-        self.depth = 0
+    text: str
+    at: int = 0
+    depth: int = 0
 
     def refuse(self, reason: str) -> NoReturn:
         near = self.text[self.at : self.at + 10]

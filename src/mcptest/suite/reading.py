@@ -154,15 +154,14 @@ class _Open(msgspec.Struct):
     children: list[Node] = []
 
 
-class _Builder:
-    def __init__(self) -> None:
-        self.open: list[_Open] = []
-        self.anchors: dict[str, tuple[Node, int, int] | None] = {}
-        """A node with how many values it holds and how deep; None while it is still open."""
-        self.count = 0
-        """Values, with those that aliases stand for."""
-        self.from_aliases = 0
-        self.root: Node | None = None
+class _Builder(msgspec.Struct):
+    open: list[_Open] = []
+    anchors: dict[str, tuple[Node, int, int] | None] = {}
+    """A node with how many values it holds and how deep; None while it is still open."""
+    count: int = 0
+    """Values, with those that aliases stand for."""
+    from_aliases: int = 0
+    root: Node | None = None
 
     def build(self, parser: Any) -> Node | None:
         from yaml import events

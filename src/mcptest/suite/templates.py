@@ -26,15 +26,14 @@ _REFERENCE = r"\$\$|\$\{([^}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)"
 _NAMED = r"(?s:([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?)"
 
 
-class Expansion:
+class Expansion(msgspec.Struct):
     """Fills in variables, and keeps which values were used and which names were not set."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self.used: dict[str, str] = {}
-        """Variables and their values."""
-        self.unset: dict[str, str] = {}
-        """Names, each with where it was asked for first."""
-        self._environ = environ
+    environ: Mapping[str, str]
+    used: dict[str, str] = {}
+    """Variables and their values."""
+    unset: dict[str, str] = {}
+    """Names, each with where it was asked for first."""
 
     def __call__(self, text: str, where: str = "", pattern: str = _REFERENCE) -> str:
         """Replace every reference; `$$` is a dollar sign."""
@@ -53,10 +52,10 @@ class Expansion:
         if named is None:
             return reference.group()
         name, default = named.groups()
-        value = self._environ.get(name, "")
+        value = self.environ.get(name, "")
         if value:
             self.used[name] = value
-        elif default is None and name not in self._environ:
+        elif default is None and name not in self.environ:
             self.unset.setdefault(name, where)
         return value or default or ""
 

@@ -263,27 +263,25 @@ def understand(spec: ServerSpec, choice: ServerChoice, fixture: str) -> Understo
 _LEAVING = 1.0
 
 
-class HeadStart:
+class HeadStart(msgspec.Struct):
     """A server that runs already and waits for the test that it was started for."""
 
-    def __init__(
-        self, test: Test, ground: ServerFixture, understood: Understood, process: ServerProcess
-    ) -> None:
-        self.ground = ground
-        self.understood = understood
-        self.process = process
-        self._test: Test | None = test
+    test: Test | None
+    """None when it was taken."""
+    ground: ServerFixture
+    understood: Understood
+    process: ServerProcess
 
     def is_taken_by(self, item: Numbered, attempt: int) -> bool:
         """Whether this is the server for that test; from then on it belongs to whoever asked."""
-        mine = item.test is self._test and item.trial == 1 and attempt == 1 and not item.language
+        mine = item.test is self.test and item.trial == 1 and attempt == 1 and not item.language
         if mine:
-            self._test = None
+            self.test = None
         return mine
 
     def abandon(self) -> None:
         """End the server if nobody took it."""
-        if self._test is None:
+        if self.test is None:
             return
         from mcptest.transport.base import discard
         from mcptest.transport.stdio import Stdio

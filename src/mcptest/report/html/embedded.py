@@ -44,20 +44,19 @@ def as_embedded_json(value: Any) -> bytes:
     return raw.replace(b"\x7f", b"\\u007f") if b"\x7f" in raw else raw
 
 
-class Chunks:
+class Chunks(msgspec.Struct):
     """Many values in blocks of bounded size, so that the page reads only those that are looked at.
 
     A value is found by its number: `starts` says which number each block begins with.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.starts: list[int] = []
-        self.blocks: list[bytes] = []
-        self.written = 0
-        self._count = 0
-        self._waiting: list[bytes] = []
-        self._size = 0
+    name: str
+    starts: list[int] = []
+    blocks: list[bytes] = []
+    written: int = 0
+    _count: int = 0
+    _waiting: list[bytes] = []
+    _size: int = 0
 
     def add(self, value: Any) -> int:
         raw = as_embedded_json(value)

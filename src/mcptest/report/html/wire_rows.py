@@ -56,12 +56,11 @@ class Latency(msgspec.Struct, frozen=True):
     errors: int = 0
 
 
-class Latencies:
+class Latencies(msgspec.Struct):
     """Times of answers, gathered while the records of all sessions pass by."""
 
-    def __init__(self) -> None:
-        self._times: dict[tuple[str, str], list[float]] = {}
-        self._errors: dict[tuple[str, str], int] = {}
+    _times: dict[tuple[str, str], list[float]] = {}
+    _errors: dict[tuple[str, str], int] = {}
 
     def note(self, server: str, name: str, ms: float, *, failed: bool) -> None:
         key = (server, name)
