@@ -14,7 +14,6 @@ from mcptest.probe.suites.suite_run import (
     LocalJob,
     SerialJob,
     SharedJob,
-    plan,
 )
 from mcptest.suite.model import (
     Block,
@@ -55,7 +54,7 @@ def whole_plan(
     **options: Any,
 ) -> JobPlan:
     settings = Settings(choice=ServerChoice(server, docker=docker), fixture=fixture)
-    return plan(tests, settings, RunOptions(**options))
+    return JobPlan(tests, settings, RunOptions(**options))
 
 
 def planned(tests: list[Numbered], **how: Any) -> list[tuple[str, int]]:

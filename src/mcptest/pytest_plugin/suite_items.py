@@ -30,7 +30,7 @@ from mcptest.probe.lanes import (
     run_properties_lane,
 )
 from mcptest.probe.suites.settings import Numbered, RunMemory, RunOptions, Settings, skip_reason
-from mcptest.probe.suites.suite_run import FreshJob, Job, SerialJob, SharedJob, group_key, plan
+from mcptest.probe.suites.suite_run import FreshJob, Job, JobPlan, SerialJob, SharedJob, group_key
 from mcptest.pytest_plugin import McptestWarning, configuration
 from mcptest.pytest_plugin.failure_text import SuiteTestFailed, failure_repr
 from mcptest.report.scorecards import earlier_scorecard
@@ -263,7 +263,7 @@ class SuiteRuns:
     def _job(self, item: Numbered) -> tuple[Job, bool]:
         """The job of a test, and whether no other server may run beside it."""
         options = RunOptions(shared=self._is_shared, single_file_order=True)
-        job = plan([item], self._settings, options).jobs[0]
+        job = JobPlan([item], self._settings, options).jobs[0]
         return (job.jobs[0], True) if isinstance(job, SerialJob) else (job, False)
 
     def new_warnings(self) -> list[str]:

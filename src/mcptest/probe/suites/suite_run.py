@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -67,19 +68,13 @@ class Job(Protocol):
         """Results for the tests that were not reached because of a defect of ours."""
 
 
-class Tests:
+class Tests(Job):
     """What all jobs have: their tests, and results for those that a defect of ours left out."""
 
     def __init__(self, items: Sequence[Numbered], settings: Settings) -> None:
         self.items = list(items)
         self.settings = settings
         self._done: set[int] = set()
-
-    def prepare(self) -> None:
-        """Nothing to get going."""
-
-    def release(self) -> None:
-        """Nothing to take down."""
 
     def failed(self, error: Exception) -> Iterator[Found]:
         for item in self.items:
@@ -90,14 +85,14 @@ class Tests:
         self._done.add(item.number)
         return item.number, result
 
-    def _finish(self, attempt: Attempt) -> TestResult:
-        """The result of an attempt. A defect of ours costs this test, not those behind it."""
+    def _finish(self, item: Numbered, finish: Callable[[], TestResult]) -> TestResult:
+        """The result of a test. A defect of ours costs this test, not those behind it."""
         try:
-            return attempt.finish()
+            return finish()
         except Stopped:
             raise
         except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
-            return broken(attempt.item, error)
+            return broken(item, error)
 
 
 class FreshJob(Tests):
@@ -112,7 +107,8 @@ class FreshJob(Tests):
 
     def run(self) -> Generator[Found, None, None]:
         item = self.items[0]
-        yield self._record(item, self._finish(Attempt(item, self._own, self.settings)))
+        attempt = Attempt(item, self._own, self.settings)
+        yield self._record(item, self._finish(item, attempt.finish))
 
     def release(self) -> None:
         self._own.close()
@@ -165,10 +161,7 @@ class LocalJob(Tests):
             if reason is not None or not isinstance(item.test.block, TrajectoryBlock):
                 result = skipped(item, reason or "skipped")
             else:
-                try:
-                    result = check_trace(item, self.settings)
-                except Exception as error:  # noqa: BLE001 - said as what it is, and never a pass
-                    result = broken(item, error)
+                result = self._finish(item, partial(check_trace, item, self.settings))
             yield self._record(item, result)
 
 
@@ -222,7 +215,7 @@ class SharedJob(Tests):
         """Wait for the answer to the call that was made first."""
         attempt = self._under_way.popleft()
         if self._under_way:
-            result = self._finish(attempt)
+            result = self._finish(attempt.item, attempt.finish)
             if attempt.has_lost_the_server:
                 yield from self._sort_out(attempt)
                 return
@@ -236,7 +229,8 @@ class SharedJob(Tests):
         What was answered before stands.
         """
         others, self._under_way = self._under_way, deque()
-        results = {each.item.number: self._finish(each) for each in others if each.is_answered}
+        answered = [(each.item, each.finish) for each in others if each.is_answered]
+        results = {item.number: self._finish(item, finish) for item, finish in answered}
         self.release()
         for attempt in (first, *others):
             result = results.get(attempt.item.number)
@@ -249,7 +243,7 @@ class SharedJob(Tests):
         return self._finish_alone(Attempt(item, self._server(), self.settings))
 
     def _finish_alone(self, attempt: Attempt) -> TestResult:
-        result = self._finish(attempt)
+        result = self._finish(attempt.item, attempt.finish)
         if attempt.session.could_not_begin:
             self._failed_starts += 1
             if self._failed_starts < _FAILED_STARTS:
@@ -297,18 +291,10 @@ _OF_SINGLE_FILES = (
 )
 
 
-def plan(items: Sequence[Numbered], settings: Settings, options: RunOptions) -> JobPlan:
-    """Which job runs which test, in which line."""
-    planned = JobPlan(settings, options)
-    for item in items:
-        planned.add(item)
-    return planned
-
-
 class JobPlan:
-    """The jobs, and what has to be said about how they are run."""
+    """Which job runs which test, in which line, and what has to be said about it."""
 
-    def __init__(self, settings: Settings, options: RunOptions) -> None:
+    def __init__(self, items: Sequence[Numbered], settings: Settings, options: RunOptions) -> None:
         self.jobs: list[Job] = []
         self._settings = settings
         self._options = options
@@ -316,12 +302,14 @@ class JobPlan:
         self._lines: dict[object, SerialJob] = {}
         self._reasons: Counter[str] = Counter()
         """Why tests are in the one line, and how many."""
+        for item in items:
+            self._add(item)
 
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(why for why, count in self._reasons.items() if count > 1)
 
-    def add(self, item: Numbered) -> None:
+    def _add(self, item: Numbered) -> None:
         test, settings, options = item.test, self._settings, self._options
         key: object
         job: SharedJob | LocalJob
@@ -644,7 +632,7 @@ def run_suite(
     settings = replace(settings, should_stop=stop.is_set, memory=RunMemory())
     items = _numbered(tests, options)
     finished: dict[int, TestResult] = {}
-    planned = plan(items, settings, options)
+    planned = JobPlan(items, settings, options)
     workers = options.jobs or cores()
     pool = Pool(
         planned.jobs,
