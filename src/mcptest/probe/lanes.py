@@ -360,18 +360,16 @@ def _unknown_names(lanes: Lanes, corpora: Path | None) -> Iterator[tuple[Place, 
                 place = block.fixture_places.get(name, block.place)
                 yield place, f"unknown fixture {show(name, 60)}", _nearest(name, known_fixtures())
     if lanes.invariants is not None:
-        rules = [rule.id for rule in all_rules()]
-        for name in lanes.invariants.rules:
-            if name not in rules:
-                hint = _nearest(name, rules) or _LISTED
-                yield lanes.invariants.place, f"there is no session rule {show(name, 60)}", hint
+        rules = {rule.id for rule in all_rules()}
+        for name in (one for one in lanes.invariants.rules if one not in rules):
+            hint = _nearest(name, rules) or _LISTED
+            yield lanes.invariants.place, f"there is no session rule {show(name, 60)}", hint
     if lanes.properties is not None:
         from mcptest.probe.properties.property_catalogue import PROPERTIES as KNOWN
 
-        for name in lanes.properties.names:
-            if name not in KNOWN:
-                hint = _nearest(name, KNOWN)
-                yield lanes.properties.place, f"unknown property {show(name, 60)}", hint
+        for name in (one for one in lanes.properties.names if one not in KNOWN):
+            place, hint = lanes.properties.place, _nearest(name, KNOWN)
+            yield place, f"unknown property {show(name, 60)}", hint
 
 
 def check_rules(

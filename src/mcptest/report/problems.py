@@ -23,7 +23,6 @@ from mcptest.report.reliability import failed_tests, hidden_regressions
 Level: TypeAlias = Literal["error", "warning", "note"]
 NAME = 300
 _COMMAND = 4_000
-_NOTES = 50
 _BOUNDS: Bounds = msgspec.structs.replace(FULL, lines=20, failures=20)
 _OF_A_LANE = re.compile(r"(?:compliance|invariants)(?: \S{1,20})? ([A-Z][A-Z-]{1,20}-\d{1,5})")
 _CHECK = re.compile(r"[\w.-]{1,60}", re.ASCII)
@@ -76,15 +75,12 @@ class ReportedProblem(msgspec.Struct, frozen=True, omit_defaults=True):
     """More about it: the request, the response, the command that repeats it."""
 
 
-class Problems(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one command found."""
+class Problems(msgspec.Struct, frozen=True):
+    """Everything that one command found, with the run that it was found in."""
 
     command: str
+    run: RunReport
     found: tuple[ReportedProblem, ...]
-    tool: str = ""
-    started: str = ""
-    interrupted: bool = False
-    notes: tuple[str, ...] = ()
 
 
 def problems_of_run(report: RunReport) -> Problems:
@@ -92,15 +88,7 @@ def problems_of_run(report: RunReport) -> Problems:
 
 
 def problems_of(command: str, run: RunReport, found: Iterable[ReportedProblem]) -> Problems:
-    """What was found, with the head of a run."""
-    return Problems(
-        command=command,
-        found=tuple(found),
-        tool=run.tool,
-        started=run.started,
-        interrupted=run.interrupted,
-        notes=tuple(show(note, 500) for note in run.notes[:_NOTES]),
-    )
+    return Problems(command, run, tuple(found))
 
 
 def facts_of(**facts: str) -> dict[str, str]:

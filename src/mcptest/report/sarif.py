@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcptest import __version__
+from mcptest.core.safe_text import show
 from mcptest.report.codec import as_json
 from mcptest.report.evidence import first_line
 from mcptest.report.problems import (
@@ -29,6 +30,7 @@ SCHEMA = (
 RESULTS_KEPT = 25_000
 """More than that GitHub does not take of a run."""
 _TEXT = 4_000
+_NOTES = 50
 _DESCRIPTION = 1_024
 """The longest description of a rule that GitHub takes."""
 _TIME = re.compile(r"(\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d(?:\.\d{1,9})?)(?:Z|\+00:00)")
@@ -43,7 +45,7 @@ def _run(problems: Problems) -> dict[str, Any]:
     kept = problems.found[:RESULTS_KEPT]
     rules = {problem.rule.id: problem.rule for problem in reversed(kept)}
     used = dict.fromkeys(problem.rule.id for problem in kept)
-    version = _VERSION.fullmatch(problems.tool)
+    version = _VERSION.fullmatch(problems.run.tool)
     return {
         "tool": {
             "driver": {
@@ -76,11 +78,11 @@ def _rule(rule: ReportedRule) -> dict[str, Any]:
 
 
 def _invocation(problems: Problems, kept: int) -> dict[str, Any]:
-    notes = [*problems.notes]
+    notes = [show(note, 500) for note in problems.run.notes[:_NOTES]]
     if len(problems.found) > kept:
         notes.append(f"{len(problems.found) - kept} more problems were found and are not listed")
-    invocation: dict[str, Any] = {"executionSuccessful": not problems.interrupted}
-    started = _TIME.fullmatch(problems.started)
+    invocation: dict[str, Any] = {"executionSuccessful": not problems.run.interrupted}
+    started = _TIME.fullmatch(problems.run.started)
     if started is not None:
         invocation["startTimeUtc"] = f"{started[1]}Z"
     if notes:
