@@ -83,14 +83,9 @@ def _results(
 ) -> list[TestResult]:
     results: list[TestResult] = []
     settings, stop = run.settings, run.stop
-    how = LaneSettings(
-        timeout=settings.timeout,
-        fixture=settings.fixture,
-        choice=settings.choice if kept else replace(settings.choice, captures=None),
-        scorecards=before,
-        repeat=lambda file: _repeat(run.arguments, file),
-        should_stop=stop.is_set,
-    )
+    choice = settings.choice if kept else replace(settings.choice, captures=None)
+    tests = replace(settings, choice=choice, should_stop=stop.is_set)
+    how = LaneSettings(tests, before, repeat=lambda file: _repeat(run.arguments, file))
     if lanes.invariants is not None and not stop.is_set():
         limit = settings.timeout
         results += run_invariants_lane(lanes.invariants, captures, kept=kept, limit=limit)

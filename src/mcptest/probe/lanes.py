@@ -27,7 +27,7 @@ from mcptest.probe.compliance.block import judge_block
 from mcptest.probe.compliance.judging import Tell
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.suites.server_start import ServerFixture, isolate_fixture, understand
-from mcptest.probe.suites.settings import ServerChoice
+from mcptest.probe.suites.settings import ServerChoice, Settings
 from mcptest.report.compliance.judged_results import (
     COMPLIANCE,
     broken_rule_in_words,
@@ -66,14 +66,12 @@ _LISTED = "`mcptest compliance rules` lists them"
 class LaneSettings:
     """How lanes are run, whatever they judge."""
 
-    timeout: float = 30.0
-    fixture: str | Path | None = None
-    choice: ServerChoice = field(default_factory=ServerChoice)
+    tests: Settings = field(default_factory=Settings)
+    """How its tests are run: the time, the fixture and the server hold for the lanes as well."""
     scorecards: Mapping[str, Scorecard | None] = field(default_factory=dict)
     """What `grade_delta` of each file compares with."""
     repeat: Callable[[str], str] = lambda file: ""
     """The command that judges the server of a file again."""
-    should_stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,9 @@ def server_of_suite(spec: ServerSpec | None, choice: ServerChoice, fixture: str)
 @contextmanager
 def _suite_server(lanes: Lanes, how: LaneSettings) -> Iterator[SuiteServer]:
     """The server of a file, with a copy of the fixture for as long as it is needed."""
-    copy = ServerFixture() if how.fixture is None else isolate_fixture(how.fixture)
+    copy = ServerFixture() if how.tests.fixture is None else isolate_fixture(how.tests.fixture)
     try:
-        server = server_of_suite(lanes.server, how.choice, copy.folder)
+        server = server_of_suite(lanes.server, how.tests.choice, copy.folder)
         try:
             yield server
         except McptestError as error:
@@ -155,11 +153,11 @@ def _compliance_results(
             target=server.target,
             revision=block.spec_version or server.revision,
             fixtures=block.fixtures,
-            timeout=how.timeout,
-            startup=how.timeout,
-            captures=how.choice.captures,
+            timeout=how.tests.timeout,
+            startup=how.tests.timeout,
+            captures=how.tests.choice.captures,
             repeat=redaction.masker.text(how.repeat(lanes.file)),
-            should_stop=how.should_stop,
+            should_stop=how.tests.should_stop,
         )
     judged = judge_block(block, order, tell, before=how.scorecards.get(lanes.file))
     places = {test.name: test.place for test in block.tests or ()}
@@ -319,11 +317,11 @@ def _property_reports(
             seed=block.seed,
             max_time=block.max_time,
             allow_tools=block.allow_tools,
-            captures=how.choice.captures,
-            timeout=min(how.timeout, _PROPERTY_TIMEOUT),
-            startup=how.timeout,
+            captures=how.tests.choice.captures,
+            timeout=min(how.tests.timeout, _PROPERTY_TIMEOUT),
+            startup=how.tests.timeout,
             strict=block.strict,
-            should_stop=how.should_stop,
+            should_stop=how.tests.should_stop,
         )
         if not block.replay:
             yield run_properties(order)

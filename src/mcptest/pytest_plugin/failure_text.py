@@ -9,7 +9,7 @@ from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocat
 from mcptest.core.redaction import redaction
 from mcptest.core.results import TestResult
 from mcptest.core.safe_text import show
-from mcptest.report.evidence import BRIEF, FULL, detail_lines, proof_lines
+from mcptest.report.evidence import BRIEF, FULL, detail_lines, labelled_once, proof_lines
 
 _LABEL = 10
 _NAME = 300
@@ -48,8 +48,5 @@ def failure_repr(
 
 
 def lines_of_proof(result: TestResult, *, full: bool) -> Iterator[str]:
-    previous = ""
-    for label, text in proof_lines(result, FULL if full else BRIEF):
-        shown = f"{label}:" if label != previous else ""
-        previous = label
-        yield f"{shown:<{_LABEL}}{text}"
+    for label, text in labelled_once(proof_lines(result, FULL if full else BRIEF)):
+        yield f"{label:<{_LABEL}}{text}"

@@ -300,13 +300,8 @@ class SuiteRuns:
             command = ["mcptest", "compliance", "run", "--from-suite", file]
             return _without_secrets(command + (["--server", server] if server else []), server)
 
-        how = LaneSettings(
-            timeout=self._settings.timeout,
-            fixture=self._settings.fixture,
-            choice=configuration.choice_for(lanes.server, self._config),
-            scorecards={lanes.file: before},
-            repeat=again,
-        )
+        choice = configuration.choice_for(lanes.server, self._config)
+        how = LaneSettings(replace(self._settings, choice=choice), {lanes.file: before}, again)
         if kind == "properties":
             return run_properties_lane(lanes, how)
         return run_compliance_lane(lanes, how, lambda event: None)

@@ -5,7 +5,9 @@ The words are the peer's. No line that leaves this module can steer a terminal o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
@@ -79,6 +81,13 @@ def _expected_and_actual(failure: FailedCheck, told: str, bounds: Bounds) -> lis
         for label, text in facts
         if text is not None and text not in told
     ]
+
+
+def labelled_once(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The same pairs; of several in a row with one label, the first has it, with a colon."""
+    for label, group in groupby(pairs, key=itemgetter(0)):
+        for number, (_, text) in enumerate(group):
+            yield "" if number else f"{label}:", text
 
 
 def proof_lines(result: TestResult, bounds: Bounds) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,15 @@ from mcptest.core.results import Count, RunReport, Status, Suggestion, TestResul
 from mcptest.core.safe_text import show
 from mcptest.report import terminal
 from mcptest.report.codec import as_json
-from mcptest.report.evidence import BRIEF, FULL, Bounds, detail_lines, first_line, proof_lines
+from mcptest.report.evidence import (
+    BRIEF,
+    FULL,
+    Bounds,
+    detail_lines,
+    first_line,
+    labelled_once,
+    proof_lines,
+)
 from mcptest.report.reliability import (
     Identity,
     failed_tests,
@@ -260,12 +268,9 @@ def _proof(result: TestResult, page: _Page) -> Iterator[str]:
     if page.verbose and result.server:
         server = f"{result.server} ({result.revision})" if result.revision else result.server
         pairs.insert(0, ("server", show(server, NAME)))
-    previous = ""
-    for label, text in pairs:
-        shown = f"{label}:" if label != previous else ""
-        previous = label
+    for label, text in labelled_once(pairs):
         # The command that repeats a test is for copying, so it stays in one piece.
-        whole = label == "repeat"
+        shown, whole = label, label == "repeat:"
         room = len(page.margin) + _LABEL
         for piece in [text] if whole else _fitted(text, page, room):
             painted = page.style.paint(f"{shown:<{_LABEL}}", "dim")

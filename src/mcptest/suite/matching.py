@@ -6,6 +6,7 @@ does it: the failure texts that people know from mcp-assert use it.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -382,13 +383,14 @@ def _matcher(
     return add
 
 
-def _of_text(argument: ArgumentKind, *, each: bool = False) -> Callable[[_Check], _Judge]:
-    return _matcher(argument, lambda value: isinstance(value, str), "a string", each=each)
-
-
-def _of_container(argument: ArgumentKind, *, each: bool = False) -> Callable[[_Check], _Judge]:
-    what = "a string, an array or an object"
-    return _matcher(argument, lambda value: isinstance(value, str | list | dict), what, each=each)
+_of_text = functools.partial(
+    _matcher, can_judge=lambda value: isinstance(value, str), what="a string"
+)
+_of_container = functools.partial(
+    _matcher,
+    can_judge=lambda value: isinstance(value, str | list | dict),
+    what="a string, an array or an object",
+)
 
 
 @_matcher(ANYTHING)

@@ -170,11 +170,10 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])", re.IGNORECASE)
 _LONGEST = 60
 
 
-class FileNames:
+class FileNames(msgspec.Struct):
     """Gives out names for one folder."""
 
-    def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+    _taken: dict[str, int] = {}
 
     def name_for(self, subject: str, prefix: str = "") -> str:
         """A new name that ends in .yaml. A name that had to be changed carries its own mark."""

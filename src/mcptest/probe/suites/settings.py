@@ -259,15 +259,14 @@ _KEPT_OUT = Path(FOLDER, ".gitignore")
 _RUN_BEGINS = {"run": "begins"}
 
 
-class LastRun:
+class LastRun(msgspec.Struct):
     """The state of the run that is going on. Where it can't be kept, the run goes on without.
 
     The file begins with what failed in earlier runs, so a run of a few tests does not make the
     others forgotten. After the line that marks a new run, each result is added as it comes.
     """
 
-    def __init__(self) -> None:
-        self._file: int | None = None
+    _file: int | None = None
 
     def begin(self) -> None:
         """Mark the beginning of a run. This waits for the disk, so servers may start meanwhile."""

@@ -11,7 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ from mcptest.transport.interrupt import Stop, end_everything
 Found: TypeAlias = tuple[int, TestResult]
 
 
-class Job(Protocol):
+class Job:
     """One or more tests that share a server. None of the methods raises for what a peer does."""
 
     def prepare(self) -> None:
@@ -60,12 +60,14 @@ class Job(Protocol):
 
     def run(self) -> Generator[Found, None, None]:
         """Carry the tests out: each result with the number of its test. May raise Stopped."""
+        raise NotImplementedError
 
     def release(self) -> None:
         """Take everything down again, also when it was never prepared."""
 
     def failed(self, error: Exception) -> Iterable[Found]:
         """Results for the tests that were not reached because of a defect of ours."""
+        raise NotImplementedError
 
 
 class Tests(Job):
@@ -114,7 +116,7 @@ class FreshJob(Tests):
         self._own.close()
 
 
-class SerialJob:
+class SerialJob(Job):
     """Jobs that must not be under way at the same time: each begins when the last one has ended.
 
     The end is that of the server, not of its last answer: what it keeps may be written then.

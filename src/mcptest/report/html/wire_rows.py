@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -100,42 +101,32 @@ _TOLD_APART = frozenset({"tools/call", "prompts/get", "resources/read"})
 """Requests of which each name has a time of its own."""
 
 
-class WireSession:
+class WireSession(msgspec.Struct, eq=False):
     """The rows of one session, filled while its records pass by."""
 
-    def __init__(
-        self,
-        label: str,
-        file: str,
-        transport: str | None,
-        form: str,
-        chunks: Chunks,
-        latencies: Latencies | None = None,
-    ) -> None:
-        self.label = label
-        self.file = file
-        self.transport = transport
-        self.form = form
-        self.kinds: list[str] = []
-        self.senders: list[int] = []
-        self.times: list[float] = []
-        self.labels: list[str] = []
-        self.mates: dict[int, int] = {}
-        self.working: list[int] = []
-        self.first = -1
-        """The number of the first record in the chunks."""
-        self._chunks = chunks
-        # The public form has no times.
-        self._latencies = latencies if form == "full" else None
-        self._places: list[int] = []
-        self._rows: list[int] = []
-        """The rows of these places, in the same order."""
-        self.left_out = 0
-        """Records that the session has and the page does not show."""
-        self._beginnings: dict[str, int] = {}
-        self._open: dict[tuple[int, Any], tuple[int, str, str]] = {}
-        self._pending = {CLIENT: 0, SERVER: 0}
-        self._now = 0.0
+    label: str
+    file: str
+    transport: str | None
+    form: str
+    chunks: Chunks
+    latencies: Latencies | None = None
+    kinds: list[str] = []
+    senders: list[int] = []
+    times: list[float] = []
+    labels: list[str] = []
+    mates: dict[int, int] = {}
+    working: list[int] = []
+    first: int = -1
+    """The number of the first record in the chunks."""
+    left_out: int = 0
+    """Records that the session has and the page does not show."""
+    _places: list[int] = []
+    _rows: list[int] = []
+    """The rows of these places, in the same order."""
+    _beginnings: dict[str, int] = {}
+    _open: dict[tuple[int, Any], tuple[int, str, str]] = {}
+    _pending: Counter[int] = msgspec.field(default_factory=Counter)
+    _now: float = 0.0
 
     def watching(self, records: Iterator[tuple[int, AnyRecord]]) -> Iterator[tuple[int, AnyRecord]]:
         """The same records, each noted on its way, up to the first that was left out."""
@@ -159,10 +150,10 @@ class WireSession:
 
     def _add(self, record: AnyRecord, place: int | None = None) -> None:
         row = len(self.kinds)
-        kept = _kept(record, max(SHORTENED, ROOM - self._chunks.written))
+        kept = _kept(record, max(SHORTENED, ROOM - self.chunks.written))
         if self.left_out and place is not None:
             kept["place"] = place
-        number = self._chunks.add(kept)
+        number = self.chunks.add(kept)
         if self.first < 0:
             self.first = number
         self._now = record.t * 1000
@@ -224,11 +215,12 @@ class WireSession:
         other = SERVER if sender == CLIENT else CLIENT
         asked, method, about = self._open.pop((other, id_key(message.id)), (-1, "", ""))
         if asked >= 0:
-            if self._latencies is not None and sender == SERVER:
+            # The public form has no times.
+            if self.latencies is not None and self.form == "full" and sender == SERVER:
                 asking, _, subject = about.partition(" ")
                 named = about if subject and asking in _TOLD_APART else asking
                 ms = max(0.0, self._now - self.times[asked])
-                self._latencies.note(self.label, named, ms, failed=message.kind is Kind.ERROR)
+                self.latencies.note(self.label, named, ms, failed=message.kind is Kind.ERROR)
             self._pending[other] -= 1
             self.mates[asked] = row
             self.mates[row] = asked
