@@ -258,7 +258,7 @@ trajectory:
 
     assert test.server is None
     assert bare(test.block) == TrajectoryBlock(
-        checks=(
+        trajectory=(
             TrajectoryCheck("order", ("a", "b")),
             TrajectoryCheck("presence", ("a",)),
             TrajectoryCheck("absence", ("c",)),

@@ -373,9 +373,16 @@ class TrajectoryCheck(msgspec.Struct, frozen=True):
 class TrajectoryBlock(msgspec.Struct, frozen=True):
     """`trajectory`, with the calls that it is checked against."""
 
-    checks: tuple[TrajectoryCheck, ...]
-    trace: tuple[TraceEntry, ...] = ()
-    audit_log: str = ""
+    trajectory: Annotated[tuple[TrajectoryCheck, ...], DECLARED[TrajectoryCheck].doc, WRITTEN]
+    trace: Annotated[
+        tuple[TraceEntry, ...], "The calls that a trajectory is checked against.", WRITTEN
+    ] = ()
+    audit_log: Annotated[
+        str,
+        "A file with the calls, one JSON object with tool and args in each line.",
+        WRITTEN,
+        VALUES,
+    ] = ""
 
 
 Block: TypeAlias = (
@@ -433,7 +440,6 @@ LANES = ("compliance", "invariants", "properties")
 """What a file may ask for besides its tests."""
 RESERVED = ("lint", "fuzz")
 
-_TRAJECTORY = DECLARED[TrajectoryCheck]
 _OF_TEST = {field.name: field for field in fields_of(Test)}
 _TEST_FIELDS = (
     *_OF_TEST.values(),
@@ -441,20 +447,7 @@ _TEST_FIELDS = (
         Field(one.name, ObjectOf(one), one.doc, nothing_allowed=False)
         for one in (DECLARED[of] for of in get_args(Block) if of in DECLARED)
     ),
-    Field("trajectory", ListOf(_TRAJECTORY), _TRAJECTORY.doc, nothing_allowed=False),
-    Field(
-        "trace",
-        ListOf(DECLARED[TraceEntry]),
-        "The calls that a trajectory is checked against.",
-        nothing_allowed=False,
-    ),
-    Field(
-        "audit_log",
-        Text(),
-        "A file with the calls, one JSON object with tool and args in each line.",
-        nothing_allowed=False,
-        templates="values",
-    ),
+    *fields_of(TrajectoryBlock),
 )
 _LANE_BLOCKS = "mcptest.suite.lane_blocks"
 _BESIDE_TESTS: dict[str, tuple[FieldKind, str]] = {

@@ -298,7 +298,7 @@ def _judged(
     test: Test, calls: Sequence[TraceEntry], masker: Masker, capture: Path | None
 ) -> TestResult:
     assert isinstance(test.block, TrajectoryBlock)
-    evaluation = check_trajectory(test.block.checks, calls, all_failures=True)
+    evaluation = check_trajectory(test.block.trajectory, calls, all_failures=True)
     if evaluation.passed:
         return _result(test, Status.PASS)
     failures = tuple(

@@ -511,7 +511,7 @@ def check_trace(item: Numbered, settings: Settings) -> TestResult:
     except (OSError, ValueError) as error:
         detail = f"audit_log: {show(str(error), 300)}"
         return _result(item, Status.FAIL, begin, detail=detail, kind="call")
-    evaluation = check_trajectory(block.checks, trace, all_failures=settings.all_failures)
+    evaluation = check_trajectory(block.trajectory, trace, all_failures=settings.all_failures)
     if evaluation.passed:
         return _result(item, Status.PASS, begin)
     detail, checks = _in_words(evaluation), _checks(evaluation, Masker())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from mcptest.core.judgement import Evidence, GateResult, Judgement, RootCause, RuleResult
 from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Compared, ScenarioResult
@@ -147,21 +148,25 @@ def _cause(cause: RootCause, column: str) -> PageEntry:
         group="root causes",
         brief=kept,
         column=column,
-        facts=(*facts, Fact("Effect", "prose", kept), *_evidence(cause.evidence)),
+        facts=(*facts, Fact("Effect", "prose", kept), *evidence_facts(cause.evidence)),
     )
 
 
 def _rule(result: RuleResult, judgement: Judgement, column: str, places: Places) -> PageEntry:
-    why = result.findings[0].message if result.findings else result.reason or result.unlocked_by
+    facts = tuple(_facts(result, judgement, places))
+    why = result.reason or result.unlocked_by
+    return _judged(result, why, id=result.id, group=result.section, column=column, facts=facts)
+
+
+def _judged(result: RuleResult | RuleVerdict, otherwise: str, **more: Any) -> PageEntry:
+    """`otherwise`: why, where nothing was found."""
+    why = result.findings[0].message if result.findings else otherwise
     return PageEntry(
         name=result.title,
-        id=result.id,
         outcome=outcome_of(result.outcome, result.severity),
-        group=result.section,
         severity=result.severity.value,
         brief=brief(why),
-        column=column,
-        facts=tuple(_facts(result, judgement, places)),
+        **more,
     )
 
 
@@ -179,8 +184,8 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from map(difference, result.findings[:1])
     yield from _on_the_wire(result, judgement, places)
     yield from map(difference, result.findings[1:])
-    yield from _evidence(result.evidence)
-    yield from _evidence(result.again, " when it was asked again")
+    yield from evidence_facts(result.evidence)
+    yield from evidence_facts(result.again, " when it was asked again")
     yield from told("Unlocked by", result.unlocked_by)
     yield from told("Comes from", origin_in_words(result))
     if result.common is not None:
@@ -191,7 +196,7 @@ def _facts(result: RuleResult, judgement: Judgement, places: Places) -> Iterator
     yield from told("Judge it again", result.repeat, "command")
 
 
-def _evidence(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
+def evidence_facts(evidence: Sequence[Evidence], when: str = "") -> Iterator[Fact]:
     for one in evidence:
         yield from told(f"Sent{when}", one.sent, "message")
         yield Fact(f"Received{when}", "message", one.received or "(nothing)")
@@ -344,17 +349,9 @@ def _session_column(session: SessionReport) -> str:
 
 
 def _session_entry(verdict: RuleVerdict, session: SessionReport, places: Places) -> PageEntry:
-    why = verdict.findings[0].message if verdict.findings else verdict.reason
-    return PageEntry(
-        name=verdict.title,
-        id=verdict.rule,
-        outcome=outcome_of(verdict.outcome, verdict.severity),
-        group=verdict.category,
-        severity=verdict.severity.value,
-        brief=brief(why),
-        column=_session_column(session),
-        facts=tuple(_session_facts(verdict, session, places)),
-    )
+    facts = tuple(_session_facts(verdict, session, places))
+    where = {"group": verdict.category, "column": _session_column(session)}
+    return _judged(verdict, verdict.reason, id=verdict.rule, facts=facts, **where)
 
 
 def _session_facts(verdict: RuleVerdict, session: SessionReport, places: Places) -> Iterator[Fact]:

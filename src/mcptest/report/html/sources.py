@@ -19,6 +19,7 @@ from mcptest.report.doctor import Diagnosis, DoctorReport, DoctorVerdict
 from mcptest.report.fuzz import FuzzedTool, FuzzFailure, FuzzReport
 from mcptest.report.head import ITEM_KINDS, ReportHead
 from mcptest.report.html.judged_sources import (
+    evidence_facts,
     source_of_compliance,
     source_of_conformance,
     source_of_sessions,
@@ -301,8 +302,7 @@ def _doctor_facts(item: Diagnosis, places: Places) -> Iterator[Fact]:
     yield from told("What to do", item.fix)
     for one in item.evidence:
         yield from places.of_exchange(one.sent, one.received)
-        yield from told("Sent", one.sent, "message")
-        yield Fact("Received", "message", one.received or "(nothing)")
+        yield from evidence_facts((one,))
     rules = ", ".join(f"{one.id} ({one.bucket})" for one in item.rules)
     yield from told("Rules", rules, "code")
 
