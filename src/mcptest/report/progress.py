@@ -131,14 +131,13 @@ def is_live(stream: TextIO, style: Style, environment: Mapping[str, str] = os.en
     return style.colour and not in_ci and not dumb and stream.isatty()
 
 
-class LiveBlock:
+class LiveBlock(msgspec.Struct):
     """The lines on one stream. A stream that can't be written to any more costs only them."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._shown: list[str] = []
-        self._size = _OTHERWISE
-        self._gone = False
+    _stream: TextIO
+    _shown: list[str] = []
+    _size: tuple[int, int] = _OTHERWISE
+    _gone: bool = False
 
     def size(self) -> tuple[int, int]:
         """Columns and lines as they are now, so a window may be resized at any time."""

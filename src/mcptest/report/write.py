@@ -43,32 +43,24 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def rendered(name: str, report: RunReport) -> bytes:
-    """The content of one file. Most runs want none, so each form is imported when it is wanted."""
-    if name == "junit":
-        from mcptest.report import junit
-
-        return junit.render(report)
-    if name == "markdown":
-        from mcptest.report import markdown
-
-        return markdown.render(report).encode()
-    if name == "badge":
-        return badge(report)
+    """The content of one file."""
+    if name == "json_file":
+        return as_json(report)
     if name == "html":
         from mcptest.report.html.building import page_of_run
 
         return page_of_run(report)
-    if name == "tap":
-        from mcptest.report import tap
+    from mcptest.report import junit, markdown, problems, sarif, tap  # most runs want none of them
 
-        return tap.render(report)
-    if name in ("sarif", "code_quality"):
-        from mcptest.report import sarif
-        from mcptest.report.problems import problems_of_run
-
-        render = sarif.render if name == "sarif" else sarif.render_code_quality
-        return render(problems_of_run(report))
-    return as_json(report)
+    forms: dict[str, Callable[[RunReport], bytes]] = {
+        "badge": badge,
+        "junit": junit.render,
+        "tap": tap.render,
+        "markdown": lambda run: markdown.render(run).encode(),
+        "sarif": lambda run: sarif.render(problems.problems_of_run(run)),
+        "code_quality": lambda run: sarif.render_code_quality(problems.problems_of_run(run)),
+    }
+    return forms[name](report)
 
 
 def badge(report: RunReport) -> bytes:

@@ -75,12 +75,9 @@ class YamlError(Exception):
         self, message: str, line: int = 0, column: int = 0, *, hint: str = "", width: int = 1
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message, self.hint, self.width = message, hint, width
         self.whole_file = line == 0
-        self.line = max(1, line)
-        self.column = max(1, column)
-        self.hint = hint
-        self.width = width
+        self.line, self.column = max(1, line), max(1, column)
 
 
 def decode(data: bytes) -> str:

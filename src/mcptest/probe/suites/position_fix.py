@@ -32,7 +32,7 @@ from mcptest.suite.reading import (
 from mcptest.transport.files import read_bounded
 
 LINES, COLUMNS = 5, 10
-_LINE_NAMES = ("line",)
+_LINE_NAME = "line"
 _COLUMN_NAMES = ("column", "character", "col")
 _TESTS_TRIED = 50
 _RESTARTS = 3
@@ -46,11 +46,10 @@ def position_of(test: Test) -> Position | None:
     if not isinstance(test.block, ToolBlock):
         return None
     numbers = {name: value for name, value in test.block.args.items() if type(value) is int}
-    line = next((name for name in _LINE_NAMES if name in numbers), None)
     column = next((name for name in _COLUMN_NAMES if name in numbers), None)
-    if line is None or column is None:
+    if _LINE_NAME not in numbers or column is None:
         return None
-    return (line, numbers[line]), (column, numbers[column])
+    return (_LINE_NAME, numbers[_LINE_NAME]), (column, numbers[column])
 
 
 def nearby(position: Position) -> Iterator[Position]:
