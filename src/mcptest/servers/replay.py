@@ -8,13 +8,12 @@ ids and progress tokens that the client chose differently this time.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mcptest.core.capture import AnyRecord, Frame, TransportName, Trouble
-from mcptest.core.errors import ErrorKind, PeerError, UsageError
-from mcptest.core.limits import Deadline
+from mcptest.core.capture import AnyRecord, Frame
+from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, encode, error_message
@@ -24,11 +23,10 @@ from mcptest.servers.demo.stdio_server import (
     StdioInput,
     StdioOutput,
 )
-from mcptest.transport.base import NO_HEADERS, Clock, Sink, discard
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.loop import Loop
 from mcptest.wire.envelope import decode
-from mcptest.wire.json_text import array_items, replace_members
+from mcptest.wire.json_text import replace_members
 
 # The first message of a session: the client may be another one today.
 _MATCHED_BY_METHOD = frozenset({"initialize", "server/discover"})
@@ -66,83 +64,46 @@ class _Exchange:
 
 
 class Replay:
-    """A transport whose server is a recording."""
+    """What the server of a recording says to today's client."""
 
-    name: TransportName = "replay"
-
-    def __init__(
-        self,
-        records: Iterable[AnyRecord],
-        *,
-        sink: Sink,
-        peer: str = "replay",
-        clock: Callable[[], float] | None = None,
-        keeps_answers: bool = False,
-    ) -> None:
-        """`keeps_answers`: who asks more often than the recorded client is told the last again."""
-        self._sink = sink
-        self._keeps_answers = keeps_answers
-        self._clock = clock or Clock()
-        self._inbox: list[AnyRecord] = []
-        self._closed = False
+    def __init__(self, records: Iterable[AnyRecord]) -> None:
         self._prelude, exchanges = _read_script(records)
         self._unused: dict[str, list[_Exchange]] = {}
         for exchange in reversed(exchanges):
             self._unused.setdefault(_question(exchange.sent), []).append(exchange)
         self._waiting: dict[Any, list[_Step]] = {}
         self._renaming = _Renaming()
-        self.peer = peer
 
-    def open(self, deadline: Deadline) -> None:
-        """What the server said before it was spoken to comes first."""
-        self._play(self._prelude)
+    def begin(self) -> list[bytes]:
+        """What the server said before it was spoken to."""
+        return self._play(self._prelude)
 
-    def send(
-        self, payload: bytes, deadline: Deadline, headers: Mapping[str, str] = NO_HEADERS
-    ) -> int | None:
-        if self._closed:
-            raise PeerError(ErrorKind.CLOSED, "the connection to the server is not open")
-        self._sink(Frame(t=self._clock(), sender="client", raw=payload))
-        message = decode(payload)
+    def take(self, message: Message) -> list[bytes]:
+        """What it said on account of this message. Refusal: that was never asked.
+
+        Who asks more often than the recorded client is told the last again.
+        """
         if message.is_answer:
-            self._play(self._waiting.pop(id_key(message.id), []))
-        else:
-            self._answer(message.items or (message,), payload)
-        return None
-
-    def _answer(self, asked: tuple[Message, ...], payload: bytes) -> None:
+            return self._play(self._waiting.pop(id_key(message.id), []))
+        asked = message.items or (message,)
         candidates = self._unused.get(_question(asked))
         if candidates:
-            last = len(candidates) == 1 and self._keeps_answers
-            exchange = candidates[0] if last else candidates.pop()
+            exchange = candidates.pop() if len(candidates) > 1 else candidates[0]
             self._renaming.learn(exchange.sent, asked)
-            self._play(exchange.steps)
-        elif any(message.kind is not Kind.NOTIFICATION for message in asked):
-            what = asked[0].method or "a message without a method"
-            detail = f"the capture holds no answer to {show(what, 80)} with these params"
-            error = ErrorKind.PROTOCOL.value
-            self._keep(Trouble(t=self._clock(), error=error, detail=detail, excerpt=show(payload)))
+            return self._play(exchange.steps)
+        if all(one.kind is Kind.NOTIFICATION for one in asked):
+            return []
+        what = show(asked[0].method or "a message without a method", 80)
+        raise Refusal(INTERNAL_ERROR, f"the capture holds no answer to {what} with these params")
 
-    def _play(self, steps: list[_Step]) -> None:
+    def _play(self, steps: list[_Step]) -> list[bytes]:
+        said: list[bytes] = []
         for place, step in enumerate(steps):
             if isinstance(step, _AnswerTo):
                 self._waiting[step.key] = steps[place + 1 :]
-                return
-            self._keep(Frame(t=self._clock(), sender="server", raw=self._renaming.apply(step)))
-
-    def receive(self, deadline: Deadline) -> list[AnyRecord]:
-        """What was played so far. With nothing there nothing can come, so nobody waits."""
-        if self._closed and not self._inbox:
-            raise PeerError(ErrorKind.CLOSED, "the connection to the server is not open")
-        inbox, self._inbox = self._inbox, []
-        return inbox
-
-    def close(self, deadline: Deadline) -> None:
-        self._closed = True
-
-    def _keep(self, record: AnyRecord) -> None:
-        self._sink(record)
-        self._inbox.append(record)
+                break
+            said.append(self._renaming.apply(step))
+        return said
 
 
 def _read_script(records: Iterable[AnyRecord]) -> tuple[list[_Step], list[_Exchange]]:
@@ -234,48 +195,38 @@ class _Renaming:
         if not self.ids and not self.tokens:
             return raw
         message = decode(raw)
+        changes: dict[tuple[str | int, ...], Any] = dict(self._changes(message))
+        for place, item in enumerate(message.items):
+            changes |= {(place, *path): name for path, name in self._changes(item)}
         try:
-            text = raw.decode()
-            if message.kind is not Kind.BATCH:
-                return self._renamed(text, message).encode()
-            for (start, end), item in zip(
-                reversed(list(array_items(text))), reversed(message.items), strict=True
-            ):
-                text = text[:start] + self._renamed(text[start:end], item) + text[end:]
-            return text.encode()
+            return replace_members(raw.decode(), changes).encode() if changes else raw
         except (ValueError, RecursionError):
             return raw
 
-    def _renamed(self, text: str, message: Message) -> str:
-        changes: dict[tuple[str, ...], Any] = {}
+    def _changes(self, message: Message) -> Iterator[tuple[tuple[str, ...], Any]]:
+        """Where in a message a name stands that is another one today, and which."""
         if message.is_answer and id_key(message.id) in self.ids:
-            changes["id",] = self.ids[id_key(message.id)]
+            yield ("id",), self.ids[id_key(message.id)]
         token = id_key(message.params.get("progressToken", ABSENT))
         if token in self.tokens:
-            changes["params", "progressToken"] = self.tokens[token]
+            yield ("params", "progressToken"), self.tokens[token]
         for place in ("params", "result"):
             listener = id_key(_meta_in(message.member(place)).get(_SUBSCRIPTION, ABSENT))
             if listener in self.ids:
-                changes[place, "_meta", _SUBSCRIPTION] = self.ids[listener]
-        return replace_members(text, changes) if changes else text
-
-
-_AT_ONCE = 1.0
-"""A recording answers from memory; nothing is waited for."""
+                yield (place, "_meta", _SUBSCRIPTION), self.ids[listener]
 
 
 class ReplayedServer:
     """One client, and the first session of a capture."""
 
-    def __init__(self, records: Iterator[AnyRecord], loop: Loop) -> None:
+    def __init__(self, records: Iterable[AnyRecord], loop: Loop) -> None:
         self._loop = loop
-        self._replay = Replay(records, sink=discard, keeps_answers=True)
+        self._replay = Replay(records)
         self._in = StdioInput(loop, self._take_line, self._flush)
         self._out = StdioOutput(loop, self._in.accept)
 
     def run(self) -> None:
-        self._replay.open(Deadline.after(_AT_ONCE))
-        self._say(ABSENT)
+        self._say(self._replay.begin())
         self._in.accept(True)
         self._loop.run()
         self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
@@ -287,17 +238,15 @@ class ReplayedServer:
         if line is None or not line.strip():
             return
         message = decode(line)
-        self._replay.send(line, Deadline.after(_AT_ONCE))
-        asks = message.method is not None and isinstance(message.id, str | int)
-        self._say(message.id if asks else ABSENT)
+        try:
+            self._say(self._replay.take(message))
+        except Refusal as refusal:
+            if message.method is not None and isinstance(message.id, str | int):
+                self._say([encode(error_message(message.id, refusal))])
 
-    def _say(self, asked: object) -> None:
-        for record in self._replay.receive(Deadline.after(_AT_ONCE)):
-            if isinstance(record, Frame):
-                self._out.write(on_one_line(record.raw) + b"\n")
-            elif isinstance(record, Trouble) and asked is not ABSENT:
-                refusal = Refusal(INTERNAL_ERROR, record.detail)
-                self._out.write(encode(error_message(asked, refusal)) + b"\n")
+    def _say(self, messages: list[bytes]) -> None:
+        for raw in messages:
+            self._out.write(on_one_line(raw) + b"\n")
 
 
 def on_one_line(raw: bytes) -> bytes:
@@ -317,6 +266,6 @@ def serve_recording(path: str) -> None:
         if any(isinstance(record, Frame) for record in records):
             loop = Loop()
             loop.stop_on_signals()
-            ReplayedServer(iter(records), loop).run()
+            ReplayedServer(records, loop).run()
             return
     raise UsageError(f"{path}: there is no message in it to be played")

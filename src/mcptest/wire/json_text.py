@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import enum
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -294,60 +295,56 @@ def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> st
 
 _decoder = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
+_CLOSING = {"{": "}", "[": "]"}
 
 
-def replace_members(text: str, replace: dict[tuple[str, ...], Any]) -> str:
-    """The object in `text` with the values at these paths replaced, where they are present.
+_Changes: TypeAlias = Mapping[tuple[str | int, ...], Any]
+"""Values by the names of members, and the places of items, that lead to them."""
 
-    Raises ValueError when the text is not an object that can be read.
+
+def replace_members(text: str, changes: _Changes) -> str:
+    """The text with the values at these places replaced, where they are present.
+
+    Raises ValueError when an object or an array on the way can't be read.
     """
-    edits: list[tuple[int, int, str]] = []
-    for path, value in replace.items():
-        span = _span_of(text, path)
-        if span is not None:
-            edits.append((*span, json.dumps(value)))
-    for start, end, written in sorted(edits, reverse=True):
-        text = text[:start] + written + text[end:]
-    return text
+    pieces, last = [], 0
+    for start, end, written in sorted(_edits(text, _skip(text, 0), changes)):
+        pieces += [text[last:start], written]
+        last = end
+    return "".join((*pieces, text[last:]))
 
 
-def array_items(text: str) -> Iterator[tuple[int, int]]:
-    """Where each item of the array in `text` starts and ends."""
-    at = _skip(text, _expect(text, _skip(text, 0), "["))
-    while text[at : at + 1] != "]":
+def _edits(text: str, at: int, changes: _Changes) -> Iterator[tuple[int, int, str]]:
+    wanted: dict[str | int, dict[tuple[str | int, ...], Any]] = {}
+    for (name, *rest), value in changes.items():
+        wanted.setdefault(name, {})[tuple(rest)] = value
+    # of two members with one name the last one counts
+    spans = {name: (start, end) for name, start, end in _parts(text, at) if name in wanted}
+    for name, (start, end) in spans.items():
+        if () in wanted[name]:
+            yield start, end, json.dumps(wanted[name][()])
+        else:
+            yield from _edits(text, start, wanted[name])
+
+
+def _parts(text: str, at: int) -> Iterator[tuple[str | int, int, int]]:
+    """Each member of the object or item of the array that begins here; of other values none."""
+    closing = _CLOSING.get(text[at : at + 1])
+    if closing is None:
+        return
+    at = _skip(text, at + 1)
+    for place in itertools.count():
+        if text[at : at + 1] == closing:
+            return
+        key: str | int = place
+        if closing == "}":
+            key, at = _decoder.raw_decode(text, at)
+            at = _skip(text, _expect(text, _skip(text, at), ":"))
         _, end = _decoder.raw_decode(text, at)
-        yield at, end
-        at = _next_item(text, end, "]")
-
-
-def _span_of(text: str, path: tuple[str, ...]) -> tuple[int, int] | None:
-    at, found = 0, None
-    for name in path:
-        found = None
-        if text[_skip(text, at) : _skip(text, at) + 1] != "{":
-            return None
-        for key, start, end in _members(text, at):
-            if key == name:
-                found = (start, end)  # of two members with one name the last one counts
-        if found is None:
-            return None
-        at = found[0]
-    return found
-
-
-def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    at = _skip(text, _expect(text, _skip(text, at), "{"))
-    while text[at : at + 1] != "}":
-        key, at = _decoder.raw_decode(text, at)
-        start = _skip(text, _expect(text, _skip(text, at), ":"))
-        _, end = _decoder.raw_decode(text, start)
-        yield key, start, end
-        at = _next_item(text, end, "}")
-
-
-def _next_item(text: str, at: int, closing: str) -> int:
-    at = _skip(text, at)
-    return at if text[at : at + 1] == closing else _skip(text, _expect(text, at, ","))
+        yield key, at, end
+        at = _skip(text, end)
+        if text[at : at + 1] != closing:
+            at = _skip(text, _expect(text, at, ","))
 
 
 def _expect(text: str, at: int, letter: str) -> int:
