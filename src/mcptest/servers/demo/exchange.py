@@ -7,6 +7,7 @@ import sys
 from mcptest.servers.demo.jsonrpc import (
     INTERNAL_ERROR,
     SCHEMAS,
+    Declared,
     Refusal,
     error_message,
     result_message,
@@ -41,7 +42,7 @@ class ToolFailure(Exception):  # noqa: N818  an outcome of a tool, not a defect
     """A tool could not do its work; the model is told so in an `isError` result."""
 
 
-class ClientQuestion:
+class ClientQuestion(Declared):
     """Something that only the client can answer: sampling, elicitation or roots.
 
     A tool yields it and gets the client's result back. In the handshake era it travels as a
@@ -49,24 +50,13 @@ class ClientQuestion:
     runs again from its start when the answer comes, so a body must not act before it asks.
     """
 
-    __slots__ = ("answer_schema", "key", "loose", "method", "needs", "params")
-
-    def __init__(
-        self,
-        key: str,
-        method: str,
-        params: Obj,
-        needs: dict[str, Obj],
-        answer_schema: Obj,
-        loose: bool = False,
-    ) -> None:
-        self.key = key
-        self.method = method
-        self.params = params
-        self.needs = needs
-        self.answer_schema = answer_schema
-        self.loose = loose
-        """Whether an answer counts also without the state that was given with the question."""
+    key: str
+    method: str
+    params: Obj
+    needs: dict[str, Obj]
+    answer_schema: Obj
+    loose: bool = False
+    """Whether an answer counts also without the state that was given with the question."""
 
 
 class Together:

@@ -8,9 +8,14 @@ import os
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, ClassVar, TypeAlias, dataclass_transform
 
     Obj: TypeAlias = dict[str, Any]
+else:
+
+    def dataclass_transform() -> Any:
+        return lambda declared: declared
+
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
@@ -37,6 +42,26 @@ _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
 ).encode
+
+
+@dataclass_transform()
+class Declared:
+    """What has the members that its class annotates. `dataclasses` would double the start-up time.
+
+    A default stands in the class, so it can't be a function.
+    """
+
+    _names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._names += tuple(cls.__annotations__)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        self.__dict__.update(zip(self._names, values, strict=False), **named)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """For what follows from the members."""
 
 
 class Refusal(Exception):  # noqa: N818  an answer, not a defect

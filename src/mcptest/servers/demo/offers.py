@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mcptest import __version__
 from mcptest.servers.demo import versions
+from mcptest.servers.demo.jsonrpc import Declared
 from mcptest.servers.demo.prompts import PROMPTS
 from mcptest.servers.demo.resources import NOTE, RESOURCES
 from mcptest.servers.demo.tool_list import TOOLS
@@ -20,37 +21,26 @@ if TYPE_CHECKING:
     from mcptest.servers.demo.tool_list import Tool
 
 
-class Content:
+class Content(Declared):
     """The tools, prompts and resources of one server, with its name."""
 
-    def __init__(
-        self,
-        name: str,
-        title: str,
-        description: str,
-        instructions: str,
-        tools: tuple[Tool, ...] = (),
-        prompts: tuple[Prompt, ...] = (),
-        resources: tuple[Resource, ...] = (),
-        templates: tuple[Template, ...] = (),
-        changing: frozenset[str] = frozenset(),
-        version: str = __version__,
-    ) -> None:
-        self.name = name
-        self.title = title
-        self.description = description
-        self.instructions = instructions
-        self.tools = tools
-        self.prompts = prompts
-        self.resources = resources
-        self.templates = templates
-        self.changing = changing
-        """Which of the lists `tools` and `prompts` may change while the server runs."""
-        self.version = version
-        self.logger = name.removeprefix("mcptest-")
+    name: str
+    title: str
+    description: str
+    instructions: str
+    tools: tuple[Tool, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    templates: tuple[Template, ...] = ()
+    changing: frozenset[str] = frozenset()
+    """Which of the lists `tools` and `prompts` may change while the server runs."""
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        self.logger = self.name.removeprefix("mcptest-")
         """Who writes the log messages."""
-        self.tool_named = {tool.name: tool for tool in tools}
-        self.resource_at = {resource.uri: resource for resource in resources}
+        self.tool_named = {tool.name: tool for tool in self.tools}
+        self.resource_at = {resource.uri: resource for resource in self.resources}
 
     def server_info(self, version: str) -> Obj:
         """Our name, with the members that this revision knows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.servers.demo import versions
-from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal
+from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Declared, Refusal
 from mcptest.servers.demo.resources import DEMO, headed
 
 TYPE_CHECKING = False  # see jsonrpc
@@ -23,47 +23,41 @@ def says(role: str, words: str) -> Obj:
     return {"role": role, "content": {"type": "text", "text": words}}
 
 
-class Argument:
+class Argument(Declared):
     """One argument of a prompt, with the values that are suggested for it."""
 
-    def __init__(
-        self, name: str, title: str, description: str, required: bool, values: tuple[str, ...] = ()
-    ) -> None:
-        self.name = name
-        self.title = title
-        self.description = description
-        self.required = required
-        self.values = values
+    name: str
+    title: str
+    description: str
+    required: bool
+    values: tuple[str, ...] = ()
 
     def describe(self, version: str) -> Obj:
         return {**headed(self, version, name=self.name), "required": self.required}
 
 
-class Prompt:
-    def __init__(
-        self,
-        name: str,
-        title: str,
-        description: str,
-        arguments: tuple[Argument, ...] = (),
-        since: str = versions.V2024_11_05,
-        messages: Callable[[World, dict[str, str]], list[Obj]] = lambda world, arguments: [],
-        asks: Callable[[], Generator[Any, Any, str]] | None = None,
-    ) -> None:
-        self.name = name
-        self.title = title
-        self.description = description
-        self.arguments = {argument.name: argument for argument in arguments}
-        self.since = since
-        self.messages = messages
-        self.asks = asks
-        """What it asks the client before it says anything."""
+class Prompt(Declared):
+    name: str
+    title: str
+    description: str
+    arguments: tuple[Argument, ...] = ()
+    since: str = versions.V2024_11_05
+    messages: Callable[[World, dict[str, str]], list[Obj]] | None = None
+    asks: Callable[[], Generator[Any, Any, str]] | None = None
+    """What it asks the client before it says anything; then it has no messages."""
 
     def describe(self, version: str) -> Obj:
         shown = headed(self, version, name=self.name)
         if self.arguments:
-            shown["arguments"] = [item.describe(version) for item in self.arguments.values()]
+            shown["arguments"] = [item.describe(version) for item in self.arguments]
         return shown
+
+    def argument(self, name: str) -> Argument:
+        """Raises Refusal for one that the prompt does not have."""
+        for argument in self.arguments:
+            if argument.name == name:
+                return argument
+        raise Refusal(INVALID_PARAMS, f"Prompt {self.name} has no argument {name[:80]!r}")
 
 
 def _greet(world: World, arguments: dict[str, str]) -> list[Obj]:
@@ -111,14 +105,13 @@ def find_prompt(call: Call, name: str) -> Prompt:
 def get_prompt(call: Call, name: str, arguments: dict[str, str]) -> Obj | Body:
     prompt = find_prompt(call, name)
     for given in arguments:
-        if given not in prompt.arguments:
-            raise Refusal(INVALID_PARAMS, f"Prompt {name} has no argument {given[:80]!r}")
-    for argument in prompt.arguments.values():
+        prompt.argument(given)
+    for argument in prompt.arguments:
         if argument.required and argument.name not in arguments:
             raise Refusal(INVALID_PARAMS, f"Prompt {name} needs the argument {argument.name}")
     if prompt.asks is not None:
         return _asking(prompt, prompt.asks())
-    messages = prompt.messages(call.world, arguments)
+    messages = prompt.messages(call.world, arguments) if prompt.messages is not None else []
     return {"description": prompt.description, "messages": messages}
 
 
@@ -147,10 +140,7 @@ def _candidates(call: Call, ref: Obj, name: str) -> tuple[str, ...]:
     if ref["type"] == "ref/prompt":
         if not isinstance(ref.get("name"), str):
             raise Refusal(INVALID_PARAMS, "Invalid params: ref.name must be a string")
-        arguments = find_prompt(call, ref["name"]).arguments
-        if name in arguments:
-            return arguments[name].values
-        raise Refusal(INVALID_PARAMS, f"Prompt {ref['name']} has no argument {name[:80]!r}")
+        return find_prompt(call, ref["name"]).argument(name).values
     templates = (one for one in call.world.content.templates if one.uri == ref.get("uri"))
     template = next(templates, None)
     if template is None:

@@ -7,6 +7,7 @@ from mcptest.servers.demo.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
+    Declared,
     Refusal,
     read_data,
 )
@@ -36,32 +37,20 @@ def headed(item: Any, version: str, **named: str) -> Obj:
     return {**named, **title, "description": item.description}
 
 
-class Resource:
+class Resource(Declared):
     """One fixed resource, as `resources/list` shows it."""
 
-    def __init__(
-        self,
-        uri: str,
-        name: str,
-        title: str,
-        description: str,
-        kind: str,
-        size: int | None = None,
-        annotations: Obj | None = None,
-        contents: Obj | Callable[[World], Obj] | None = None,
-        volatile: bool = False,
-    ) -> None:
-        self.uri = uri
-        self.name = name
-        self.title = title
-        self.description = description
-        self.kind = kind
-        self.size = size
-        self.annotations = annotations
-        self.contents = contents
-        """What it holds: `text` or `blob`, or what gives them. None: it can't be read."""
-        self.volatile = volatile
-        """Whether what was read is old at once."""
+    uri: str
+    name: str
+    title: str
+    description: str
+    kind: str
+    size: int | None = None
+    annotations: Obj | None = None
+    contents: Obj | Callable[[World], Obj] | None = None
+    """What it holds: `text` or `blob`, or what gives them. None: it can't be read."""
+    volatile: bool = False
+    """Whether what was read is old at once."""
 
     def describe(self, version: str) -> Obj:
         shown = headed(self, version, uri=self.uri, name=self.name)
@@ -73,33 +62,21 @@ class Resource:
         return shown
 
 
-class Template:
+class Template(Declared):
     """A URI with one variable, and what it gives for a value: a text, or None where there is none.
 
     `values` are those that are suggested for the variable.
     """
 
-    def __init__(
-        self,
-        before: str,
-        after: str,
-        name: str,
-        title: str,
-        description: str,
-        text_of: Callable[[str], str | None] = "This is the resource with the id {}.".format,
-        values: Callable[[], tuple[str, ...]] = tuple,
-        variable: str = "id",
-        kind: str = "text/plain",
-    ) -> None:
-        self.before = before
-        self.after = after
-        self.name = name
-        self.title = title
-        self.description = description
-        self.text_of = text_of
-        self.values = values
-        self.variable = variable
-        self.kind = kind
+    before: str
+    after: str
+    name: str
+    title: str
+    description: str
+    text_of: Callable[[str], str | None] = "This is the resource with the id {}.".format
+    values: Callable[[], tuple[str, ...]] = tuple
+    variable: str = "id"
+    kind: str = "text/plain"
 
     @property
     def uri(self) -> str:

@@ -11,7 +11,14 @@ from mcptest.servers.demo.exchange import (
     list_client_roots,
     sample_from_model,
 )
-from mcptest.servers.demo.jsonrpc import INVALID_PARAMS, Refusal, is_id, notification, problem_with
+from mcptest.servers.demo.jsonrpc import (
+    INVALID_PARAMS,
+    Declared,
+    Refusal,
+    is_id,
+    notification,
+    problem_with,
+)
 from mcptest.servers.demo.resources import DEMO, GREETING, GREETING_URI, headed, read_resource
 from mcptest.servers.demo.world import LEVELS
 
@@ -230,57 +237,48 @@ def toggle_tool(arguments: Obj, call: Call) -> Obj:
 
 PARAM_HEADER = "x-mcp-header"
 READS = {"readOnlyHint": True, "openWorldHint": False}
+NO_PROPERTIES: dict[str, Obj] = {}
+NO_HEADERS: dict[str, str] = {}
 
 
-class Tool:
+class Tool(Declared):
     """One tool. It is offered from the revision `since` on, up to but not including `until`."""
 
-    def __init__(
-        self,
-        run: Callable[[Obj, Call], Obj | Body],
-        title: str,
-        description: str,
-        properties: dict[str, Obj] | None = None,
-        hints: dict[str, bool] = READS,
-        required: Iterable[str] = (),
-        output: Obj | None = None,
-        since: str = versions.V2024_11_05,
-        until: str | None = None,
-        header: dict[str, str] | None = None,
-        icon: str | None = None,
-        tasks: str | None = None,
-        schema: Obj | None = None,
-        name: str | None = None,
-        input_schema: Obj | None = None,
-        problem: Callable[[Obj], str | None] | None = None,
-    ) -> None:
-        self.name = name or run.__name__
-        self.run = run
-        self.title = title
-        self.description = description
-        self.input: Obj = {"type": "object", "properties": properties or {}}
-        if required:
-            self.input["required"] = list(required)
+    run: Callable[[Obj, Call], Obj | Body]
+    title: str
+    description: str
+    properties: dict[str, Obj] = NO_PROPERTIES
+    hints: dict[str, bool] = READS
+    required: Iterable[str] = ()
+    output: Obj | None = None
+    since: str = versions.V2024_11_05
+    until: str | None = None
+    header: dict[str, str] = NO_HEADERS
+    icon: str | None = None
+    tasks: str | None = None
+    """`optional` or `required`, where a call may or must become a task."""
+    schema: Obj | None = None
+    """Keywords of the listed schema that no argument needs."""
+    name: str = ""
+    """That of the function where none is given."""
+    input_schema: Obj | None = None
+    """In place of `properties` and `required`."""
+    problem: Callable[[Obj], str | None] | None = None
+    """What is wrong with arguments, where the schema is beyond our own validator."""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.run.__name__
+        self.input: Obj = {"type": "object", "properties": self.properties}
+        if self.required:
+            self.input["required"] = list(self.required)
         self.input["additionalProperties"] = False
-        if input_schema is not None:
-            self.input = input_schema
-        self._problem = problem
-        """What is wrong with arguments, where the schema is beyond our own validator."""
-        self.hints = hints
-        self.output = output
-        self.since = since
-        self.until = until
-        self.header = header or {}
-        self.icon = icon
-        self.tasks = tasks
-        """`optional` or `required`, where a call may or must become a task."""
-        self.more_schema = schema or {}
-        """Keywords of the listed schema that no argument needs."""
+        if self.input_schema is not None:
+            self.input = self.input_schema
 
     def problem_with(self, arguments: Obj) -> str | None:
         """The first thing that is wrong with the arguments, in words."""
-        if self._problem is not None:
-            return self._problem(arguments)
+        if self.problem is not None:
+            return self.problem(arguments)
         return problem_with(arguments, self.input, "arguments")
 
     def offered_in(self, version: str) -> bool:
@@ -292,8 +290,8 @@ class Tool:
         """The tool as `tools/list` shows it, with the members that this revision knows."""
         shown = headed(self, version, name=self.name)
         schema = self.input
-        if self.more_schema and versions.since(version, versions.V2025_11_25):
-            schema = {**self.more_schema, **schema}
+        if self.schema and versions.since(version, versions.V2025_11_25):
+            schema = {**self.schema, **schema}
         elif self.header and versions.since(version, versions.V2026_07_28):
             properties = dict(schema["properties"])
             for name, header in self.header.items():
