@@ -55,7 +55,7 @@ DEFAULT_LEVEL = "info"
 class HandshakeSession:
     """One client after its handshake, and what it subscribed to."""
 
-    def __init__(self, world: World, channel: Channel, in_flight: InFlight) -> None:
+    def __init__(self, world: World, channel: Channel) -> None:
         self.world = world
         self.version: str | None = None
         self.extra = False
@@ -64,7 +64,7 @@ class HandshakeSession:
         self.tasks: dict[str, Task] = {}
         self._channel = channel
         """Carries what belongs to no request."""
-        self._in_flight = in_flight
+        self.in_flight: InFlight = {}
         self._initialized = False
         self.capabilities: Obj = {}
         """What the client declared."""
@@ -73,20 +73,34 @@ class HandshakeSession:
         self._asks: dict[int, tuple[ToolJob, ClientQuestion, Timer]] = {}
         self._last_ask = 0
 
-    def take(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> None:
-        """Take whatever came. `way_back` is that of a request, or of the answers of a batch."""
-        if isinstance(value, list):
-            check_batch(self, value)
-            Batch(self, way_back(None, {}), self._in_flight).run(value)
-            return
+    def take(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> bool:
+        """Take whatever came; whether there is something to answer in it.
+
+        `way_back` makes that of a request, or of the answers of a batch.
+        """
+        if not isinstance(value, list):
+            return self.take_one(value, way_back)
+        if self.version != versions.V2025_03_26:
+            raise Refusal(INVALID_REQUEST, "Invalid request: batches exist in 2025-03-26 only")
+        if not 0 < len(value) <= MAX_BATCH:
+            raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
+        if any(map(_wants_answer, value)):
+            Batch(self, way_back(None, {})).run(value)
+            return True
+        for item in value:
+            self.take_one(item, way_back)
+        return False
+
+    def take_one(self, value: Any, way_back: Callable[[Any, InFlight], ServerExchange]) -> bool:
         kind = kind_of(value)
         if kind == REQUEST:
-            check_new_request(value, self._in_flight)
-            self.request(value, way_back(value["id"], self._in_flight))
+            check_new_request(value, self.in_flight)
+            self.request(value, way_back(value["id"], self.in_flight))
         elif kind == NOTIFICATION:
             self.notified(value)
         else:
             self.answered(value)
+        return kind == REQUEST
 
     def request(self, message: Obj, exchange: ServerExchange) -> None:
         """Serve one request; the answer goes through the exchange, now or later."""
@@ -129,7 +143,7 @@ class HandshakeSession:
         if method == "notifications/initialized":
             self._initialized = self.version is not None
         elif method == "notifications/cancelled":
-            cancel_request(self._in_flight, params)
+            cancel_request(self.in_flight, params)
 
     def answered(self, message: Obj) -> None:
         """Take the client's response to something that we asked; others are ignored."""
@@ -173,7 +187,7 @@ class HandshakeSession:
     def close(self) -> None:
         """The client is gone: nothing of its work goes on."""
         self.world.watchers.pop(self, None)
-        for exchange in tuple(self._in_flight.values()):
+        for exchange in tuple(self.in_flight.values()):
             exchange.cancel()
         for task in tuple(self.tasks.values()):
             task.forget()
@@ -270,19 +284,18 @@ class _Member(ServerExchange):
 class Batch:
     """An array of messages, as 2025-03-26 has them: the answers travel together."""
 
-    def __init__(
-        self, session: HandshakeSession, parent: ServerExchange, in_flight: InFlight
-    ) -> None:
+    def __init__(self, session: HandshakeSession, parent: ServerExchange) -> None:
         self.parent = parent
         self._session = session
-        self._in_flight = in_flight
         self._answers: list[Obj] = []
         self._open = 1  # held until every message was looked at
 
     def run(self, items: list[Any]) -> None:
         for item in items:
             try:
-                self._take(item)
+                if kind_of(item) == REQUEST and item["method"] == "initialize":
+                    raise Refusal(INVALID_REQUEST, "initialize must not be part of a batch")
+                self._session.take_one(item, self._member)
             except Refusal as refusal:
                 self._answers.append(error_message(readable_id(item), refusal, null_id=True))
         self.close_one(None)
@@ -297,26 +310,16 @@ class Batch:
             else:
                 self.parent.drop()
 
-    def _take(self, item: Any) -> None:
-        kind = kind_of(item)
-        if kind == REQUEST:
-            check_new_request(item, self._in_flight)
-            if item["method"] == "initialize":
-                raise Refusal(INVALID_REQUEST, "initialize must not be part of a batch")
-            self._open += 1
-            self._session.request(item, _Member(item["id"], self._in_flight, self))
-        elif kind == NOTIFICATION:
-            self._session.notified(item)
-        else:
-            self._session.answered(item)
+    def _member(self, identifier: Any, in_flight: InFlight) -> ServerExchange:
+        self._open += 1
+        return _Member(identifier, in_flight, self)
 
 
-def check_batch(session: HandshakeSession, items: list[Any]) -> None:
-    """Refuse an array where the revision has no batches, or one that can't be a batch."""
-    if session.version != versions.V2025_03_26:
-        raise Refusal(INVALID_REQUEST, "Invalid request: batches exist in 2025-03-26 only")
-    if not 0 < len(items) <= MAX_BATCH:
-        raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
+def _wants_answer(item: Any) -> bool:
+    try:
+        return kind_of(item) == REQUEST
+    except Refusal:
+        return True
 
 
 def check_new_request(message: Obj, in_flight: InFlight) -> None:

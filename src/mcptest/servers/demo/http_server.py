@@ -8,12 +8,7 @@ from collections import deque
 
 from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import ServerExchange, SharedStream
-from mcptest.servers.demo.handshake_era import (
-    Batch,
-    HandshakeSession,
-    check_batch,
-    check_new_request,
-)
+from mcptest.servers.demo.handshake_era import HandshakeSession
 from mcptest.servers.demo.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -135,8 +130,7 @@ class HttpSession:
 
     def __init__(self, world: World) -> None:
         self.identifier = os.urandom(16).hex()
-        self.in_flight: InFlight = {}
-        self.session = HandshakeSession(world, self, self.in_flight)
+        self.session = HandshakeSession(world, self)
         self._streams: dict[int, ServerStream] = {}
         self._last_stream = 0
         self._general: ServerStream | None = None
@@ -285,8 +279,13 @@ class Sessions:
             owner.session.request(value, post)
             return
         owner = self._find(request)
+
+        def way_back(identifier: Any, in_flight: InFlight) -> Post:
+            return Post(identifier, in_flight, owner, connection, self._mode)
+
         try:
-            self._take(value, owner, connection)
+            if not owner.session.take(value, way_back):
+                connection.respond(202, headers=owner.headers)
         except Refusal as refusal:
             null_id = owner.session.null_id
             body = encode(error_message(readable_id(value), refusal, null_id))
@@ -313,41 +312,6 @@ class Sessions:
         _check_version_header(request, session.session.version)
         return session
 
-    def _take(self, value: Any, owner: HttpSession, connection: HttpConnection) -> None:
-        session = owner.session
-        if isinstance(value, list):
-            check_batch(session, value)
-            self._take_batch(value, owner, connection)
-            return
-        kind = kind_of(value)
-        if kind == REQUEST:
-            check_new_request(value, owner.in_flight)
-            post = Post(value["id"], owner.in_flight, owner, connection, self._mode)
-            session.request(value, post)
-            return
-        if kind == NOTIFICATION:
-            session.notified(value)
-        else:
-            session.answered(value)
-        connection.respond(202, headers=owner.headers)
-
-    def _take_batch(self, items: list[Any], owner: HttpSession, connection: HttpConnection) -> None:
-        if any(_wants_answer(item) for item in items):
-            parent = Post(None, {}, owner, connection, self._mode)
-            Batch(owner.session, parent, owner.in_flight).run(items)
-            return
-        for item in items:
-            take = owner.session.notified if "method" in item else owner.session.answered
-            take(item)
-        connection.respond(202, headers=owner.headers)
-
-
-def _wants_answer(item: Any) -> bool:
-    try:
-        return kind_of(item) == REQUEST
-    except Refusal:
-        return True
-
 
 def _check_version_header(request: Request, negotiated: str | None) -> None:
     """Refuse a version that is unknown, or not the one that the session agreed on."""
@@ -370,8 +334,7 @@ class SseClient:
 
     def __init__(self, world: World, connection: HttpConnection) -> None:
         self.identifier = os.urandom(16).hex()
-        self.in_flight: InFlight = {}
-        self.session = HandshakeSession(world, self, self.in_flight)
+        self.session = HandshakeSession(world, self)
         self._connection = connection
 
     def begin(self) -> None:
