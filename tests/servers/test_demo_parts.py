@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -13,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.revision import HANDSHAKE_REVISIONS, TIMELINE, Revision
-from mcptest.servers.demo import versions
+from mcptest.servers.demo import stdio_server, versions
 from mcptest.servers.demo.http_server import decode_header
 from mcptest.servers.demo.jsonrpc import MAX_MESSAGE_BYTES, Refusal, encode, read_text
 from mcptest.servers.demo.start_options import BadOption, Options, parse_options
-from mcptest.servers.demo.stdio_server import InputLines
+from mcptest.servers.demo.stdio_server import StdioInput
 from mcptest.servers.http_connection import Rejected, Request, check_accept, check_sender
 from mcptest.transport.loop import Loop
 from mcptest.wire.http1 import RequestHead
@@ -97,25 +98,35 @@ def test_a_bad_option_is_refused_with_its_name(arguments: list[str]) -> None:
         parse_options(arguments)
 
 
+def lines_read(*pieces: bytes) -> list[bytes | None]:
+    """What is taken from standard input that comes in these pieces; blank lines are no matter."""
+    found: list[bytes | None] = []
+    reader, writer = os.pipe()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stdio_server, "STDIN", reader)
+        entry = StdioInput(Loop(), found.append, lambda: None)
+        for piece in filter(None, pieces):
+            os.write(writer, piece)
+            entry._readable(0)
+        os.close(writer)
+        entry._readable(0)
+    os.close(reader)
+    assert entry.ended
+    return [line for line in found if line is None or line.strip()]
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
 def test_lines_do_not_depend_on_how_they_come(data: bytes, cuts: list[int]) -> None:
-    lines = InputLines()
-    found = []
     places = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
-    for start, end in pairwise(places):
-        found += lines.feed(data[start:end])
-    found += lines.end()
-    expected = data.split(b"\n")
-    assert found == (expected if expected[-1] else expected[:-1])
+    found = lines_read(*(data[start:end] for start, end in pairwise(places)))
+    assert found == [line for line in data.split(b"\n") if line.strip()]
 
 
-def test_a_line_that_is_too_long_is_skipped_and_not_kept() -> None:
-    lines = InputLines()
-    for _ in range(MAX_MESSAGE_BYTES // 1024 + 10):
-        assert lines.feed(b"x" * 1024) == []
-    assert sum(map(len, lines._parts)) <= MAX_MESSAGE_BYTES
-    assert lines.feed(b"\nnext\n") == [None, b"next"]
+def test_a_line_that_is_too_long_is_skipped_and_told_once() -> None:
+    long = [b"x" * 1024] * (MAX_MESSAGE_BYTES // 1024 + 10)
+    assert lines_read(*long, b"\nnext\n") == [None, b"next"]
+    assert lines_read(*long) == [None]
 
 
 @settings(deadline=None)

@@ -26,12 +26,12 @@ from mcptest.servers.demo.jsonrpc import (
 from mcptest.servers.demo.stateless_era import is_stateless, serve
 from mcptest.servers.demo.world import World
 from mcptest.transport.loop import GONE, READ, WRITE, Loop
+from mcptest.wire.lines import LineReader
 
 TYPE_CHECKING = False  # see jsonrpc
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.servers.demo.exchange import InFlight
     from mcptest.servers.demo.jsonrpc import Obj
     from mcptest.servers.demo.offers import Content
     from mcptest.servers.demo.start_options import Options
@@ -46,46 +46,16 @@ PATIENCE_SECONDS = 10.0
 SIGNAL_PATIENCE_SECONDS = 0.5
 
 
-class InputLines:
-    """Cuts bytes into lines. A line that is too long is skipped, and reported as None."""
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes | None]:
-        *ends, rest = chunk.split(b"\n")
-        lines = [self._take(end) for end in ends]
-        self._keep(rest)
-        return lines
-
-    def end(self) -> list[bytes | None]:
-        """What came after the last newline, once no more can come."""
-        return [self._take(b"")] if self._size else []
-
-    def _take(self, end: bytes) -> bytes | None:
-        self._keep(end)
-        line = b"".join(self._parts) if self._size <= MAX_MESSAGE_BYTES else None
-        self._parts, self._size = [], 0
-        return line
-
-    def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size <= MAX_MESSAGE_BYTES:
-            self._parts.append(part)
-        else:
-            self._parts = []
-
-
 class StdioInput:
     """Standard input, line by line; with its end the loop ends."""
 
     def __init__(self, loop: Loop, take_line: Any, taken: Any) -> None:
         self._loop = loop
         self._take_line = take_line
+        """Called with each line, and with None for one that is too long and so is skipped."""
         self._taken = taken
         """Called after each round of lines."""
-        self._lines = InputLines()
+        self._lines = LineReader(MAX_MESSAGE_BYTES)
         self.ended = False
 
     def accept(self, wanted: bool) -> None:
@@ -102,8 +72,8 @@ class StdioInput:
         except OSError:
             chunk = b""
         self.ended = not chunk
-        for line in self._lines.feed(chunk) if chunk else self._lines.end():
-            self._take_line(line)
+        for line in self._lines.feed(chunk) if chunk else [self._lines.finish()]:
+            self._take_line(line if isinstance(line, bytes) else None)
         self._taken()
         if self.ended:
             self._loop.stop()
@@ -114,8 +84,7 @@ class StdioConnection:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._in_flight: InFlight = {}
-        self._session = HandshakeSession(world, self, self._in_flight)
+        self._session = HandshakeSession(world, self)
         self._in = StdioInput(world.loop, self._take_line, self._flush)
         self._out = StdioOutput(world.loop, self._in.accept)
 
@@ -149,8 +118,9 @@ class StdioConnection:
 
     def _take(self, value: Any) -> None:
         if isinstance(value, dict) and kind_of(value) == REQUEST and self._is_stateless(value):
-            check_new_request(value, self._in_flight)
-            serve(value, self._world, SharedStream(value["id"], self._in_flight, self))
+            in_flight = self._session.in_flight
+            check_new_request(value, in_flight)
+            serve(value, self._world, SharedStream(value["id"], in_flight, self))
         else:
             self._session.take(value, lambda name, in_flight: SharedStream(name, in_flight, self))
 
