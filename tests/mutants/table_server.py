@@ -98,8 +98,8 @@ mutant(
 def _reversed_every_other_time(offered: Any) -> Any:
     state = {"turned": False}
 
-    def turned(world: Any, version: str, with_extra: bool) -> Any:
-        tools = offered(world, version, with_extra)
+    def turned(call: Any) -> Any:
+        tools = offered(call)
         return tools[::-1] if state["turned"] else tools
 
     def note(list_tools: Any) -> Any:

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 
 def list_tools(call: Call) -> Obj:
-    tools = offered_tools(call.world, call.version, _has_extra(call))
-    return page_of(call, "tools", [tool.describe(call.version) for tool in tools])
+    return page_of(call, "tools", [tool.describe(call.version) for tool in offered_tools(call)])
 
 
 def run_tool(call: Call) -> Obj | Body:
     require_fit(call.params, SCHEMAS["call"])
-    tool = find_tool(call.params["name"], call.world, call.version, _has_extra(call))
+    tool = find_tool(call, call.params["name"])
     if "tasks" in call.world.options.offer:
         from mcptest.servers.demo.tasks import run_as_task
 
@@ -87,10 +86,6 @@ def wanted_uri(call: Call) -> str:
     uri: str = call.params["uri"]
     require_resource(uri, call.world, call.version)
     return uri
-
-
-def _has_extra(call: Call) -> bool:
-    return call.session is not None and call.session.extra
 
 
 def page_of(call: Call, name: str, items: list[Obj]) -> Obj:

@@ -209,18 +209,18 @@ def test_embedded_resource(arguments: Obj, call: Call) -> Obj:
 
 
 def test_trigger_tool_change(arguments: Obj, call: Call) -> Obj:
-    if call.session is None:
-        call.world.announce("tools")
-        return text("Who subscribed to the list of tools was told to read it again.")
-    return text(f"The tool extra is {'' if call.session.toggle_extra() else 'not '}offered.")
+    return _changed(call, "tools", "The tool extra")
 
 
 def test_trigger_prompt_change(arguments: Obj, call: Call) -> Obj:
+    return _changed(call, "prompts", "The prompt extra_prompt")
+
+
+def _changed(call: Call, what: str, extra: str) -> Obj:
     if call.session is None:
-        call.world.announce("prompts")
-        return text("Who subscribed to the list of prompts was told to read it again.")
-    offered = call.session.toggle_extra_prompt()
-    return text(f"The prompt extra_prompt is {'' if offered else 'not '}offered.")
+        call.world.announce(what)
+        return text(f"Who subscribed to the list of {what} was told to read it again.")
+    return text(f"{extra} is {'' if call.session.toggle_extra(what) else 'not '}offered.")
 
 
 def header_tool(arguments: Obj, call: Call) -> Obj:

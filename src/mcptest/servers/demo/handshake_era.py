@@ -58,9 +58,8 @@ class HandshakeSession:
     def __init__(self, world: World, channel: Channel) -> None:
         self.world = world
         self.version: str | None = None
-        self.extra = False
-        """Whether the tool `extra` is offered."""
-        self.extra_prompt = False
+        self.extra: set[str] = set()
+        """The lists, `tools` and `prompts`, that have one more item for now."""
         self.tasks: dict[str, Task] = {}
         self._channel = channel
         """Carries what belongs to no request."""
@@ -162,15 +161,10 @@ class HandshakeSession:
         else:
             job.resume(message["result"])
 
-    def toggle_extra(self) -> bool:
-        self.extra = not self.extra
-        self.announce("tools")
-        return self.extra
-
-    def toggle_extra_prompt(self) -> bool:
-        self.extra_prompt = not self.extra_prompt
-        self.announce("prompts")
-        return self.extra_prompt
+    def toggle_extra(self, what: str) -> bool:
+        self.extra ^= {what}
+        self.announce(what)
+        return what in self.extra
 
     def announce(self, what: str) -> None:
         """Tell that a list changed, if that was declared."""

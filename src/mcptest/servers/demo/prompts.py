@@ -91,7 +91,7 @@ EXTRA = declared_prompt(DEMO, "extra_prompt")
 
 def offered_prompts(call: Call) -> list[Prompt]:
     offered = call.world.content.prompts
-    extra = [EXTRA] if call.session is not None and call.session.extra_prompt else []
+    extra = [EXTRA] if call.has_extra("prompts") else []
     return [*(one for one in offered if versions.since(call.version, one.since)), *extra]
 
 

@@ -72,6 +72,10 @@ class Call:
         """Does the revision of this call know what came with the revision `first`?"""
         return versions.since(self.version, first)
 
+    def has_extra(self, what: str) -> bool:
+        """Whether this list has one more item for now."""
+        return self.session is not None and what in self.session.extra
+
     def progress(self, done: int, total: int, message: str) -> None:
         """Tell how far the work is, if the client asked to hear it."""
         if self._token is not None:
@@ -231,7 +235,7 @@ def bump(arguments: Obj, call: Call) -> Obj:
 def toggle_tool(arguments: Obj, call: Call) -> Obj:
     # Not offered in 2026-07-28: a list may not change there as a side effect of another request.
     assert call.session is not None, "offered in the handshake era only"
-    offered = call.session.toggle_extra()
+    offered = call.session.toggle_extra("tools")
     return text(f"The tool extra is {'now' if offered else 'no longer'} offered.")
 
 
@@ -331,15 +335,15 @@ TOOLS = declared_tools(
 (EXTRA,) = declared_tools(DEMO, "extra")
 
 
-def offered_tools(world: World, version: str, with_extra: bool) -> list[Tool]:
-    tools = [tool for tool in world.content.tools if tool.offered_in(version)]
-    return [*tools, EXTRA] if with_extra else tools
+def offered_tools(call: Call) -> list[Tool]:
+    tools = [tool for tool in call.world.content.tools if tool.offered_in(call.version)]
+    return [*tools, EXTRA] if call.has_extra("tools") else tools
 
 
-def find_tool(name: str, world: World, version: str, with_extra: bool) -> Tool:
-    extra = EXTRA if with_extra and name == EXTRA.name else None
-    tool = world.content.tool_named.get(name) or extra
-    if tool is None or not tool.offered_in(version):
+def find_tool(call: Call, name: str) -> Tool:
+    extra = EXTRA if name == EXTRA.name and call.has_extra("tools") else None
+    tool = call.world.content.tool_named.get(name) or extra
+    if tool is None or not tool.offered_in(call.version):
         raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:200]}")
     return tool
 
