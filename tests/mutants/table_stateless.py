@@ -303,7 +303,7 @@ def _stateless_over_sse(take: Any) -> Any:
         method = value.get("method") if isinstance(value, dict) else None
         old = self.session.version is not None or method == "initialize"
         if "id" in value and isinstance(method, str) and (is_stateless(value) or not old):
-            exchange = SharedStream(value["id"], self.in_flight, self)
+            exchange = SharedStream(value["id"], self.session.in_flight, self)
             serve(value, self.session.world, exchange)
         else:
             take(self, value)
