@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mcptest.core.capture import Trouble
-from mcptest.servers import http_connection
 from mcptest.servers.scripted import http_site
+from mcptest.transport import listener
 from tests.support.playing import (
     BOUND,
     Adder,
@@ -145,7 +145,7 @@ def test_requests_that_follow_each_other_unasked_are_all_answered(shared: Play) 
 
 
 def test_a_slow_request_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connection, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(listener, "REQUEST_SECONDS", 0.2)
     with playing(Adder(), D) as play:
         with connected(play, 20) as slow:
             for connection in slow:

@@ -443,8 +443,8 @@ def test_a_client_that_leaves_between_two_pieces_of_an_answer_ends_that_answer_o
 
 
 def test_a_client_that_drips_its_request_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_proxy, "REQUEST_SECONDS", 0.05)
-    monkeypatch.setattr(http_proxy, "_TICK", 0.05)
+    monkeypatch.setattr(listener, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(listener, "TICK", 0.05)
     with between(answering(plain(b""))) as (proxy, _):
         for begun in (b"GET / HT", get("/mcp", "Content-Length: 5") + b"123"):
             with proxy.connect() as client:
@@ -454,8 +454,8 @@ def test_a_client_that_drips_its_request_is_sent_away(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("limit", ["IDLE_SECONDS", "LINGER_SECONDS"])
 def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    monkeypatch.setattr(http_proxy, limit, 0.05)
-    monkeypatch.setattr(http_proxy, "_TICK", 0.05)
+    monkeypatch.setattr(listener, limit, 0.05)
+    monkeypatch.setattr(listener, "TICK", 0.05)
     with between(answering(plain(b"x"))) as (proxy, _), proxy.connect() as client:
         client.sendall(b"" if limit == "IDLE_SECONDS" else get())
         read_all(client)

@@ -7,8 +7,8 @@ functions say who may talk to us, and in which form: Host, Origin, Accept, Conte
 from __future__ import annotations
 
 import socket
+import time
 from http import HTTPStatus
-from socket import SHUT_WR
 
 from mcptest.servers.demo.exchange import internal_error
 from mcptest.servers.demo.jsonrpc import (
@@ -18,8 +18,8 @@ from mcptest.servers.demo.jsonrpc import (
     encode,
     error_message,
 )
-from mcptest.transport.loop import GONE, READ, WRITE
-from mcptest.wire.http1 import EndOfMessage, RequestHead, RequestReader
+from mcptest.transport.listener import AcceptedConnection
+from mcptest.wire.http1 import EndOfMessage, RequestHead
 
 TYPE_CHECKING = False
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from mcptest.transport.listener import Forget
     from mcptest.transport.loop import Loop
     from mcptest.wire.fault import WireError
-
-MAX_HEAD_BYTES = 64 * 1024
 
 
 class Request:
@@ -60,14 +58,7 @@ def headers_by_name(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
 
 # -- One HTTP connection on the loop -------------------------------------------------------------
 
-REQUEST_SECONDS = 15
-IDLE_SECONDS = 75
-STALL_SECONDS = 30
-LINGER_SECONDS = 2
 MAX_UNSENT_BYTES = 16 * 1024 * 1024
-MAX_EARLY_BYTES = 256 * 1024
-"""How much of the next requests is read while one is still being answered."""
-CHUNK = 256 * 1024
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -75,8 +66,10 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
-class HttpConnection:
+class HttpConnection(AcceptedConnection):
     """Serves one request after the other: `respond` or a stream ends each."""
+
+    read_bytes = 256 * 1024
 
     def __init__(
         self,
@@ -85,25 +78,14 @@ class HttpConnection:
         handle: Callable[[Request, HttpConnection], None],
         closed: Forget,
     ) -> None:
-        self._loop = loop
-        self._socket = sock
         self._handle = handle
-        self._closed = closed
-        self._reader = RequestReader(MAX_HEAD_BYTES, MAX_MESSAGE_BYTES)
         self._body = bytearray()
         """What came of the body of the request that is being read."""
         self._continue_told = False
         self._request: Request | None = None
         """What is being answered."""
-        self._out = bytearray()
         self._chunked = False
-        self._close_after = False
-        self._events = 0
         self._serving = False
-        self._ended = False
-        self._lingering = False
-        """The last answer was sent; what still comes is thrown away."""
-        self.open = True
         self.on_gone: Callable[[], None] | None = None
         """Called when the client leaves before it was answered."""
         self.on_head: Callable[[int, dict[str, Any]], None] | None = None
@@ -112,8 +94,7 @@ class HttpConnection:
         """Told of bytes that are no request: why, and the head if that much was read."""
         self.on_fed: Callable[[HttpConnection], None] | None = None
         """Told whenever bytes have come and were dealt with."""
-        self._timer = loop.after(IDLE_SECONDS, self.close)
-        self._update_events()
+        super().__init__(loop, sock, closed, MAX_MESSAGE_BYTES)
 
     def respond(
         self,
@@ -129,7 +110,7 @@ class HttpConnection:
         if status != HTTPStatus.NO_CONTENT:
             fields["Content-Length"] = str(len(body))
         for_head = self._request is not None and self._request.method == "HEAD"
-        self._write(self._head(status, fields) + (b"" if for_head else body))
+        self.write(self._head(status, fields) + (b"" if for_head else body))
         self._finish_request()
 
     def refuse(self, status: int, refusal: Refusal, **headers: str) -> None:
@@ -151,75 +132,54 @@ class HttpConnection:
             fields["Transfer-Encoding"] = "chunked"
         else:
             self._request.keep_alive = False
-        self._write(self._head(200, fields))
+        self.write(self._head(200, fields))
 
     def stream(self, data: bytes) -> None:
-        self._write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+        self.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     def end_stream(self) -> None:
         if self._chunked:
-            self._write(b"0\r\n\r\n")
+            self.write(b"0\r\n\r\n")
         self._finish_request()
 
-    def close(self) -> None:
-        """End the connection at once."""
-        if not self.open:
-            return
-        self.open = False
-        self._timer.cancel()
-        self._loop.ignore(self._socket.fileno())
-        self._socket.close()
-        gone, self.on_gone = self.on_gone, None
-        if gone is not None:
-            gone()
-        self._closed(self)
-
     @property
-    def waits_for_client(self) -> bool:
-        """Nothing is being answered: it costs a client nothing that was promised to close it."""
-        return self._request is None and not self._out
+    def is_busy(self) -> bool:
+        return self._request is not None
 
     @property
     def held(self) -> int:
-        """Bytes that wait here, to be read by us or by the client."""
-        return self._reader.held + len(self._body) + len(self._out)
+        return super().held + len(self._body)
 
-    def _ready(self, events: int) -> None:
-        if events & WRITE:
-            self._flush()
-        if self.open and events & (READ | GONE):
-            self._read()
+    def came(self, data: bytes) -> None:
+        self._reader.feed(data)
+        self._serve_requests()
+        if self.on_fed is not None and self.open:
+            self.on_fed(self)
 
-    def _read(self) -> None:
-        try:
-            data = self._socket.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data and self._out and self._request is None and not self._lingering:
-            # The client sends no more, and may still be reading an answer that was given.
-            self._close_after = self._ended = True
-        elif not data:
-            self.close()
-        elif not self._lingering:
-            self._reader.feed(data)
-            self._serve_requests()
-            if self.on_fed is not None and self.open:
-                self.on_fed(self)
-        self._update_events()
+    def give_up_request(self) -> None:
+        self._refuse_request("The request did not come in time")
+
+    def gone(self) -> None:
+        gone, self.on_gone = self.on_gone, None
+        if gone is not None:
+            gone()
+
+    def write(self, data: bytes) -> None:
+        if self.open:
+            super().write(data)
+            if len(self._out) > MAX_UNSENT_BYTES:
+                self.close()
 
     def _serve_requests(self) -> None:
         """Serve what was read, one request at a time; an answer may come at once or later."""
         if self._serving:
             return  # called from within: the loop below goes on by itself
         self._serving = True
-        while self.open and self._request is None and not self._close_after:
+        while self.open and self._request is None and not self._closing:
             request = self._next_request()
             if request is None:
                 break
             self._request = request
-            self._set_timer(None)
             try:
                 self._handle(request, self)
             except Exception as problem:  # noqa: BLE001  reported; costs one connection, not all
@@ -229,7 +189,6 @@ class HttpConnection:
 
     def _next_request(self) -> Request | None:
         reader = self._reader
-        was_in_progress = not reader.is_between_requests
         while (event := reader.next_event()) is not None:
             if isinstance(event, bytes):
                 self._body += event
@@ -241,104 +200,38 @@ class HttpConnection:
                 return request
         if reader.fault is not None:
             self._refuse_request(f"Bad request: {reader.fault.detail}")
-        elif was_in_progress:
-            if reader.head is not None and reader.head.expects_continue and not self._continue_told:
-                self._continue_told = True
-                self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            # It has a limited time to become whole, however often bytes come.
-            if self._timer.action != self._give_up_reading:
-                self._set_timer(REQUEST_SECONDS, self._give_up_reading)
+        elif reader.head is not None and reader.head.expects_continue and not self._continue_told:
+            self._continue_told = True
+            self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return None
 
     def _refuse_request(self, message: str) -> None:
         """Answer what can't be read on, and hang up."""
         fault = self._reader.fault
         assert fault is not None, "there is a reason to refuse it"
-        self._close_after = True
+        self._closing = True
         if self.on_refused is not None:
             self.on_refused(fault, self._reader.head)
         self.refuse(self._reader.refusal_status, Refusal(INVALID_REQUEST, message))
 
-    def _write(self, data: bytes) -> None:
-        if not self.open:
-            return
-        self._out += data
-        if len(self._out) > MAX_UNSENT_BYTES:
-            self.close()
-        else:
-            self._flush()
-
-    def _flush(self) -> None:
-        try:
-            while self._out:
-                done = self._socket.send(memoryview(self._out)[:CHUNK])
-                del self._out[:done]
-        except BlockingIOError:
-            self._set_timer(STALL_SECONDS)
-        except OSError:
-            self.close()
-            return
-        if not self._out and not self._lingering:
-            if self._close_after and self._request is None:
-                self._close_gently()
-                return
-            self._set_timer(IDLE_SECONDS if self._request is None else None)
-        self._update_events()
-
-    def _close_gently(self) -> None:
-        """Let the client read the answer: closing on unread bytes would reset the connection."""
-        self._lingering = True
-        try:
-            self._socket.shutdown(SHUT_WR)
-        except OSError:
-            self._ended = True
-        if self._ended:
-            self.close()
-            return
-        self._set_timer(LINGER_SECONDS)
-        self._update_events()
-
     def _finish_request(self) -> None:
         request, self._request = self._request, None
         self.on_gone = None
-        if request is not None and not request.keep_alive:
-            self._close_after = True
-        if not self.open or self._lingering:
-            return
-        if not self._out:
-            if self._close_after:
-                self._close_gently()
-                return
-            self._set_timer(IDLE_SECONDS)
-        if self._reader.held:
+        self._since = time.monotonic()
+        if self._closing or (request is not None and not request.keep_alive):
+            self._end_after_this()
+        elif self._reader.held:
             # Not from within a callback of the old request: its owner is not done with it yet.
             self._loop.after(0, self._go_on)
+        self._rewatch()
 
     def _go_on(self) -> None:
         if self.open:
             self._serve_requests()
-            self._update_events()
-
-    def _update_events(self) -> None:
-        if not self.open:
-            return
-        full = self._request is not None and self._reader.held > MAX_EARLY_BYTES
-        events = (0 if full or self._ended else READ) | (WRITE if self._out else 0)
-        if events != self._events:
-            self._events = events
-            self._loop.watch(self._socket.fileno(), events, self._ready)
-
-    def _give_up_reading(self) -> None:
-        self._reader.give_up()
-        self._refuse_request("The request did not come in time")
-
-    def _set_timer(self, seconds: float | None, action: Callable[[], None] | None = None) -> None:
-        self._timer.cancel()
-        if seconds is not None:
-            self._timer = self._loop.after(seconds, action or self.close)
+            self._rewatch()
 
     def _head(self, status: int, fields: dict[str, Any]) -> bytes:
-        if self._close_after or (self._request is not None and not self._request.keep_alive):
+        if self._closing or (self._request is not None and not self._request.keep_alive):
             fields["Connection"] = "close"
         if self.on_head is not None:
             self.on_head(status, fields)

@@ -1,36 +1,190 @@
-"""Listening on one address: the one place that accepts connections, for servers and proxies.
+"""Listening on one address, and what is accepted there, for servers and proxies.
 
-It accepts so many connections and no more, and never at the price of the whole server.
+It accepts so many connections and no more, and never at the price of the whole server. A connection
+reads requests of HTTP and sends what it is given as the client takes it; what a request means, and
+what answers it, is for those who derive from it.
 """
 
 from __future__ import annotations
 
 import socket
+import time
 
-from mcptest.transport.loop import READ
+from mcptest.transport.loop import GONE, READ, WRITE
+from mcptest.wire.http1 import UNLIMITED, RequestReader
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from mcptest.transport.loop import Loop
 
-    class Accepted(Protocol):
-        """One connection, as the listener sees it."""
+    Forget = Callable[["AcceptedConnection"], None]
 
-        @property
-        def waits_for_client(self) -> bool:
-            """Nothing is being answered: closing it breaks no promise."""
+MAX_HEAD_BYTES = 64 * 1024
+REQUEST_SECONDS = 15.0
+"""For a request to become whole."""
+IDLE_SECONDS = 75.0
+LINGER_SECONDS = 2.0
+TICK = 1.0
+"""How often it is looked whether a client is late."""
+_EARLY = 64 * 1024
+"""How much of the next requests is read while one is still being answered."""
+_SENT_BYTES = 256 * 1024
 
-        @property
-        def held(self) -> int:
-            """Bytes that wait here, to be read by us or by the client."""
 
-        def close(self) -> None: ...
+class AcceptedConnection:
+    """One client: its requests, and the bytes that it has not taken yet."""
 
-    Forget = Callable[[Accepted], None]
+    stall_seconds = 30.0
+    """How long it may take none of them."""
+    read_bytes = 64 * 1024
+
+    def __init__(
+        self, loop: Loop, sock: socket.socket, closed: Forget, body_bytes: int = UNLIMITED
+    ) -> None:
+        self._loop = loop
+        self._socket = sock
+        self._closed = closed
+        self._reader = RequestReader(MAX_HEAD_BYTES, body_bytes)
+        self._out = bytearray()
+        self._events = 0
+        self._closing = False
+        """No further request is read: the connection ends with what is in `_out`."""
+        self._half_closed = False
+        """The client sends no more, and may still be reading an answer that was given."""
+        self._lingering = False
+        """The last answer was sent; what still comes is thrown away."""
+        self._since = time.monotonic()
+        """When there was progress last."""
+        self._timer = loop.after(TICK, self._check_time)
+        self.open = True
+        self._rewatch()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered, or passed on."""
+        raise NotImplementedError
+
+    @property
+    def waits_for_request(self) -> bool:
+        """Whether it is the client who keeps us waiting for the rest of a request."""
+        return not self.is_busy and not self._reader.is_between_requests
+
+    def came(self, data: bytes) -> None:
+        """Some more of the requests."""
+        raise NotImplementedError
+
+    def give_up_request(self) -> None:
+        """The rest of a request does not come."""
+        raise NotImplementedError
+
+    def gone(self) -> None:
+        """The connection has ended, whatever was still to be said."""
+        raise NotImplementedError
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Nothing is being answered: closing it breaks no promise."""
+        return not self.is_busy and not self._out
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait here, to be read by us or by the client."""
+        return self._reader.held + len(self._out)
+
+    def write(self, data: bytes) -> None:
+        if not self._out:
+            self._since = time.monotonic()
+        self._out += data
+        self._flush()
+
+    def close(self) -> None:
+        """End the connection at once."""
+        if self.open:
+            self.open = False
+            self._timer.cancel()
+            self._loop.ignore(self._socket.fileno())
+            self._socket.close()
+            self.gone()
+            self._closed(self)
+
+    def _ready(self, events: int) -> None:
+        if events & WRITE:
+            self._flush()
+        if self.open and events & (READ | GONE):
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(self.read_bytes)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data and self._out and not self.is_busy and not self._lingering:
+            self._closing = self._half_closed = True
+        elif not data:
+            self.close()
+        elif not self._closing:  # else it is thrown away
+            if self._reader.is_between_requests:
+                self._since = time.monotonic()
+            self.came(data)
+        self._rewatch()
+
+    def _flush(self) -> None:
+        if not self.open:
+            return
+        try:
+            while self._out:
+                sent = self._socket.send(memoryview(self._out)[:_SENT_BYTES])
+                del self._out[:sent]
+                self._since = time.monotonic()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        if self._closing and not self.is_busy:
+            self._end_after_this()
+        self._rewatch()
+
+    def _end_after_this(self) -> None:
+        """Let the client read the answer: closing on unread bytes would reset the connection."""
+        self._closing = True
+        if not self.open or self._out or self._lingering:
+            return
+        self._lingering = True
+        self._since = time.monotonic()
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._half_closed = True
+        if self._half_closed:
+            self.close()
+
+    def _rewatch(self) -> None:
+        if not self.open:
+            return
+        full = self.is_busy and self._reader.held >= _EARLY
+        events = (0 if full or self._half_closed else READ) | (WRITE if self._out else 0)
+        if events != self._events:
+            self._events = events
+            self._loop.watch(self._socket.fileno(), events, self._ready)
+
+    def _check_time(self) -> None:
+        self._timer = self._loop.after(TICK, self._check_time)
+        waited = time.monotonic() - self._since
+        if self._lingering or self._out:
+            if waited > (LINGER_SECONDS if self._lingering else self.stall_seconds):
+                self.close()
+        elif self.waits_for_request:
+            if waited > REQUEST_SECONDS:
+                self._reader.give_up()
+                self.give_up_request()
+        elif not self.is_busy and waited > IDLE_SECONDS:
+            self.close()
 
 
 MAX_CONNECTIONS = 256
@@ -49,14 +203,14 @@ class Listener:
         self,
         loop: Loop,
         address: tuple[str, int],
-        connect: Callable[[socket.socket, Forget], Accepted],
+        connect: Callable[[socket.socket, Forget], AcceptedConnection],
         *,
         makes_room: bool = False,
     ) -> None:
         self._loop = loop
         self._connect = connect
         self._makes_room = makes_room
-        self._connections: dict[Accepted, None] = {}
+        self._connections: dict[AcceptedConnection, None] = {}
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._socket = socket.create_server(address, family=family, backlog=128)
         self._socket.setblocking(False)
@@ -68,7 +222,7 @@ class Listener:
         return port
 
     @property
-    def connections(self) -> tuple[Accepted, ...]:
+    def connections(self) -> tuple[AcceptedConnection, ...]:
         """Those that are open, the longest first."""
         return tuple(self._connections)
 
@@ -112,5 +266,5 @@ class Listener:
                 return True
         return False
 
-    def _forget(self, connection: Accepted) -> None:
+    def _forget(self, connection: AcceptedConnection) -> None:
         self._connections.pop(connection, None)

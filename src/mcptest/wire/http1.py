@@ -61,7 +61,7 @@ _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^\x00-\x08\x0a-\x1
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
 _CHUNK_LINE_LIMIT = 1024
-_UNLIMITED = 1 << 62
+UNLIMITED = 1 << 62
 _HEADERS_TOO_LARGE, _BODY_TOO_LARGE, _LATE = "headers-too-large", "body-too-large", "timeout"
 _REFUSALS = {_HEADERS_TOO_LARGE: 431, _BODY_TOO_LARGE: 413, _LATE: 408}
 FRAMING_HEADERS = frozenset({"content-length", "transfer-encoding"})
@@ -166,7 +166,7 @@ _DONE = 7
 class _MessageReader:
     """What requests and responses have in common: the block of headers, the body, the limits."""
 
-    def __init__(self, header_bytes: int, body_bytes: int = _UNLIMITED) -> None:
+    def __init__(self, header_bytes: int, body_bytes: int = UNLIMITED) -> None:
         self._limit = header_bytes
         self._body_limit = body_bytes
         self._state = _HEAD
@@ -444,7 +444,7 @@ class RequestReader(_MessageReader):
     The head of one whose framing can't be trusted is not handed out: nobody acts on it.
     """
 
-    def __init__(self, header_bytes: int, body_bytes: int = _UNLIMITED) -> None:
+    def __init__(self, header_bytes: int, body_bytes: int = UNLIMITED) -> None:
         super().__init__(header_bytes, body_bytes)
         self._unread = bytearray()
         self._ready: deque[RequestEvent] = deque()

@@ -22,7 +22,7 @@ from mcptest.core.limits import DEFAULT_LIMITS, Deadline
 from mcptest.transport.base import NO_HEADERS
 from mcptest.transport.egress import Origin, Url, start_connect, usable_addresses
 from mcptest.transport.http.socket_connection import SocketConnection, default_tls
-from mcptest.transport.listener import Listener
+from mcptest.transport.listener import AcceptedConnection, Listener
 from mcptest.transport.loop import GONE, READ, WRITE, Loop
 from mcptest.transport.proxy.exchange_record import (
     LOOPBACK,
@@ -38,7 +38,6 @@ from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import (
     EndOfMessage,
     RequestHead,
-    RequestReader,
     ResponseHead,
     ResponseReader,
 )
@@ -246,9 +245,9 @@ class ProxiedExchange:
         else:  # a server that has gone meanwhile would wake us again and again
             self._proxy.loop.ignore(connection.sock.fileno())
 
-    def check_time(self, now: float) -> None:
+    def check_time(self) -> None:
         connection = self._connection
-        late = now - self._began > CONNECT_SECONDS
+        late = time.monotonic() - self._began > CONNECT_SECONDS
         if connection is not None and not connection.established and late:
             self._drop()
             why = f"no connection to {self._server} within {CONNECT_SECONDS:g} s"
@@ -344,40 +343,21 @@ class ProxiedExchange:
 
 # -- One client of an HTTP proxy -----------------------------------------------------------------
 
-REQUEST_SECONDS = 15.0
-"""For a head to become whole, and for each further piece of a body."""
-IDLE_SECONDS = 75.0
-STALL_SECONDS = 120.0
-LINGER_SECONDS = 2.0
-_TICK = 1.0
-"""How often it is looked whether the client or the server is late."""
 _FULL = 256 * 1024
-_EARLY = 64 * 1024
-"""How much of the next requests is read while one is still being answered."""
-_CHUNK = 64 * 1024
+_LEFT = "the client left"
 
 
-class DownstreamConnection:
+class DownstreamConnection(AcceptedConnection):
     """Reads requests, gives each to an exchange, and writes what the exchange brings."""
 
+    stall_seconds = 120.0
+
     def __init__(self, sock: socket.socket, proxy: HttpProxy, closed: Forget) -> None:
-        self._sock = sock
         self._proxy = proxy
-        self._loop = loop = proxy.loop
-        self._closed = closed
-        self._reader = RequestReader(DEFAULT_LIMITS.header_bytes)
         self._exchange: ProxiedExchange | None = None
         self._request_done = False
-        self._out = bytearray()
-        self._closing = False
-        """No further request is read: the connection ends with what is in `_out`."""
-        self._lingering = False
-        self._since = time.monotonic()
-        """When there was progress last."""
         self._is_pulling = False
-        self._timer = loop.after(_TICK, self._check_time)
-        self.open = True
-        self._rewatch()
+        super().__init__(proxy.loop, sock, closed)
 
     # -- what an exchange brings -----------------------------------------------------------
 
@@ -386,16 +366,14 @@ class DownstreamConnection:
         return len(self._out) >= _FULL
 
     @property
-    def waits_for_client(self) -> bool:
-        return self._exchange is None and not self._out
+    def is_busy(self) -> bool:
+        return self._exchange is not None
 
     @property
-    def held(self) -> int:
-        return self._reader.held + len(self._out)
-
-    def write(self, data: bytes) -> None:
-        self._out += data
-        self._flush()
+    def waits_for_request(self) -> bool:
+        if self._exchange is None:
+            return super().waits_for_request
+        return not self._request_done and self._exchange.wants_more
 
     def answered(self, *, keep: bool) -> None:
         """The answer is complete."""
@@ -404,6 +382,7 @@ class DownstreamConnection:
         self._since = time.monotonic()
         if not keep:
             self._end_after_this()
+            self._rewatch()
         else:
             self.go_on()
 
@@ -418,11 +397,12 @@ class DownstreamConnection:
         )
         self.write(head.encode("ascii") + line)
         self._end_after_this()
+        self._rewatch()
 
     def cut(self) -> None:
         """The answer broke off: the client has to see that."""
         self._exchange = None
-        self._end()
+        self.close()
 
     # -- the requests ----------------------------------------------------------------------
 
@@ -469,113 +449,36 @@ class DownstreamConnection:
         else:
             exchange.close(f"the request can't be read on: {refused.why}")
         if exchange is not None and exchange.is_answering:
-            self._end()
+            self.close()
         else:
             self.refuse(refused.status, refused.why)
 
     # -- the socket ------------------------------------------------------------------------
 
-    def ready(self, events: int) -> None:
-        if self.open and events & WRITE:
-            self._flush()
-        if self.open and events & (READ | GONE):
-            self._read()
-
-    def _read(self) -> None:
-        try:
-            data = self._sock.recv(_CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._end()
-        elif not self._closing:  # else it is thrown away
-            in_a_body = self._exchange is not None and not self._request_done
-            if self._reader.is_between_requests or in_a_body:
-                self._since = time.monotonic()
-            self._reader.feed(data)
-            self.go_on()
+    def came(self, data: bytes) -> None:
+        if self._exchange is not None and not self._request_done:
+            self._since = time.monotonic()  # each further piece of a body has its own time
+        self._reader.feed(data)
+        self.go_on()
 
     def _flush(self) -> None:
-        try:
-            while self._out:
-                sent = self._sock.send(memoryview(self._out)[:_FULL])
-                del self._out[:sent]
-                self._since = time.monotonic()
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._end()
-            return
+        super()._flush()
         if self._exchange is not None and not self.is_full:
             self._exchange.rewatch()
-        if self._closing and not self._out:
-            self._linger()
-        self._rewatch()
-
-    def _end_after_this(self) -> None:
-        self._closing = True
-        if self.open and not self._out:
-            self._linger()
-        self._rewatch()
-
-    def _linger(self) -> None:
-        """Let the client read the answer: closing on unread bytes would reset the connection."""
-        if self._lingering:
-            return
-        self._lingering = True
-        self._since = time.monotonic()
-        try:
-            self._sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            self._end()
-
-    def _rewatch(self) -> None:
-        if self.open:
-            full = self._exchange is not None and self._reader.held >= _EARLY
-            events = (0 if full else READ) | (WRITE if self._out else 0)
-            self._loop.watch(self._sock.fileno(), events, self.ready)
-
-    # -- time and the end ------------------------------------------------------------------
 
     def _check_time(self) -> None:
-        self._timer = self._loop.after(_TICK, self._check_time)
-        now = time.monotonic()
-        waited = now - self._since
-        if self._lingering:
-            late = waited > LINGER_SECONDS
-        elif self._out:
-            late = waited > STALL_SECONDS
-        elif self._exchange is not None and self._request_done:
-            self._exchange.check_time(now)
-            return
-        elif self._exchange is not None or not self._reader.is_between_requests:
-            server_lags = self._exchange is not None and not self._exchange.wants_more
-            if waited > REQUEST_SECONDS and not server_lags:
-                self._reader.give_up()
-                self.go_on()
-            return
-        else:
-            late = waited > IDLE_SECONDS
-        if late:
-            self._end()
+        super()._check_time()
+        if self._exchange is not None:
+            self._exchange.check_time()
 
-    def close(self) -> None:
-        """End the connection at once: the proxy is being stopped."""
-        self._end("still open when the proxy was stopped")
+    def give_up_request(self) -> None:
+        self.go_on()
 
-    def _end(self, why: str = "the client left") -> None:
-        if not self.open:
-            return
-        self.open = False
-        self._timer.cancel()
+    def gone(self) -> None:
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
-            exchange.close(why)
-        self._loop.ignore(self._sock.fileno())
-        self._sock.close()
-        self._closed(self)
+            is_ours = self._proxy.is_closing
+            exchange.close("still open when the proxy was stopped" if is_ours else _LEFT)
 
 
 # -- Sitting on loopback between HTTP clients and a server ---------------------------------------
@@ -598,6 +501,7 @@ class HttpProxy:
         self.headers = headers
         """Those that go along with every request."""
         self._flush = flush
+        self.is_closing = False
         self.loop = Loop()
         self.server = url.origin
         self.addresses = usable_addresses(url.origin, Deadline.after(startup))
@@ -630,6 +534,7 @@ class HttpProxy:
 
     def close(self) -> None:
         """Cut off whoever is still there, and let go of the port."""
+        self.is_closing = True
         self._listener.close()
         self._flush()
         os.close(self._wake)
