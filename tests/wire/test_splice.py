@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.wire.json_text import replace_members
+from mcptest.core.errors import UsageError
+from mcptest.wire.capture_forms import replace_members
 
 
 @pytest.mark.parametrize(
@@ -27,10 +28,10 @@ from mcptest.wire.json_text import replace_members
 def test_only_the_named_value_changes(
     text: str, changes: dict[tuple[str | int, ...], object], expected: str
 ) -> None:
-    assert replace_members(text, changes) == expected
+    assert replace_members(text.encode(), changes).decode() == expected
 
 
 @pytest.mark.parametrize("text", ['{"id":1', '{"id" 1}', '{"id":1 "x":2}', "{,}"])
 def test_text_that_is_no_object_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        replace_members(text, {("id",): 2})
+    with pytest.raises(UsageError, match=r"a message: "):
+        replace_members(text.encode(), {("id",): 2})

@@ -25,8 +25,8 @@ from mcptest.servers.demo.stdio_server import (
 )
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.loop import Loop
+from mcptest.wire.capture_forms import replace_members
 from mcptest.wire.envelope import decode
-from mcptest.wire.json_text import replace_members
 
 # The first message of a session: the client may be another one today.
 _MATCHED_BY_METHOD = frozenset({"initialize", "server/discover"})
@@ -199,8 +199,8 @@ class _Renaming:
         for place, item in enumerate(message.items):
             changes |= {(place, *path): name for path, name in self._changes(item)}
         try:
-            return replace_members(raw.decode(), changes).encode() if changes else raw
-        except (ValueError, RecursionError):
+            return replace_members(raw, changes) if changes else raw
+        except UsageError:
             return raw
 
     def _changes(self, message: Message) -> Iterator[tuple[tuple[str, ...], Any]]:

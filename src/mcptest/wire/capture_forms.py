@@ -11,7 +11,7 @@ import base64
 import binascii
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NoReturn, TypeAlias
 
 import msgspec
@@ -32,7 +32,7 @@ from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, Kind, id_key
 from mcptest.core.safe_text import show
 from mcptest.wire.envelope import decode, is_meant_as_message
-from mcptest.wire.json_text import costs_too_much
+from mcptest.wire.json_text import costs_too_much, write_json
 
 _encode = msgspec.json.Encoder().encode
 _decode_any = msgspec.json.Decoder().decode
@@ -419,6 +419,52 @@ class _Scan:
             return _decode(self.buffer[begin:end])
         except (ValueError, RecursionError):
             self.wrong(begin, "valid JSON")
+
+
+# -- Replacing one value inside JSON text while every other byte stays as it was -----------------
+
+_Changes: TypeAlias = Mapping[tuple[str | int, ...], Any]
+"""Values by the names of members, and the places of items, that lead to them."""
+
+
+def replace_members(raw: bytes, changes: _Changes) -> bytes:
+    """The text with the values at these places replaced, where they are present.
+
+    Raises UsageError when an object or an array on the way can't be read.
+    """
+    scan = _Scan(raw, "a message", lambda offset: None)
+    pieces, last = [], 0
+    for start, end, written in sorted(_edits(scan, scan.after_space(0), changes)):
+        pieces += [raw[last:start], written]
+        last = end
+    return b"".join((*pieces, raw[last:]))
+
+
+def _edits(scan: _Scan, at: int, changes: _Changes) -> Iterator[tuple[int, int, bytes]]:
+    wanted: dict[str | int, dict[tuple[str | int, ...], Any]] = {}
+    for (name, *rest), value in changes.items():
+        wanted.setdefault(name, {})[tuple(rest)] = value
+    # of two members with one name the last one counts
+    spans = {name: (start, end) for name, start, end in _parts(scan, at) if name in wanted}
+    for name, (start, end) in spans.items():
+        if () in wanted[name]:
+            yield start, end, write_json(wanted[name][()])
+        else:
+            yield from _edits(scan, start, wanted[name])
+
+
+def _parts(scan: _Scan, at: int) -> Iterator[tuple[str | int, int, int]]:
+    """Each member of the object or item of the array that begins here; of other values none."""
+    begins: Iterable[tuple[str | int, int]] = ()
+    if scan.at(at) == b"{":
+        begins = scan.members(at)
+    elif scan.at(at) == b"[":
+        begins = enumerate(scan.items(at, b"]", "array"))
+    for name, begin in begins:
+        yield name, begin, scan.skip(begin)
+
+
+# -- From the full form to the public one --------------------------------------------------------
 
 
 def exchanges_of(records: Iterable[AnyRecord]) -> dict[str, Any]:

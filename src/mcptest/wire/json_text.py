@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import codecs
 import enum
-import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -289,71 +287,3 @@ def _why_not_json(text: str, error: json.JSONDecodeError | RecursionError) -> st
         return "empty" if not text else "only white space"
     near = text[max(0, error.pos - 10) : error.pos + 20]
     return f"{error.msg.removesuffix(' at')} at offset {error.pos}, near {show(near, 40)!r}"
-
-
-# -- Replacing one value inside JSON text while every other byte stays as it was -----------------
-
-_decoder = json.JSONDecoder()
-_SPACE = re.compile(r"[ \t\n\r]*")
-_CLOSING = {"{": "}", "[": "]"}
-
-
-_Changes: TypeAlias = Mapping[tuple[str | int, ...], Any]
-"""Values by the names of members, and the places of items, that lead to them."""
-
-
-def replace_members(text: str, changes: _Changes) -> str:
-    """The text with the values at these places replaced, where they are present.
-
-    Raises ValueError when an object or an array on the way can't be read.
-    """
-    pieces, last = [], 0
-    for start, end, written in sorted(_edits(text, _skip(text, 0), changes)):
-        pieces += [text[last:start], written]
-        last = end
-    return "".join((*pieces, text[last:]))
-
-
-def _edits(text: str, at: int, changes: _Changes) -> Iterator[tuple[int, int, str]]:
-    wanted: dict[str | int, dict[tuple[str | int, ...], Any]] = {}
-    for (name, *rest), value in changes.items():
-        wanted.setdefault(name, {})[tuple(rest)] = value
-    # of two members with one name the last one counts
-    spans = {name: (start, end) for name, start, end in _parts(text, at) if name in wanted}
-    for name, (start, end) in spans.items():
-        if () in wanted[name]:
-            yield start, end, json.dumps(wanted[name][()])
-        else:
-            yield from _edits(text, start, wanted[name])
-
-
-def _parts(text: str, at: int) -> Iterator[tuple[str | int, int, int]]:
-    """Each member of the object or item of the array that begins here; of other values none."""
-    closing = _CLOSING.get(text[at : at + 1])
-    if closing is None:
-        return
-    at = _skip(text, at + 1)
-    for place in itertools.count():
-        if text[at : at + 1] == closing:
-            return
-        key: str | int = place
-        if closing == "}":
-            key, at = _decoder.raw_decode(text, at)
-            at = _skip(text, _expect(text, _skip(text, at), ":"))
-        _, end = _decoder.raw_decode(text, at)
-        yield key, at, end
-        at = _skip(text, end)
-        if text[at : at + 1] != closing:
-            at = _skip(text, _expect(text, at, ","))
-
-
-def _expect(text: str, at: int, letter: str) -> int:
-    if text[at : at + 1] != letter:
-        raise ValueError(f"{letter!r} expected at offset {at}")
-    return at + 1
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    assert match is not None
-    return match.end()
