@@ -24,22 +24,29 @@ SECONDS_FOR_A_READER = 5.0
 SECONDS_OF_PATIENCE = 30.0
 """How long whoever reads from a pipe may take nothing."""
 _LOOKS_AGAIN = 0.02
+# A folder that we may not list can be written into all the same.
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _claimed: dict[str, int] = {}
 """Folders that are ours, with the open descriptors that say so."""
 
 
 def replace_file(path: str | Path, content: bytes) -> None:
     """Write a file through a temporary one beside it, so that nobody ever sees half of it."""
-    content = redaction.document(content)
     try:
         if is_special(path):
             descriptor = open_special(path)
             try:
-                write_whole(descriptor, content)
+                write_whole(descriptor, redaction.document(content))
             finally:
                 os.close(descriptor)
-        else:
-            _replace(os.path.realpath(path), content)  # a link keeps pointing where it does
+            return
+        folder, name = os.path.split(os.path.realpath(path))  # a link keeps pointing where it does
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as a text
+        opened = os.open(folder, _FOLDER_FLAGS)
+        try:
+            put_file(opened, name, content, overwrite=True, mode=0o600)
+        finally:
+            os.close(opened)
     except OSError as error:
         raise UsageError(f"can't write {path}: {error.strerror}") from None
 
@@ -117,40 +124,6 @@ def claim_folder(folder: Path) -> None:
     _claimed[place] = descriptor
 
 
-def _replace(path: str, content: bytes) -> None:
-    folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as a text
-    beside = f"{folder}/.{name}.{os.urandom(6).hex()}"
-    unnamed = _open_unnamed(folder)
-    descriptor = unnamed
-    if descriptor is None:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            if unnamed is not None:  # with a folder, though none is needed: without, it is link(2)
-                os.link(f"/proc/self/fd/{unnamed}", beside, src_dir_fd=unnamed)
-        os.replace(beside, path)  # noqa: PTH105 - as texts
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)  # noqa: PTH108 - as a text
-        raise
-
-
-def _open_unnamed(folder: str) -> int | None:
-    """A file without a name: whoever is killed while writing leaves nothing. None where it has to
-    have one."""
-    unnamed = getattr(os, "O_TMPFILE", None)
-    if unnamed is None or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - quick
-        return None
-    try:
-        return os.open(folder, os.O_WRONLY | unnamed | os.O_CLOEXEC, 0o600)
-    except OSError:  # a file system that has none, or a folder that tells so when a file is made
-        return None
-
-
 UNFINISHED = ".writing-"
 """How the name of a file begins that `put_file` has not finished."""
 
@@ -161,20 +134,38 @@ def put_file(folder: int, name: str, content: bytes, *, overwrite: bool, mode: i
     FileExistsError unless `overwrite`, OSError for any other reason: what was there is there still.
     """
     unfinished = f"{UNFINISHED}{os.urandom(8).hex()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(unfinished, flags, mode, dir_fd=folder)
+    unnamed = _open_unnamed(folder, mode)
+    descriptor = unnamed
+    if descriptor is None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(unfinished, flags, mode, dir_fd=folder)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - it was opened within the folder
             file.write(redaction.document(content))
             file.flush()
             os.fsync(file.fileno())
+            if unnamed is not None:
+                place = f"/proc/self/fd/{unnamed}"
+                os.link(place, unfinished, src_dir_fd=unnamed, dst_dir_fd=folder)
         if overwrite:
             os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
         else:  # a link fails where something has that name, a link that leads elsewhere included
             os.link(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     finally:
-        with contextlib.suppress(FileNotFoundError):  # it took its place
+        with contextlib.suppress(FileNotFoundError):  # it took its place, or never had a name
             os.unlink(unfinished, dir_fd=folder)
+
+
+def _open_unnamed(folder: int, mode: int) -> int | None:
+    """A file without a name: whoever is killed while writing leaves nothing. None where it has to
+    have one."""
+    unnamed = getattr(os, "O_TMPFILE", None)
+    if unnamed is None or not os.path.isdir("/proc/self/fd"):  # noqa: PTH112 - quick
+        return None
+    try:
+        return os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
+    except OSError:  # a file system that has none, or a folder that tells so when a file is made
+        return None
 
 
 # -- Reading what a person names -----------------------------------------------------------------
