@@ -169,46 +169,32 @@ def _full_sessions(file: IO[bytes], name: str, excerpt: Excerpt | None) -> Itera
     waiting: AnyRecord | None = next(records, None)
     if waiting is None:
         raise UsageError(f"{show(name)}: no whole record in the file", hint=_HINT)
+
+    def of_session(first: AnyRecord) -> Iterator[tuple[int, AnyRecord]]:
+        nonlocal waiting
+        yield 0, first
+        for place, record in enumerate(records, start=1):
+            if type(record) is Opened:
+                waiting = record
+                return
+            yield place + (lines.left_out if lines is not None else 0), record
+
     while waiting is not None:
-        rest = _UntilNextSession(waiting, records, lines)
-        opened = waiting if type(waiting) is Opened else Opened(server_label=Path(name).name)
+        first, waiting = waiting, None
+        opened = first if type(first) is Opened else Opened(server_label=Path(name).name)
         yield SessionSource(
             label=opened.server_label,
             file=name,
             form="full",
-            records=rest,
+            records=of_session(first),
             transport=opened.transport,
             channel=opened.channel,
             spec_version=opened.spec_version,
             revision_reason=opened.revision_reason,
         )
-        for _ in rest:
-            pass  # whoever did not read to the end still gets the next session
-        waiting = rest.next_session
-
-
-class _UntilNextSession(Iterator[tuple[int, AnyRecord]]):
-    """The records of one session with their places; `next_session` is what ended it."""
-
-    def __init__(
-        self, first: AnyRecord, records: Iterator[AnyRecord], lines: _ExcerptLines | None
-    ) -> None:
-        self.next_session: AnyRecord | None = None
-        self._lines = lines
-        self._numbered = self._number(first, records)
-
-    def __next__(self) -> tuple[int, AnyRecord]:
-        return next(self._numbered)
-
-    def _number(
-        self, first: AnyRecord, records: Iterator[AnyRecord]
-    ) -> Iterator[tuple[int, AnyRecord]]:
-        yield 0, first
-        for place, record in enumerate(records, start=1):
-            if type(record) is Opened:
-                self.next_session = record
-                return
-            yield place + (self._lines.left_out if self._lines is not None else 0), record
+        # whoever did not read to the end still gets the next session
+        while waiting is None and (record := next(records, None)) is not None:
+            waiting = record if type(record) is Opened else None
 
 
 _OPENED = b'{"kind":"capture"'

@@ -37,6 +37,8 @@ _RECORD_OVERHEAD = 200
 class StreamableHttp:
     """One MCP endpoint. Many exchanges may be under way at once, each with its stream number."""
 
+    name: TransportName = "http"
+
     def __init__(
         self,
         url: str,
@@ -60,10 +62,6 @@ class StreamableHttp:
         self._waiting_bytes = 0
         self._streams = 0
         self._closed = False
-
-    @property
-    def name(self) -> TransportName:
-        return "http"
 
     @property
     def peer(self) -> str:
@@ -200,6 +198,8 @@ class StreamableHttp:
 class LegacySse:
     """One SSE stream with its POST endpoint. All messages of the server come on that stream."""
 
+    name: TransportName = "sse"
+
     def __init__(
         self,
         url: str,
@@ -221,10 +221,6 @@ class LegacySse:
         self._endpoint: Url | None = None
         self._ready: list[AnyRecord] = []
         self._ended: PeerError | None = None
-
-    @property
-    def name(self) -> TransportName:
-        return "sse"
 
     @property
     def peer(self) -> str:
