@@ -113,11 +113,9 @@ class ServerProcess:
         lifeline.hold(self._popen.pid, mark)
         self.pid = self._popen.pid
         live_servers.add(self.pid)
-        popen = self._popen
-        assert popen.stdin is not None
-        assert popen.stdout is not None
-        assert popen.stderr is not None
-        ends = (popen.stdin.fileno(), popen.stdout.fileno(), popen.stderr.fileno())
+        pipes = (self._popen.stdin, self._popen.stdout, self._popen.stderr)
+        self._pipes = [pipe for pipe in pipes if pipe is not None]  # as they were asked for
+        ends = [pipe.fileno() for pipe in self._pipes]
         for end in ends:
             os.set_blocking(end, False)
         self.stdin, self.stdout, self.stderr = ends
@@ -125,8 +123,8 @@ class ServerProcess:
         with contextlib.suppress(AttributeError, OSError):  # a system or sandbox without it
             self.pidfd = os.pidfd_open(self.pid)
         self._status: ExitStatus | None = None
-        pipes = {f"pipe:[{os.fstat(end).st_ino}]" for end in (self.stdin, self.stdout, self.stderr)}
-        self._family = Family(self.pid, mark, frozenset(pipes))
+        seen = frozenset(f"pipe:[{os.fstat(end).st_ino}]" for end in ends)
+        self._family = Family(self.pid, mark, seen)
 
     def status(self) -> ExitStatus | None:
         """How it ended, or None while it lives. It stays in the process table until `release`."""
@@ -167,13 +165,11 @@ class ServerProcess:
 
     def hang_up(self) -> None:
         """Close its stdin: the polite way to ask it to leave."""
-        assert self._popen.stdin is not None
-        self._popen.stdin.close()
+        self._pipes[0].close()
 
     def stop_listening(self) -> None:
         """Close our end of its stdout, so that it learns that nobody reads it any more."""
-        assert self._popen.stdout is not None
-        self._popen.stdout.close()
+        self._pipes[1].close()
 
     def terminate(self) -> None:
         self.pass_on(signal.SIGTERM)
@@ -199,8 +195,7 @@ class ServerProcess:
 
     def release(self, deadline: Deadline, *, politely: bool) -> list[int]:
         """Close the pipes, end what the dead server left behind, reap all. Gives who stayed."""
-        for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
-            assert pipe is not None
+        for pipe in self._pipes:
             pipe.close()
         left: list[int] = []
         enough = max(deadline, Deadline.after(REAP_SECONDS), key=lambda each: each.at)

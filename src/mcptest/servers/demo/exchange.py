@@ -238,7 +238,7 @@ MAX_TURNS = 3
 """How often a model may use tools before it has to say something."""
 
 
-def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
+def sample_from_model(question: str, tools: tuple[Obj, ...] = (), key: str = "model") -> Asking:
     """The text that the client's model gave. The tools that it may use answer with a fixed text."""
     messages: list[Obj] = [{"role": "user", "content": {"type": "text", "text": question}}]
     params: Obj = {"messages": messages, "maxTokens": 100}
@@ -247,8 +247,8 @@ def sample_from_model(question: str, tools: tuple[Obj, ...] = ()) -> Asking:
     needs: dict[str, Obj] = {"sampling": {"tools": {}} if tools else {}}
     blocks: list[Any] = []
     for turn in range(MAX_TURNS):
-        key = f"model-{turn + 1}" if turn else "model"
-        answer = yield ClientQuestion(key, "sampling/createMessage", params, needs, _SAMPLED)
+        name = f"{key}-{turn + 1}" if turn else key
+        answer = yield ClientQuestion(name, "sampling/createMessage", params, needs, _SAMPLED)
         content = answer["content"]
         blocks = content if isinstance(content, list) else [content]
         uses = [one for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
@@ -315,15 +315,6 @@ def ask_form(
     schema = {**_ACTION, "properties": {**_ACTION["properties"], "content": content}}
     answer = yield ClientQuestion(key, "elicitation/create", params, needs, schema, loose)
     return dict(answer.get("content", {}))
-
-
-def ask_model(key: str, question: str) -> Asking:
-    """The text that the client's model gave, asked under a key of its own."""
-    message = {"role": "user", "content": {"type": "text", "text": question}}
-    params: Obj = {"messages": [message], "maxTokens": 100}
-    answer = yield ClientQuestion(key, "sampling/createMessage", params, {"sampling": {}}, _SAMPLED)
-    content = answer["content"]
-    return str(content.get("text", "")) if isinstance(content, dict) else str(content)
 
 
 def ask_roots(key: str) -> ClientQuestion:

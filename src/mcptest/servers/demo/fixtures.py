@@ -10,7 +10,6 @@ from mcptest.servers.demo import versions
 from mcptest.servers.demo.exchange import (
     Together,
     ask_form,
-    ask_model,
     ask_roots,
     confirm_with_user,
     list_client_roots,
@@ -59,7 +58,7 @@ def test_elicitation_sep1330_enums(arguments: Obj, call: Call) -> Body:
 
 
 def test_missing_capability(arguments: Obj, call: Call) -> Body:
-    words = yield from ask_model("model", "Are you there?")
+    words = yield from sample_from_model("Are you there?")
     return text(f"The model answered: {words}")
 
 
@@ -79,7 +78,7 @@ def test_input_required_result_elicitation(arguments: Obj, call: Call) -> Body:
 
 
 def test_input_required_result_sampling(arguments: Obj, call: Call) -> Body:
-    words = yield from ask_model("capital_question", "What is the capital of France?")
+    words = yield from sample_from_model("What is the capital of France?", key="capital_question")
     return text(f"The model answered: {words}")
 
 
@@ -105,7 +104,7 @@ def _confirm() -> Generator[Any, Any, Obj]:
 def test_input_required_result_multiple_inputs(arguments: Obj, call: Call) -> Body:
     yield Together(
         next(ask_form("user_name", "What is your name?", _NAME)),
-        next(ask_model("greeting", "Please write a greeting.")),
+        next(sample_from_model("Please write a greeting.", key="greeting")),
         ask_roots("client_roots"),
     )
     return text("All three were answered.")
@@ -121,7 +120,7 @@ def test_input_required_result_multi_round(arguments: Obj, call: Call) -> Body:
 def test_input_required_result_capabilities(arguments: Obj, call: Call) -> Body:
     asks = []
     if "sampling" in call.declared:
-        asks.append(next(ask_model("greeting", "Please write a greeting.")))
+        asks.append(next(sample_from_model("Please write a greeting.", key="greeting")))
     if "elicitation" in call.declared:
         asks.append(next(ask_form("user_name", "What is your name?", _NAME)))
     if asks:
