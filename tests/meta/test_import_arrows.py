@@ -53,6 +53,7 @@ DEMO_STANDS_ON = {
     "mcptest.servers.http_connection",
     "mcptest.transport.listener",
     "mcptest.transport.loop",
+    "mcptest.wire.lines",
 }
 DEMO_MAY_SHARE = {"mcptest.__version__", "mcptest.wire.fault", "mcptest.wire.http1"}
 STRATEGIES = "mcptest.strategies"

@@ -322,7 +322,7 @@ class Connection:
         if pending.failure is not None:
             return pending.failure
         unfinished = bytes(getattr(self.transport, "unfinished", b""))
-        known = _known_as(*self._unreadable, unfinished=unfinished)
+        known = diagnose(self._unreadable, unfinished)
         words = _gave_up(pending, seconds)
         came = self.what_came_instead(pending.sent_after)
         unusable = bool(known) or self._last_unusable > pending.sent_after
@@ -476,7 +476,7 @@ class Connection:
         for waiting in self._on_stream(frame.stream):
             first = not waiting.spoiled  # of a flood, one is looked at closely
             looks_closely = first and not is_too_much
-            known = _known_as(message.raw[:_UNREADABLE_KEPT], lines=False) if looks_closely else ""
+            known = diagnose([message.raw[:_UNREADABLE_KEPT]], lines=False) if looks_closely else ""
             waiting.spoiled = f"{known}: {description}" if known else description
         if frame.stream not in self._bodies:
             self._unusable(description)
@@ -579,10 +579,3 @@ class Connection:
 
 def _gave_up(pending: Pending, seconds: float) -> str:
     return f"no answer to {show(pending.method, 80)} within {seconds:g} s"
-
-
-def _known_as(*pieces: bytes, unfinished: bytes = b"", lines: bool = True) -> str:
-    """A clause on what the bytes are that came, where that is known."""
-    if not any((*pieces, unfinished)):
-        return ""
-    return diagnose(pieces, unfinished, lines=lines)

@@ -12,7 +12,6 @@ import errno
 import ipaddress
 import os
 import re
-import selectors
 import socket
 import threading
 from collections.abc import Collection
@@ -23,6 +22,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
+from mcptest.transport.loop import WRITE, wait_for
 
 # -- The URLs a transport talks to ---------------------------------------------------------------
 
@@ -217,9 +217,7 @@ def _connect(address: Address, deadline: Deadline) -> tuple[socket.socket | None
     except OSError as error:
         return None, error.errno or errno.EAFNOSUPPORT
     if code == errno.EINPROGRESS:
-        with selectors.DefaultSelector() as selector:
-            selector.register(sock, selectors.EVENT_WRITE)
-            ready = selector.select(deadline.remaining())
+        ready = wait_for(sock.fileno(), WRITE, deadline.remaining())
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if ready else errno.ETIMEDOUT
     if code:
         sock.close()

@@ -19,6 +19,13 @@ SWEEP_AT = 1_000
 GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
+def wait_for(fd: int, events: int, seconds: float) -> bool:
+    """Whether one of these events happens to one descriptor within so many seconds."""
+    poll = select.poll()
+    poll.register(fd, events)
+    return bool(poll.poll(seconds * 1000))
+
+
 class Timer:
     """Something to do later, unless it is cancelled first."""
 

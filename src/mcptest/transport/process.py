@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +31,7 @@ from mcptest.transport.descendants import (
 )
 from mcptest.transport.files import open_input
 from mcptest.transport.lifeline import MARKER, lifeline, server_environment
+from mcptest.transport.loop import READ, wait_for
 
 # -- Starting a server in a process group of its own ---------------------------------------------
 
@@ -209,9 +209,7 @@ class ServerProcess:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._popen.wait(enough.remaining())
         else:
-            poll = select.poll()
-            poll.register(self.pidfd, select.POLLIN)
-            poll.poll(enough.remaining() * 1000)
+            wait_for(self.pidfd, READ, enough.remaining())
             self._popen.poll()
             os.close(self.pidfd)
             self.pidfd = None

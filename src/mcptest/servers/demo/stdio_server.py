@@ -7,7 +7,6 @@ of them no more requests are taken.
 from __future__ import annotations
 
 import os
-import select
 import stat
 
 from mcptest.servers.demo.exchange import SharedStream, internal_error
@@ -25,7 +24,7 @@ from mcptest.servers.demo.jsonrpc import (
 )
 from mcptest.servers.demo.stateless_era import is_stateless, serve
 from mcptest.servers.demo.world import World
-from mcptest.transport.loop import GONE, READ, WRITE, Loop
+from mcptest.transport.loop import GONE, READ, WRITE, Loop, wait_for
 from mcptest.wire.lines import LineReader
 
 TYPE_CHECKING = False  # see jsonrpc
@@ -167,9 +166,7 @@ class StdioOutput:
 
     def finish(self, patience: float) -> None:
         """Send what is left, to a client that still reads."""
-        poll = select.poll()
-        poll.register(STDOUT, WRITE)
-        while self._unsent and poll.poll(patience * 1000):
+        while self._unsent and wait_for(STDOUT, WRITE, patience):
             if not self._write_some():
                 return
 

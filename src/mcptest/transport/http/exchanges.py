@@ -8,7 +8,6 @@ the request.
 from __future__ import annotations
 
 import re
-import selectors
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from mcptest.transport.base import LARGE_BYTES, LARGE_IDLE_SECONDS, Clock, Sink,
 from mcptest.transport.egress import Egress, Origin, Url
 from mcptest.transport.http.response import Answer, EnoughError
 from mcptest.transport.http.socket_connection import ConnectionPool, SocketConnection
+from mcptest.transport.loop import GONE, READ, WRITE, wait_for
 from mcptest.wire.fault import WireError
 from mcptest.wire.http1 import ResponseHead, ResponseReader
 from mcptest.wire.mcp_headers import JSON_TYPE, POST_ACCEPT, SSE_TYPE
@@ -210,10 +210,7 @@ class Exchanges:
         """Wait for one connection only, leaving all others unread."""
         connection = exchange.connection
         assert connection is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(connection.sock, selectors.EVENT_WRITE)
-            ready = selector.select(seconds)
-        if ready and connection.established:
+        if wait_for(connection.sock.fileno(), WRITE, seconds) and connection.established:
             self._write_on(connection)
 
     def abandon(self, stream: int, why: str) -> None:
@@ -309,9 +306,9 @@ class Exchanges:
                 self._pool.watch(connection)
                 return
             self._write_on(connection)
-        elif events & selectors.EVENT_WRITE:
+        elif events & WRITE:
             self._write_on(connection)
-        if events & selectors.EVENT_READ:
+        if events & (READ | GONE):
             # Whether a stream of events asks for more than we get to say.
             exchange = connection.exchange
             if exchange is not None and exchange.answer.is_events and self.is_backlogged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import selectors
+import select
 import socket
 import sys
 from typing import TYPE_CHECKING, cast
@@ -13,6 +13,7 @@ from mcptest.core.errors import ErrorKind, PeerError
 from mcptest.core.limits import Deadline
 from mcptest.core.safe_text import show
 from mcptest.transport.egress import Egress, Origin, start_connect
+from mcptest.transport.loop import READ, WRITE, wait_for
 from mcptest.wire.fault import WireError
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from mcptest.transport.http.exchanges import HttpExchange
 
 READ_SIZE = 64 * 1024
-READ = selectors.EVENT_READ
-READ_WRITE = selectors.EVENT_READ | selectors.EVENT_WRITE
+READ_WRITE = READ | WRITE
 # of struct tcp_info (linux/tcp.h), whose first byte is the state
 _CLOSE_WAIT = 8
 _UNACKED = slice(24, 28)
@@ -50,8 +50,7 @@ class SocketConnection:
         self._tls = tls is not None
         self.established = connected and not self._tls
         self.events = READ if self.established else READ_WRITE
-        """What to wait for; `watched` is what the selector was last told."""
-        self.watched = 0
+        """What to wait for."""
         if tls is not None:
             try:
                 self.sock = tls.wrap_socket(
@@ -150,7 +149,7 @@ class SocketConnection:
 
     @property
     def buffers(self) -> bool:
-        """TLS may hold decrypted bytes that the selector does not see."""
+        """TLS may hold decrypted bytes that `poll` does not see."""
         return self._tls and cast("ssl.SSLSocket", self.sock).pending() > 0
 
     def _only_waits(self, error: OSError) -> bool:
@@ -174,27 +173,30 @@ def _lost(error: OSError, *, connecting: bool = False) -> WireError:
     return WireError(ErrorKind.CONNECTION_LOST, f"{doing}: {show(why, 120)}")
 
 
-# -- Keep-alive connections to the servers of one transport, in one selector ---------------------
+# -- Keep-alive connections to the servers of one transport, in one `poll` -----------------------
 
 
 class ConnectionPool:
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
-        self._selector = selectors.DefaultSelector()
-        self._connections: set[SocketConnection] = set()
+        self._poll = select.poll()
+        self._connections: dict[int, SocketConnection] = {}
+        """By the descriptors of their sockets."""
         self._idle: dict[Origin, list[SocketConnection]] = {}
         self._paused: list[SocketConnection] = []
         self._tls: ssl.SSLContext | None = None
 
     def __contains__(self, connection: SocketConnection) -> bool:
-        return connection in self._connections
+        return self._connections.get(connection.sock.fileno()) is connection
 
     def select(self, seconds: float) -> list[tuple[SocketConnection, int]]:
         """The connections on which something can be done now."""
-        return [(key.data, events) for key, events in self._selector.select(seconds)]
+        ready = self._poll.poll(seconds * 1000)
+        return [(self._connections[fd], events) for fd, events in ready]
 
     def has_established(self, origin: Origin) -> bool:
-        return any(each.established and each.origin == origin for each in self._connections)
+        every = self._connections.values()
+        return any(each.established and each.origin == origin for each in every)
 
     def take_idle(self, origin: Origin) -> SocketConnection | None:
         idle = self._idle.get(origin)
@@ -214,9 +216,7 @@ class ConnectionPool:
                 if deadline.expired:
                     message = f"TLS with {origin} was not agreed within {deadline.limit:g} s"
                     raise PeerError(ErrorKind.TIMEOUT, message, hint=_TLS_HINT)
-                with selectors.DefaultSelector() as selector:
-                    selector.register(connection.sock, connection.events)
-                    selector.select(deadline.remaining())
+                wait_for(connection.sock.fileno(), connection.events, deadline.remaining())
         except WireError as lost:
             connection.close()
             hint = _TLS_HINT if lost.kind is ErrorKind.TLS else _HINT
@@ -242,45 +242,41 @@ class ConnectionPool:
         return self._adopt(SocketConnection(origin, sock, connected=code == 0, tls=tls))
 
     def watch(self, connection: SocketConnection) -> None:
-        """Bring the selector up to date with what the connection waits for."""
-        if connection.watched != connection.events and connection not in self._paused:
-            connection.watched = connection.events
-            self._selector.modify(connection.sock, connection.events, connection)
+        """Wait for what the connection waits for now."""
+        if connection not in self._paused:
+            self._poll.register(connection.sock, connection.events)
 
     def discard(self, connection: SocketConnection | None) -> None:
-        if connection is None or connection not in self._connections:
+        if connection is None or connection not in self:
             return
-        self._connections.discard(connection)
+        del self._connections[connection.sock.fileno()]
         idle = self._idle.get(connection.origin, [])
         if connection in idle:
             idle.remove(connection)
         if connection in self._paused:
             self._paused.remove(connection)
         else:
-            self._selector.unregister(connection.sock)
+            self._poll.unregister(connection.sock)
         connection.close()
 
     def pause(self, connection: SocketConnection) -> None:
         """Leave what comes on a connection unread, so that the server has to wait."""
-        self._selector.unregister(connection.sock)
+        self._poll.unregister(connection.sock)
         self._paused.append(connection)
 
     def resume(self) -> None:
         """Read on from all connections that were paused."""
-        for connection in self._paused:
-            connection.watched = connection.events
-            self._selector.register(connection.sock, connection.events, connection)
-        self._paused.clear()
+        paused, self._paused = self._paused, []
+        for connection in paused:
+            self.watch(connection)
 
     def close(self) -> None:
-        for connection in list(self._connections):
+        for connection in list(self._connections.values()):
             self.discard(connection)
-        self._selector.close()
 
     def _adopt(self, connection: SocketConnection) -> SocketConnection:
-        self._connections.add(connection)
-        connection.watched = connection.events
-        self._selector.register(connection.sock, connection.events, connection)
+        self._connections[connection.sock.fileno()] = connection
+        self.watch(connection)
         return connection
 
     def _tls_for(self, origin: Origin) -> ssl.SSLContext | None:

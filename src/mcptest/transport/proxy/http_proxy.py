@@ -14,7 +14,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING
 
 from mcptest.core.errors import ErrorKind, PeerError, UsageError
@@ -23,7 +22,7 @@ from mcptest.transport.base import NO_HEADERS
 from mcptest.transport.egress import Origin, Url, start_connect, usable_addresses
 from mcptest.transport.http.socket_connection import SocketConnection, default_tls
 from mcptest.transport.listener import AcceptedConnection, Listener
-from mcptest.transport.loop import GONE, READ, WRITE, Loop
+from mcptest.transport.loop import GONE, READ, Loop
 from mcptest.transport.proxy.exchange_record import (
     LOOPBACK,
     ExchangeRecord,
@@ -238,8 +237,7 @@ class ProxiedExchange:
         if connection is None:
             return
         paused = connection.established and self._client.is_full
-        events = READ if connection.events & EVENT_READ and not paused else 0
-        events |= WRITE if connection.events & EVENT_WRITE else 0
+        events = connection.events & ~READ if paused else connection.events
         if events:
             self._proxy.loop.watch(connection.sock.fileno(), events, self._ready)
         else:  # a server that has gone meanwhile would wake us again and again
