@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
@@ -25,7 +26,7 @@ from mcptest.core.revision import (
 from mcptest.core.safe_text import show
 from mcptest.session.answers import Answers, why_invalid
 from mcptest.session.connection import Connection, Params, Pending
-from mcptest.transport.base import http_streams, is_clogged
+from mcptest.transport.base import NO_HEADERS, http_streams, is_clogged
 from mcptest.wire.envelope import faults_of_answer
 from mcptest.wire.mcp_headers import handshake_headers, stateless_headers
 
@@ -48,32 +49,42 @@ def not_begun(method: str, answer: Message, why: str) -> PeerError:
     return PeerError(ErrorKind.PROTOCOL, f"{method} was refused: {why}")
 
 
-# -- The handshake era, 2024-11-05 to 2025-11-25 -------------------------------------------------
-
-_SHARE_OF_LEAVING = 2.0
-
-
-class HandshakeLifecycle:
-    """Offers one revision, accepts any of the era that the server counters with."""
+class _BothEras:
+    """What either lifecycle keeps of its session."""
 
     def __init__(
         self,
         connection: Connection,
-        offer: Revision,
+        revision: Revision,
         answers: Answers,
         client_info: Mapping[str, Any],
         listen: bool = True,
     ) -> None:
         self._connection = connection
-        self.revision = offer
+        self.revision = revision
+        """The one that is offered; once the session has begun, the one that was agreed on."""
         self._answers = answers
         self._client_info = client_info
         self._listen = listen
-        self._session_id: str | None = None
-        self._headers: Mapping[str, str] = {}
         self.server = ServerFacts()
         self.first_answer: Message | None = None
         """The answer that began the session, as it came."""
+
+    def forget(self) -> None:
+        """What the server said about itself."""
+        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
+
+
+# -- The handshake era, 2024-11-05 to 2025-11-25 -------------------------------------------------
+
+_SHARE_OF_LEAVING = 2.0
+
+
+class HandshakeLifecycle(_BothEras):
+    """Offers one revision, accepts any of the era that the server counters with."""
+
+    _session_id: str | None = None
+    _headers: Mapping[str, str] = NO_HEADERS
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -177,10 +188,6 @@ class HandshakeLifecycle:
 
     # -- ending ----------------------------------------------------------------------------
 
-    def forget(self) -> None:
-        """What the server said about itself."""
-        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
-
     def leave(self, deadline: Deadline) -> None:
         """Say goodbye where the era has a way to. Never raises for what the peer does."""
         streams = http_streams(self._connection.transport)
@@ -211,27 +218,17 @@ MODERN_ERRORS = frozenset({-32020, -32021, UNSUPPORTED_VERSION})
 """Codes that only a server of this era sends: enough to know that it is one."""
 
 
-class StatelessLifecycle:
+class StatelessLifecycle(_BothEras):
     """Stamps every request with version, capabilities and client; retries when input is asked."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        revision: Revision,
-        answers: Answers,
-        client_info: Mapping[str, Any],
-    ) -> None:
-        self._connection = connection
-        self._answers = answers
-        self.revision = revision
-        self._meta: Mapping[str, Any] = {
-            PREFIX + "protocolVersion": revision.wire_version,
-            PREFIX + "clientInfo": client_info,
-            PREFIX + "clientCapabilities": answers.capabilities(revision),
-        }
+    @cached_property
+    def _meta(self) -> Mapping[str, Any]:
         """What every request carries."""
-        self.server = ServerFacts()
-        self.first_answer: Message | None = None
+        return {
+            PREFIX + "protocolVersion": self.revision.wire_version,
+            PREFIX + "clientInfo": self._client_info,
+            PREFIX + "clientCapabilities": self._answers.capabilities(self.revision),
+        }
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -360,9 +357,6 @@ class StatelessLifecycle:
 
     def log_level(self, level: str, deadline: Deadline) -> None:
         self._meta = {**self._meta, PREFIX + "logLevel": level}
-
-    def forget(self) -> None:
-        self.first_answer, self.server = None, ServerFacts(self.server.capabilities)
 
     def leave(self, deadline: Deadline) -> None:
         """There is nothing to take leave of."""
