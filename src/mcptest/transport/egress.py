@@ -188,13 +188,17 @@ def usable_addresses(origin: Origin, deadline: Deadline) -> list[Address]:
     return usable
 
 
-def start_connect(address: Address) -> tuple[socket.socket, int]:
-    """A non-blocking socket on its way; 0 when it is connected already, else an error number."""
+def start_connect(address: Address) -> tuple[socket.socket, bool]:
+    """A non-blocking socket on its way, and whether it is connected already. Raises OSError."""
     sock = socket.socket(address.family, socket.SOCK_STREAM)
     sock.setblocking(False)
     # Without this a small request waits for the acknowledgement of the one before.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock, sock.connect_ex(address.sockaddr)
+    code = sock.connect_ex(address.sockaddr)
+    if code not in {0, errno.EINPROGRESS}:
+        sock.close()
+        raise OSError(code, os.strerror(code))
+    return sock, code == 0
 
 
 def connect_error(
@@ -213,12 +217,13 @@ def connect_error(
 
 def _connect(address: Address, deadline: Deadline) -> tuple[socket.socket | None, int]:
     try:
-        sock, code = start_connect(address)
+        sock, connected = start_connect(address)
     except OSError as error:
         return None, error.errno or errno.EAFNOSUPPORT
-    if code == errno.EINPROGRESS:
-        ready = wait_for(sock.fileno(), WRITE, deadline.remaining())
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if ready else errno.ETIMEDOUT
+    if connected:
+        return sock, 0
+    ready = wait_for(sock.fileno(), WRITE, deadline.remaining())
+    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if ready else errno.ETIMEDOUT
     if code:
         sock.close()
         return None, code

@@ -231,15 +231,12 @@ class ConnectionPool:
         address = self._egress.address(origin)
         assert address is not None
         try:
-            sock, code = start_connect(address)
-            if code not in {0, errno.EINPROGRESS}:
-                sock.close()
-                raise OSError(code, os.strerror(code))
+            sock, connected = start_connect(address)
         except OSError as error:
             message = f"no further connection to {origin}: {os.strerror(error.errno or 0)}"
             raise PeerError(ErrorKind.CONNECTION_REFUSED, message, hint=_HINT) from None
         tls = self._tls_for(origin)
-        return self._adopt(SocketConnection(origin, sock, connected=code == 0, tls=tls))
+        return self._adopt(SocketConnection(origin, sock, connected=connected, tls=tls))
 
     def watch(self, connection: SocketConnection) -> None:
         """Wait for what the connection waits for now."""

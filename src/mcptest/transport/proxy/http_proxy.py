@@ -6,7 +6,6 @@ Everything is passed on the moment it comes, and recorded. Only who is on this m
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
 import re
@@ -203,22 +202,17 @@ class ProxiedExchange:
     def _connect(self, why: WireError) -> None:
         while self._addresses:
             try:
-                sock, code = start_connect(self._addresses.pop(0))
-            except OSError as error:  # out of descriptors, or a family that is not there
+                sock, connected = start_connect(self._addresses.pop(0))
+                self._connection = SocketConnection(
+                    self._server, sock, connected=connected, tls=self._proxy.tls
+                )
+            except OSError as error:  # also out of descriptors, or a family that is not there
                 why = WireError(ErrorKind.CONNECTION_REFUSED, error.strerror or str(error))
-                continue
-            if code in {0, errno.EINPROGRESS}:
-                try:
-                    self._connection = SocketConnection(
-                        self._server, sock, connected=code == 0, tls=self._proxy.tls
-                    )
-                except PeerError as error:
-                    why = WireError(error.kind, error.message)
-                    continue
+            except PeerError as error:
+                why = WireError(error.kind, error.message)
+            else:
                 self._push()
                 return
-            sock.close()
-            why = WireError(ErrorKind.CONNECTION_REFUSED, os.strerror(code))
         self._broken(WireError(why.kind, f"can't connect to {self._server}: {why.detail}"))
 
     def _push(self) -> None:
