@@ -18,7 +18,7 @@ from mcptest.servers.demo import stdio_server, versions
 from mcptest.servers.demo.http_server import decode_header
 from mcptest.servers.demo.jsonrpc import MAX_MESSAGE_BYTES, Refusal, encode, read_text
 from mcptest.servers.demo.start_options import BadOption, Options, parse_options
-from mcptest.servers.demo.stdio_server import StdioInput
+from mcptest.servers.demo.stdio_server import StdioPipes
 from mcptest.servers.http_connection import Rejected, Request, check_accept, check_sender
 from mcptest.transport.loop import Loop
 from mcptest.wire.http1 import RequestHead
@@ -104,7 +104,7 @@ def lines_read(*pieces: bytes) -> list[bytes | None]:
     reader, writer = os.pipe()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stdio_server, "STDIN", reader)
-        entry = StdioInput(Loop(), found.append, lambda: None)
+        entry = StdioPipes(Loop(), found.append)
         for piece in filter(None, pieces):
             os.write(writer, piece)
             entry._readable(0)

@@ -17,12 +17,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.message import ABSENT, Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.servers.demo.jsonrpc import INTERNAL_ERROR, Refusal, encode, error_message
-from mcptest.servers.demo.stdio_server import (
-    PATIENCE_SECONDS,
-    SIGNAL_PATIENCE_SECONDS,
-    StdioInput,
-    StdioOutput,
-)
+from mcptest.servers.demo.stdio_server import StdioPipes
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.loop import Loop
 from mcptest.wire.capture_forms import replace_members
@@ -220,19 +215,13 @@ class ReplayedServer:
     """One client, and the first session of a capture."""
 
     def __init__(self, records: Iterable[AnyRecord], loop: Loop) -> None:
-        self._loop = loop
         self._replay = Replay(records)
-        self._in = StdioInput(loop, self._take_line, self._flush)
-        self._out = StdioOutput(loop, self._in.accept)
+        self._pipes = StdioPipes(loop, self._take_line)
 
     def run(self) -> None:
         self._say(self._replay.begin())
-        self._in.accept(True)
-        self._loop.run()
-        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
-
-    def _flush(self) -> None:
-        self._out.flush()
+        self._pipes.run()
+        self._pipes.finish()
 
     def _take_line(self, line: bytes | None) -> None:
         if line is None or not line.strip():
@@ -246,7 +235,7 @@ class ReplayedServer:
 
     def _say(self, messages: list[bytes]) -> None:
         for raw in messages:
-            self._out.write(on_one_line(raw) + b"\n")
+            self._pipes.write(on_one_line(raw) + b"\n")
 
 
 def on_one_line(raw: bytes) -> bytes:

@@ -45,23 +45,47 @@ PATIENCE_SECONDS = 10.0
 SIGNAL_PATIENCE_SECONDS = 0.5
 
 
-class StdioInput:
-    """Standard input, line by line; with its end the loop ends."""
+class StdioPipes:
+    """Standard input, line by line, and standard output that never makes us wait for its reader.
 
-    def __init__(self, loop: Loop, take_line: Any, taken: Any) -> None:
+    With the end of the input the loop ends.
+    """
+
+    def __init__(self, loop: Loop, take_line: Any, taken: Any = lambda: None) -> None:
         self._loop = loop
         self._take_line = take_line
         """Called with each line, and with None for one that is too long and so is skipped."""
         self._taken = taken
-        """Called after each round of lines."""
+        """Called after each round of lines, before what was said to them is sent."""
         self._lines = LineReader(MAX_MESSAGE_BYTES)
+        self._unsent = bytearray()
+        self._paused = False
+        self._waiting = False
+        self._scheduled = False
         self.ended = False
+        """Whether the input has come to its end."""
+        mode = os.fstat(STDOUT).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            # A terminal or a file is shared with others, and does not block for long.
+            os.set_blocking(STDOUT, False)
 
-    def accept(self, wanted: bool) -> None:
-        if wanted:
-            self._loop.watch(STDIN, READ, self._readable)
-        else:
-            self._loop.ignore(STDIN)
+    def run(self) -> None:
+        """Until the input ends, or somebody stops the loop."""
+        self._loop.watch(STDIN, READ, self._readable)
+        self._loop.run()
+
+    def write(self, data: bytes) -> None:
+        self._unsent += data
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.after(0, self._flush)
+
+    def finish(self) -> None:
+        """Send what is left, to a client that still reads."""
+        patience = PATIENCE_SECONDS if self.ended else SIGNAL_PATIENCE_SECONDS
+        while self._unsent and wait_for(STDOUT, WRITE, patience):
+            if not self._write_some():
+                return
 
     def _readable(self, events: int) -> None:
         try:
@@ -74,8 +98,47 @@ class StdioInput:
         for line in self._lines.feed(chunk) if chunk else [self._lines.finish()]:
             self._take_line(line if isinstance(line, bytes) else None)
         self._taken()
+        self._flush()
         if self.ended:
             self._loop.stop()
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if not self._waiting:
+            self._push()
+        else:
+            self._regulate_input()
+
+    def _push(self) -> None:
+        while self._unsent and self._write_some():
+            pass
+        waits = bool(self._unsent)
+        if waits and not self._waiting:
+            self._loop.watch(STDOUT, WRITE | GONE, lambda events: self._push())
+        elif not waits and self._waiting:
+            self._loop.ignore(STDOUT)
+        self._waiting = waits
+        self._regulate_input()
+
+    def _regulate_input(self) -> None:
+        if (len(self._unsent) > MAX_UNSENT_BYTES) != self._paused:
+            self._paused = not self._paused
+            if self._paused:
+                self._loop.ignore(STDIN)
+            else:
+                self._loop.watch(STDIN, READ, self._readable)
+
+    def _write_some(self) -> bool:
+        try:
+            done = os.write(STDOUT, memoryview(self._unsent)[:WRITE_BYTES])
+        except BlockingIOError:
+            return False
+        except OSError:  # the reader is gone, and so is our reason to be
+            self._unsent.clear()
+            self._loop.stop()
+            return False
+        del self._unsent[:done]
+        return True
 
 
 class StdioConnection:
@@ -84,21 +147,16 @@ class StdioConnection:
     def __init__(self, world: World) -> None:
         self._world = world
         self._session = HandshakeSession(world, self)
-        self._in = StdioInput(world.loop, self._take_line, self._flush)
-        self._out = StdioOutput(world.loop, self._in.accept)
+        self._pipes = StdioPipes(world.loop, self._take_line)
 
     def send(self, message: Any) -> None:
-        self._out.write(encode(message) + b"\n")
+        self._pipes.write(encode(message) + b"\n")
 
     def run(self) -> None:
-        self._in.accept(True)
-        self._world.loop.run()
+        self._pipes.run()
         self._world.end_subscriptions()
         self._session.close()
-        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
-
-    def _flush(self) -> None:
-        self._out.flush()
+        self._pipes.finish()
 
     def _take_line(self, line: bytes | None) -> None:
         value: Any = None
@@ -134,69 +192,6 @@ class StdioConnection:
         return is_stateless(message) or (
             self._session.version is None and message["method"] not in {"initialize", "ping"}
         )
-
-
-class StdioOutput:
-    """Standard output that never makes us wait while there is something to read."""
-
-    def __init__(self, loop: Loop, accept_input: Any) -> None:
-        self._loop = loop
-        self._accept_input = accept_input
-        self._unsent = bytearray()
-        self._paused = False
-        self._waiting = False
-        self._scheduled = False
-        mode = os.fstat(STDOUT).st_mode
-        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-            # A terminal or a file is shared with others, and does not block for long.
-            os.set_blocking(STDOUT, False)
-
-    def write(self, data: bytes) -> None:
-        self._unsent += data
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.after(0, self.flush)
-
-    def flush(self) -> None:
-        self._scheduled = False
-        if not self._waiting:
-            self._push()
-        else:
-            self._regulate_input()
-
-    def finish(self, patience: float) -> None:
-        """Send what is left, to a client that still reads."""
-        while self._unsent and wait_for(STDOUT, WRITE, patience):
-            if not self._write_some():
-                return
-
-    def _push(self) -> None:
-        while self._unsent and self._write_some():
-            pass
-        waits = bool(self._unsent)
-        if waits and not self._waiting:
-            self._loop.watch(STDOUT, WRITE | GONE, lambda events: self._push())
-        elif not waits and self._waiting:
-            self._loop.ignore(STDOUT)
-        self._waiting = waits
-        self._regulate_input()
-
-    def _regulate_input(self) -> None:
-        if (len(self._unsent) > MAX_UNSENT_BYTES) != self._paused:
-            self._paused = not self._paused
-            self._accept_input(not self._paused)
-
-    def _write_some(self) -> bool:
-        try:
-            done = os.write(STDOUT, memoryview(self._unsent)[:WRITE_BYTES])
-        except BlockingIOError:
-            return False
-        except OSError:  # the reader is gone, and so is our reason to be
-            self._unsent.clear()
-            self._loop.stop()
-            return False
-        del self._unsent[:done]
-        return True
 
 
 def run_stdio(options: Options, content: Content | None = None) -> None:

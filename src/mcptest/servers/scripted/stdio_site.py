@@ -20,12 +20,7 @@ from mcptest.servers.demo.jsonrpc import (
     readable_id,
     too_large,
 )
-from mcptest.servers.demo.stdio_server import (
-    PATIENCE_SECONDS,
-    SIGNAL_PATIENCE_SECONDS,
-    StdioInput,
-    StdioOutput,
-)
+from mcptest.servers.demo.stdio_server import StdioPipes
 from mcptest.servers.scripted.http_site import EventStream
 from mcptest.servers.scripted.recording import SiteTape
 from mcptest.servers.scripted.script import (
@@ -55,8 +50,7 @@ class ScriptedPipes(ScriptStage):
         """`saved` is called whenever all that came was dealt with: the moment to write it down."""
         super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
         self._saved = saved
-        self._in = StdioInput(performance.loop, self._take_line, self._taken)
-        self._out = StdioOutput(performance.loop, self._in.accept)
+        self._pipes = StdioPipes(performance.loop, self._take_line, saved)
         performance.play(self._script.begin, self)
 
     def url(self, origin: str = MCP) -> str:
@@ -72,7 +66,7 @@ class ScriptedPipes(ScriptStage):
     def send(self, message: Obj | bytes) -> bool:
         raw = message if isinstance(message, bytes) else encode(message)
         self._tape.frame("server", raw)
-        self._out.write(raw + b"\n")
+        self._pipes.write(raw + b"\n")
         return True
 
     def stop(self) -> None:
@@ -80,15 +74,10 @@ class ScriptedPipes(ScriptStage):
 
     def run(self) -> None:
         """Until the client closes our input, the script ends it, or a signal comes."""
-        self._in.accept(True)
-        self._performance.loop.run()
+        self._pipes.run()
         self._performance.end()
-        self._out.finish(PATIENCE_SECONDS if self._in.ended else SIGNAL_PATIENCE_SECONDS)
+        self._pipes.finish()
         self._saved()
-
-    def _taken(self) -> None:
-        self._saved()
-        self._out.flush()
 
     def _take_line(self, line: bytes | None) -> None:
         value: Any = None
@@ -100,7 +89,7 @@ class ScriptedPipes(ScriptStage):
             if not line.strip():
                 return
             self._tape.frame("client", line)
-            if self._in.ended:
+            if self._pipes.ended:
                 self._tape.broken_off()
             value = read_text(line)
             if isinstance(value, list) and self.revision is not Revision.V2025_03_26:
