@@ -156,9 +156,6 @@ class HttpConnection(AcceptedConnection):
         if self.on_fed is not None and self.open:
             self.on_fed(self)
 
-    def give_up_request(self) -> None:
-        self._refuse_request("The request did not come in time")
-
     def gone(self) -> None:
         gone, self.on_gone = self.on_gone, None
         if gone is not None:
@@ -199,20 +196,19 @@ class HttpConnection(AcceptedConnection):
                 self._continue_told = False
                 return request
         if reader.fault is not None:
-            self._refuse_request(f"Bad request: {reader.fault.detail}")
+            self._refuse_request(reader.fault)
         elif reader.head is not None and reader.head.expects_continue and not self._continue_told:
             self._continue_told = True
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return None
 
-    def _refuse_request(self, message: str) -> None:
+    def _refuse_request(self, fault: WireError) -> None:
         """Answer what can't be read on, and hang up."""
-        fault = self._reader.fault
-        assert fault is not None, "there is a reason to refuse it"
         self._closing = True
         if self.on_refused is not None:
             self.on_refused(fault, self._reader.head)
-        self.refuse(self._reader.refusal_status, Refusal(INVALID_REQUEST, message))
+        refusal = Refusal(INVALID_REQUEST, f"Bad request: {fault.detail}")
+        self.refuse(self._reader.refusal_status, refusal)
 
     def _finish_request(self) -> None:
         request, self._request = self._request, None

@@ -73,11 +73,7 @@ class AcceptedConnection:
         return not self.is_busy and not self._reader.is_between_requests
 
     def came(self, data: bytes) -> None:
-        """Some more of the requests."""
-        raise NotImplementedError
-
-    def give_up_request(self) -> None:
-        """The rest of a request does not come."""
+        """Some more of the requests; nothing when the reader has given one up."""
         raise NotImplementedError
 
     def gone(self) -> None:
@@ -182,7 +178,7 @@ class AcceptedConnection:
         elif self.waits_for_request:
             if waited > REQUEST_SECONDS:
                 self._reader.give_up()
-                self.give_up_request()
+                self.came(b"")
         elif not self.is_busy and waited > IDLE_SECONDS:
             self.close()
 

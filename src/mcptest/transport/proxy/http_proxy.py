@@ -463,9 +463,6 @@ class DownstreamConnection(AcceptedConnection):
         if self._exchange is not None:
             self._exchange.check_time()
 
-    def give_up_request(self) -> None:
-        self.go_on()
-
     def gone(self) -> None:
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
