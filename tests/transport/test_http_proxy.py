@@ -528,3 +528,36 @@ def test_stopping_cuts_off_whoever_is_there_and_records_it() -> None:
     last = proxy.records[-1]
     assert isinstance(last, StreamEnd)
     assert not last.complete
+
+
+def test_a_client_that_closes_its_side_gets_the_rest_of_its_answer() -> None:
+    body = bytes(8 * 1024 * 1024)
+    with between(answering(plain(body))) as (proxy, _), proxy.connect() as client:
+        client.sendall(get(close=False))
+        came = b""
+        while "StreamEnd" not in kinds(proxy):  # then the proxy has all of it, and we have not
+            came += client.recv(65536)
+        client.shutdown(socket.SHUT_WR)
+        came += read_all(client)
+    assert came.endswith(b"\r\n\r\n" + body)
+
+
+def test_a_server_that_takes_no_connection_is_given_up_while_the_request_still_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_proxy, "CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr(listener, "TICK", 0.05)
+    with contextlib.ExitStack() as opened:
+        full = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        place = full.getsockname()
+        for _ in range(4):  # nobody accepts them, and further ones are not answered
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(place)
+        proxy = Between(place[1])
+        opened.callback(proxy.close)
+        with proxy.connect() as client:
+            client.sendall(get("/mcp", "Content-Length: 200000") + bytes(100_000))
+            assert read_all(client).startswith(b"HTTP/1.1 502 ")
+    troubles = [record for record in proxy.records if isinstance(record, Trouble)]
+    assert [record.error for record in troubles] == ["timeout"]
