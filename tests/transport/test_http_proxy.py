@@ -530,18 +530,6 @@ def test_stopping_cuts_off_whoever_is_there_and_records_it() -> None:
     assert not last.complete
 
 
-def test_a_client_that_closes_its_side_gets_the_rest_of_its_answer() -> None:
-    body = bytes(8 * 1024 * 1024)
-    with between(answering(plain(body))) as (proxy, _), proxy.connect() as client:
-        client.sendall(get(close=False))
-        came = b""
-        while "StreamEnd" not in kinds(proxy):  # then the proxy has all of it, and we have not
-            came += client.recv(65536)
-        client.shutdown(socket.SHUT_WR)
-        came += read_all(client)
-    assert came.endswith(b"\r\n\r\n" + body)
-
-
 def test_a_server_that_takes_no_connection_is_given_up_while_the_request_still_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
