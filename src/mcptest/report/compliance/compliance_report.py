@@ -9,26 +9,7 @@ from mcptest.core.judgement import GateResult, Judgement, RuleResult
 from mcptest.core.results import RunReport, always
 from mcptest.core.safe_text import in_one_line, show, show_lines
 from mcptest.core.verdict import Outcome, Severity
-from mcptest.report.compliance.facts import (
-    BRIEF,
-    CAUSES_SHOWN,
-    Group,
-    coverage_in_words,
-    exchanges_of,
-    failures_first,
-    gate_line,
-    inconclusive,
-    is_broken,
-    letter_of,
-    newest_failures,
-    not_observed,
-    proof_of,
-    score,
-    score_in_words,
-    server_in_words,
-    tally,
-    why_no_letter,
-)
+from mcptest.report.compliance import facts
 from mcptest.report.compliance.judged_results import (
     COMPLIANCE,
     last_exchange,
@@ -112,20 +93,20 @@ class ComplianceReport(
             yield from compliance_lines(self, style, verbose=verbose, width=width)
             return
         for judgement in self.judgements:
-            letter = f"{letter_of(judgement.grade)}, " if judgement.grade is not None else ""
+            letter = f"{facts.letter_of(judgement.grade)}, " if judgement.grade is not None else ""
             broken = [result.id for result in judgement.failures]
             ids = f": {', '.join(broken)}" if broken else ""
             yield f"{judgement.revision.label}: {letter}{counted(len(broken), 'rule')} failed{ids}"
             for cause in filter(lambda one: one.kept_from_judging, judgement.causes):
                 yield f"{show(cause.id, 60)}: {in_one_line(cause.message, 300)}"
-        yield from map(gate_line, self.gates)
+        yield from map(facts.gate_line, self.gates)
 
     def as_markdown(self) -> str:
         return "".join(f"{line}\n" for line in _markdown_lines(self))
 
     def headline(self) -> str:
         return ", ".join(
-            f"{one.revision.label} grade {letter_of(one.grade)}"
+            f"{one.revision.label} grade {facts.letter_of(one.grade)}"
             for one in self.judgements
             if one.grade is not None
         )
@@ -240,9 +221,11 @@ def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
     What may be the peer's becomes inline code without meaning to Markdown, or stands in a fence
     that is longer than any in it.
     """
-    grades = [letter_of(one.grade) for one in report.judgements]
+    grades = [facts.letter_of(one.grade) for one in report.judgements]
     known = [f"grade {_letter(letter)}" for letter in dict.fromkeys(grades) if letter]
-    broken = len({rule.id for one in report.judgements for rule in one.failures if is_broken(rule)})
+    broken = len(
+        {rule.id for one in report.judgements for rule in one.failures if facts.is_broken(rule)}
+    )
     red = sum(not gate.passed for gate in report.gates)
     parts = known if len(known) == 1 else []
     parts.append(f"{counted(broken, 'MUST rule')} broken" if broken else "no MUST broken")
@@ -254,7 +237,7 @@ def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
         yield from _matrix(report)
         yield from _failing(
             (result, "fails in " + ", ".join(str(one.revision) for one in where))
-            for result, where in newest_failures(report)
+            for result, where in facts.newest_failures(report)
         )
     for judgement in report.judgements:
         several = len(report.judgements) > 1
@@ -262,10 +245,10 @@ def _markdown_lines(report: ComplianceReport) -> Iterator[str]:
         if judgement.revision_reason:
             yield from (code(why_revision(judgement.revision, judgement.revision_reason), 300), "")
         yield from _causes(judgement)
-        yield from [] if several else _failing((one, "") for one in failures_first(judgement))
+        yield from [] if several else _failing((one, "") for one in facts.failures_first(judgement))
         yield from _sections(judgement)
-        yield from _groups("Not observed, by what would unlock them", not_observed(judgement))
-        yield from _groups("Inconclusive, by cause", inconclusive(judgement))
+        yield from _groups("Not observed, by what would unlock them", facts.not_observed(judgement))
+        yield from _groups("Inconclusive, by cause", facts.inconclusive(judgement))
     for note in [*report.notes, *(n for one in report.judgements for n in one.notes)][:20]:
         yield from (f"**Note:** {code(note, 500)}", "")
 
@@ -279,20 +262,20 @@ def _letter(letter: str) -> str:
 def _facts(report: ComplianceReport) -> Iterator[str]:
     yield from table_head("| Server | Revision | Transport | Grade | Score | Coverage | Profile |")
     for one in report.judgements:
-        letter = letter_of(one.grade)
-        named = server_in_words(one)
+        letter = facts.letter_of(one.grade)
+        named = facts.server_in_words(one)
         server = code(report.server) + (f"<br>{code(named)}" if named else "")
-        mark = score_in_words(one.grade) if one.grade is not None and letter else ""
+        mark = facts.score_in_words(one.grade) if one.grade is not None and letter else ""
         cells = [server, str(one.revision), code(one.transport, 40)]
-        cells += [f"**{_letter(letter)}**" if letter else why_no_letter(one), mark]
-        cells += [coverage_in_words(one), code(one.profile.id)]
+        cells += [f"**{_letter(letter)}**" if letter else facts.why_no_letter(one), mark]
+        cells += [facts.coverage_in_words(one), code(one.profile.id)]
         yield f"| {' | '.join(cells)} |"
     yield ""
     caps = [cap for one in report.judgements if one.grade is not None for cap in one.grade.caps]
     for cap in dict.fromkeys(caps):
         yield from (f"Capped: {code(cap, 300)}", "")
     for one in report.judgements:
-        shown = [f"{number} {word}" for number, word, _ in tally(one) if number]
+        shown = [f"{number} {word}" for number, word, _ in facts.tally(one) if number]
         yield from (f"{one.revision}: {', '.join(shown) or 'no rules'}", "")
 
 
@@ -307,13 +290,13 @@ def _gates(gates: Sequence[GateResult]) -> Iterator[str]:
 
 
 def _causes(judgement: Judgement) -> Iterator[str]:
-    for cause in judgement.causes[:CAUSES_SHOWN]:
+    for cause in judgement.causes[: facts.CAUSES_SHOWN]:
         kept = f", which kept {counted(cause.kept_from_judging, 'rule')} from being judged"
         yield f"**Root cause** {code(cause.id, 40)}{kept if cause.kept_from_judging else ''}"
         yield ""
         lines = [
             *show_lines(cause.message, 600).split("\n"),
-            *_labelled(exchanges_of(cause.evidence, BRIEF)),
+            *_labelled(facts.exchanges_of(cause.evidence, facts.BRIEF)),
         ]
         lines += [f"fix: {show(cause.hint, 600)}"] if cause.hint else []
         yield from (*fenced(lines), "")
@@ -346,13 +329,13 @@ def _sign(result: RuleResult | None) -> str:
     if result is None:
         return " "
     if result.failed:
-        return "❌" if is_broken(result) else "⚠️"
+        return "❌" if facts.is_broken(result) else "⚠️"
     return _CELLS[result.outcome]
 
 
 def _block(result: RuleResult, where: str) -> str:
     lines = [where] if where else []
-    lines += _labelled(proof_of(result, BRIEF))
+    lines += _labelled(facts.proof_of(result, facts.BRIEF))
     title = f"**{code(result.id, 40)}** {result.severity.value} {code(result.title)}"
     return "\n".join([title, "", *fenced(lines), ""])
 
@@ -368,7 +351,7 @@ def _sections(judgement: Judgement) -> Iterator[str]:
     yield from table_head("| Section | Grade | Score | Passed | Failed | Not observed |")
     rows = (
         f"| {code(one.section, 60)} | {_letter(show(one.grade, 4)) if one.grade else ''} "
-        f"| {score(one.score) if one.passed + one.failed else ''} "
+        f"| {facts.score(one.score) if one.passed + one.failed else ''} "
         f"| {one.passed} | {one.failed} | {one.not_observed} |"
         for one in sections
     )
@@ -376,7 +359,7 @@ def _sections(judgement: Judgement) -> Iterator[str]:
     yield from ("", "</details>", "")
 
 
-def _groups(title: str, groups: Sequence[Group]) -> Iterator[str]:
+def _groups(title: str, groups: Sequence[facts.Group]) -> Iterator[str]:
     if not groups:
         return
     number = sum(len(group.rules) for group in groups)
@@ -389,13 +372,13 @@ def _groups(title: str, groups: Sequence[Group]) -> Iterator[str]:
 def _matrix(report: ComplianceReport) -> Iterator[str]:
     rows = matrix_rows(report)
     yield from table_head(f"| | {' | '.join(str(one.revision) for one in report.judgements)} | |")
-    facts = [matrix_facts(one) for one in report.judgements]
-    for name in facts[0]:
-        cells = (_letter(one[name]) if name == "grade" else one[name] for one in facts)
+    columns = [matrix_facts(one) for one in report.judgements]
+    for name in columns[0]:
+        cells = (_letter(one[name]) if name == "grade" else one[name] for one in columns)
         yield f"| {name} | {' | '.join(cells)} | |"
     lines = (
         f"| {code(row.id, 40)} | {' | '.join(map(_sign, row.cells))} | {code(row.title)} |"
         for row in rows
     )
-    yield from within(lines, ROOM, len(rows), "| and {} more |" + " |" * (len(facts) + 1))
+    yield from within(lines, ROOM, len(rows), "| and {} more |" + " |" * (len(columns) + 1))
     yield ""

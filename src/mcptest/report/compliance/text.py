@@ -24,33 +24,7 @@ from mcptest.core.judgement import (
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Outcome
 from mcptest.report import terminal
-from mcptest.report.compliance.facts import (
-    BRIEF,
-    CAUSES_SHOWN,
-    FULL,
-    NOTES_SHOWN,
-    TITLE,
-    FactBounds,
-    Group,
-    coverage_in_words,
-    exchanges_of,
-    failures_first,
-    gate_line,
-    inconclusive,
-    is_broken,
-    letter_of,
-    newest_failures,
-    not_applicable,
-    not_observed,
-    percent,
-    proof_of,
-    scope_in_words,
-    score,
-    score_in_words,
-    server_in_words,
-    tally,
-    why_no_letter,
-)
+from mcptest.report.compliance import facts
 from mcptest.report.progress import Progress
 from mcptest.report.terminal import Style, counted, why_revision
 
@@ -76,8 +50,8 @@ class TextPage:
     width: int = 100
 
     @property
-    def bounds(self) -> FactBounds:
-        return FULL if self.verbose else BRIEF
+    def bounds(self) -> facts.FactBounds:
+        return facts.FULL if self.verbose else facts.BRIEF
 
     @property
     def room(self) -> int:
@@ -159,7 +133,7 @@ class TextPage:
         if result.outcome is Outcome.PASS:
             return self.style.tick
         if result.failed:
-            return self.style.cross if is_broken(result) else self.style.warning
+            return self.style.cross if facts.is_broken(result) else self.style.warning
         unsure = result.outcome is Outcome.INCONCLUSIVE
         return self.style.unsure if unsure else self.style.dash
 
@@ -212,11 +186,11 @@ def matrix_rows(report: ComplianceReport) -> list[MatrixRow]:
 def matrix_facts(judgement: Judgement) -> dict[str, str]:
     """What stands above the rules in the column of a revision."""
     grade = judgement.grade
-    letter = letter_of(grade)
+    letter = facts.letter_of(grade)
     return {
         "grade": letter or "-",
-        "score": score(grade.score) if grade is not None and letter else "-",
-        "coverage": percent(judgement.coverage).replace(" ", ""),
+        "score": facts.score(grade.score) if grade is not None and letter else "-",
+        "coverage": facts.percent(judgement.coverage).replace(" ", ""),
         "failed": str(judgement.count(Outcome.FAIL)),
     }
 
@@ -228,10 +202,10 @@ def matrix_lines(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     below = "".join(f"{rest if dash else name:^{_COLUMN}}" for name, dash, rest in names)
     for line in (above, below):
         yield page.style.paint((" " * _NAME + line).rstrip(), "bold")
-    facts = [matrix_facts(judgement) for judgement in report.judgements]
-    for name in facts[0] if facts else ():
+    columns = [matrix_facts(judgement) for judgement in report.judgements]
+    for name in columns[0] if columns else ():
         cells = ""
-        for text in (column[name] for column in facts):
+        for text in (column[name] for column in columns):
             paints = (grade_colour(text), "bold") if name == "grade" else ("dim",)
             cells += page.style.paint(f"{text:^{_COLUMN}}", *(() if name == "score" else paints))
         yield f"{name:<{_NAME}}{cells}".rstrip()
@@ -259,7 +233,7 @@ def _row(row: MatrixRow, page: TextPage) -> str:
     left, right = " " * ((_COLUMN - 1) // 2), " " * (_COLUMN // 2)
     cells = "".join(f"{left}{page.symbol(one) if one else ' '}{right}" for one in row.cells)
     room = page.room - _NAME - _COLUMN * len(row.cells) - 2
-    title = terminal.cut(show(row.title, TITLE), room) if room >= 20 else ""
+    title = terminal.cut(show(row.title, facts.TITLE), room) if room >= 20 else ""
     if not page.style.unicode:
         title = title.replace("…", "~")
     painted = page.style.paint(name, *(["bold"] if row.fails else []))
@@ -289,7 +263,7 @@ def compliance_lines(
         if not judgement.whole_corpus:
             yield from _asked_for(judgement, page)
     if not report.judgements:
-        yield style.paint(show(report.server, TITLE), "bold")
+        yield style.paint(show(report.server, facts.TITLE), "bold")
     yield from _gates(report.gates, page)
     for judgement in report.judgements:
         yield from _sections(judgement, page)
@@ -311,14 +285,14 @@ def compliance_lines(
 
 def _head(report: ComplianceReport, judgement: Judgement, page: TextPage) -> Iterator[str]:
     dot, grade = f" {page.style.dot} ", judgement.grade
-    names = [show(report.server, TITLE), server_in_words(judgement)]
-    letter = letter_of(grade)
-    third = [f"grade {letter}" if letter else why_no_letter(judgement)]
-    third += [score_in_words(grade)] if grade is not None and letter else []
-    third.append(f"profile {show(judgement.profile.id, TITLE)}")
+    names = [show(report.server, facts.TITLE), facts.server_in_words(judgement)]
+    letter = facts.letter_of(grade)
+    third = [f"grade {letter}" if letter else facts.why_no_letter(judgement)]
+    third += [facts.score_in_words(grade)] if grade is not None and letter else []
+    third.append(f"profile {show(judgement.profile.id, facts.TITLE)}")
     lines = [
         [dot.join(filter(None, names)), "bold"],
-        [dot.join(scope_in_words(judgement)), "dim"],
+        [dot.join(facts.scope_in_words(judgement)), "dim"],
         [dot.join(third), grade_colour(letter)],
     ]
     if page.style.colour and letter and page.room >= _BOX_ROOM:
@@ -352,7 +326,7 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
     if not judgement.causes:
         return
     yield from page.heading("Root cause" if len(judgement.causes) == 1 else "Root causes", note)
-    for cause in judgement.causes[:CAUSES_SHOWN]:
+    for cause in judgement.causes[: facts.CAUSES_SHOWN]:
         message, *quoted = cause.message[:600].split("\n")
         said = f"{show(cause.id, 40)}: {show(message, 600)}"
         first, *rest = page.wrapped(said, 4)
@@ -363,10 +337,10 @@ def _causes(judgement: Judgement, page: TextPage, note: str = "") -> Iterator[st
         if cause.kept_from_judging:
             kept = f"kept {counted(cause.kept_from_judging, 'rule')} from being judged"
             yield from page.prose(kept, 4, "dim")
-        pairs = [*exchanges_of(cause.evidence, page.bounds)]
+        pairs = [*facts.exchanges_of(cause.evidence, page.bounds)]
         pairs += [("fix", show(cause.hint, 600))] if cause.hint else []
         yield from page.labelled(pairs, 4)
-    yield from _and_more(len(judgement.causes) - CAUSES_SHOWN)
+    yield from _and_more(len(judgement.causes) - facts.CAUSES_SHOWN)
 
 
 def _and_more(number: int) -> Iterator[str]:
@@ -375,7 +349,7 @@ def _and_more(number: int) -> Iterator[str]:
 
 
 def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
-    failed = failures_first(judgement)
+    failed = facts.failures_first(judgement)
     once = [one for one in judgement.results if one.failed_once]
     for title, results in (
         ("Failing", [one for one in failed if one.from_sdk is None]),
@@ -393,14 +367,14 @@ def _failures(judgement: Judgement, page: TextPage) -> Iterator[str]:
 
 def _rule(result: RuleResult, page: TextPage, also: str = "") -> Iterator[str]:
     name = page.style.paint(show(result.id, 40), "bold")
-    keyword = page.style.paint(result.severity.value, "red" if is_broken(result) else "yellow")
-    symbol = page.symbol(result)
+    colour = "red" if facts.is_broken(result) else "yellow"
+    keyword = page.style.paint(result.severity.value, colour)
     taken = 4 + terminal.cells(show(result.id, 40)) + 2 + len(result.severity.value) + 2
-    first, *rest = page.wrapped(show(result.title, TITLE), taken)
-    yield f"  {symbol} {name}  {keyword}  {first}"
+    first, *rest = page.wrapped(show(result.title, facts.TITLE), taken)
+    yield f"  {page.symbol(result)} {name}  {keyword}  {first}"
     yield from (" " * taken + line for line in rest)
-    pairs = [*([("in", also)] if also else []), *proof_of(result, page.bounds)]
-    yield from page.labelled(pairs, 4, "red" if is_broken(result) else "yellow")
+    pairs = [*([("in", also)] if also else []), *facts.proof_of(result, page.bounds)]
+    yield from page.labelled(pairs, 4, colour)
 
 
 def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
@@ -411,13 +385,13 @@ def _asked_for(judgement: Judgement, page: TextPage) -> Iterator[str]:
     for result in others:
         yield _short(result, page)
         if result.outcome is not Outcome.PASS:
-            pairs = [p for p in proof_of(result, page.bounds) if p[0] in {"why", "needs"}]
+            pairs = [p for p in facts.proof_of(result, page.bounds) if p[0] in {"why", "needs"}]
             yield from page.labelled(pairs, 4, "dim")
 
 
 def _short(result: RuleResult, page: TextPage) -> str:
-    name = f"{show(result.id, 40):<12}"
-    return f"  {page.symbol(result)} {name} {page.cut(show(result.title, TITLE), page.room - 18)}"
+    title = page.cut(show(result.title, facts.TITLE), page.room - 18)
+    return f"  {page.symbol(result)} {show(result.id, 40):<12} {title}"
 
 
 # -- gates, sections, coverage -------------------------------------------------------------
@@ -426,7 +400,7 @@ def _short(result: RuleResult, page: TextPage) -> str:
 def _gates(gates: Sequence[GateResult], page: TextPage) -> Iterator[str]:
     yield from [""] if gates else []
     for gate in gates:
-        yield page.style.paint(gate_line(gate), "green" if gate.passed else "red")
+        yield page.style.paint(facts.gate_line(gate), "green" if gate.passed else "red")
         for line in gate.lines[: 200 if page.verbose else 20]:
             yield from page.prose(show(line, 600), 2)
         yield from _and_more(len(gate.lines) - (200 if page.verbose else 20))
@@ -448,7 +422,7 @@ def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
     name = terminal.pad(show(one.section, 24), column)
     colour = "green" if not one.failed else "yellow" if one.score >= 70 else "red"
     bar = page.bar(one.score / 100 if seen else 0.0, width, colour)
-    mark = f"{score(one.score) if seen else '-':>5}  {show(one.grade, 4):<2}"
+    mark = f"{facts.score(one.score) if seen else '-':>5}  {show(one.grade, 4):<2}"
     told = [
         (one.passed, "passed", ""),
         (one.failed, "failed", "red"),
@@ -464,15 +438,15 @@ def _section(one: SectionScore, column: int, page: TextPage) -> Iterator[str]:
 
 
 def _coverage(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
-    yield from page.heading(f"Coverage{where}", coverage_in_words(judgement))
-    unseen, unsure = not_observed(judgement), inconclusive(judgement)
+    yield from page.heading(f"Coverage{where}", facts.coverage_in_words(judgement))
+    unseen, unsure = facts.not_observed(judgement), facts.inconclusive(judgement)
     yield from _groups("not observed, by what would unlock them", unseen, page)
     yield from _groups("inconclusive, by cause", unsure, page)
     if page.verbose:
-        yield from _groups("not applicable, by reason", not_applicable(judgement), page)
+        yield from _groups("not applicable, by reason", facts.not_applicable(judgement), page)
 
 
-def _groups(title: str, groups: Sequence[Group], page: TextPage) -> Iterator[str]:
+def _groups(title: str, groups: Sequence[facts.Group], page: TextPage) -> Iterator[str]:
     if not groups:
         return
     rules = sum(len(group.rules) for group in groups)
@@ -495,15 +469,15 @@ def _notes(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     told = [f"note: {show(note, 600)}" for note in dict.fromkeys(notes)]
     told += [f"capture: {show(path, 600)}" for path in captures]
     yield from [""] if told else []
-    for line in told[:NOTES_SHOWN]:
+    for line in told[: facts.NOTES_SHOWN]:
         yield from page.prose(line, 0, "dim")
-    yield from _and_more(len(told) - NOTES_SHOWN)
+    yield from _and_more(len(told) - facts.NOTES_SHOWN)
 
 
 def _summary(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[str]:
     shown = [
         (f"{number} {word}", colour)
-        for number, word, colour in tally(judgement)
+        for number, word, colour in facts.tally(judgement)
         if number or word in {"failed", "passed"}
     ]
     yield from page.flow(f"{where}{counted(len(judgement.results), 'rule')}: ", shown)
@@ -513,8 +487,8 @@ def _summary(judgement: Judgement, page: TextPage, where: str = "") -> Iterator[
 
 
 def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
-    names = [show(report.server, TITLE)]
-    names += dict.fromkeys(filter(None, map(server_in_words, report.judgements)))
+    names = [show(report.server, facts.TITLE)]
+    names += dict.fromkeys(filter(None, map(facts.server_in_words, report.judgements)))
     transports = dict.fromkeys(show(one.transport, 40) for one in report.judgements)
     dot = f" {page.style.dot} "
     yield from page.prose(dot.join(names), 0, "bold")
@@ -524,7 +498,7 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     yield from matrix_lines(report, page)
     for judgement in report.judgements:
         yield from _causes(judgement, page, str(judgement.revision))
-    failed = newest_failures(report)
+    failed = facts.newest_failures(report)
     if failed:
         yield from page.heading("Failing", "each as it failed in the newest revision")
     for place, (result, where) in enumerate(failed):
@@ -538,7 +512,7 @@ def _several(report: ComplianceReport, page: TextPage) -> Iterator[str]:
     yield from _notes(report, page)
     yield ""
     for judgement in report.judgements:
-        profile = show(judgement.profile.id, TITLE)
+        profile = show(judgement.profile.id, facts.TITLE)
         yield from page.prose(f"{judgement.revision}: profile {profile}", 0, "dim")
     for judgement in report.judgements:
         yield from _summary(judgement, page, f"{judgement.revision}: ")
