@@ -79,13 +79,13 @@ class _BaselineReader:
         sides = {side.value: side for side in (Side.SERVER, Side.CLIENT)}
         for name, (key, node) in root.entries.items():
             if name not in sides:
-                hint = did_you_mean(name, sides)
-                self._complain(f"unknown key {show(name, 60)}", key, hint)
+                message = f"unknown key {show(name, 60)}"
+                self._source.report_at(key, message, did_you_mean(name, sides))
             elif isinstance(node, ListNode):
                 for item in node.items:
                     self._read_item(item, sides[name])
             elif isinstance(node, MappingNode) or not is_nothing(node):
-                self._complain(f"{name} must be a list, not {describe(node)}", node)
+                self._source.misfit(name, "a list", node)
 
     def _read_item(self, node: Node, side: Side) -> None:
         if isinstance(node, ScalarNode) and not is_nothing(node) and node.text.strip():
@@ -97,7 +97,7 @@ class _BaselineReader:
         ):
             (key,) = node.entries  # `scenario: check-id`, which YAML takes for a mapping
             hint = f"write {key}:<check-id> without a space after the colon"
-            self._complain("this is a mapping", node, hint)
+            self._source.report_at(node, "this is a mapping", hint)
         elif isinstance(node, MappingNode):
             read = read_object(ENTRY, node, self._source)
             if read.sound:
@@ -105,7 +105,7 @@ class _BaselineReader:
                 reason = " ".join(read.get("reason", "").split())
                 self._keep(read.get("scenario"), side, where, reason, read.get("flaky", False))
         else:
-            self._complain("an entry is a scenario, or scenario:check-id", node)
+            self._source.report_at(node, "an entry is a scenario, or scenario:check-id")
 
     def _keep(
         self, text: str, side: Side, where: Node, reason: str = "", flaky: bool = False
@@ -116,7 +116,7 @@ class _BaselineReader:
         )
         problem, hint = self._problem_with(entry)
         if problem:
-            self._complain(problem, where, hint)
+            self._source.report_at(where, problem, hint)
         self.entries.append(entry)
 
     def _problem_with(self, entry: ExpectedFailure) -> tuple[str, str]:
@@ -135,10 +135,6 @@ class _BaselineReader:
         if any(one.scenario == entry.scenario and not (one.check and entry.check) for one in same):
             return f"{entry.scenario} is listed as a whole and by check", "keep one of them"
         return "", ""
-
-    def _complain(self, message: str, node: Node, hint: str = "") -> None:
-        width = node.width if isinstance(node, ScalarNode) else 1
-        self._source.report(message, node.line, node.column, width=width, hint=hint)
 
 
 def _is_rule(name: str) -> bool:

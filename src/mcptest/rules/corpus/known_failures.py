@@ -28,7 +28,6 @@ from mcptest.suite.reading import (
     ScalarNode,
     SuiteError,
     SuiteSource,
-    describe,
     did_you_mean,
     is_nothing,
     read_yaml,
@@ -140,61 +139,55 @@ class _Loader:
         holds_rules = isinstance(node, MappingNode) and bool(node.entries.keys() & self.every)
         if name in self.every or not (holds_rules or isinstance(node, ListNode)):
             return False
-        hint = did_you_mean(name, GROUPS)
         message = f"unknown key {show(name, 60)} in a baseline"
-        self.source.report(message, key.line, key.column, width=key.width, hint=hint)
+        self.source.report_at(key, message, did_you_mean(name, GROUPS))
         return True
 
     def _read_group(self, node: Node, revision: Revision | None, name: str) -> None:
         if isinstance(node, ListNode):
             for item in node.items:
-                self._read_item(item, revision)
+                self._read_entry(item, revision)
         elif isinstance(node, MappingNode):
-            for rule, (key, value) in node.entries.items():
-                self._read_named(rule, key, value, revision)
+            for key, value in node.entries.values():
+                self._read_entry(value, revision, key)
         elif not is_nothing(node):
-            message = f"{name} must be a list or a mapping of rules, not {describe(node)}"
-            self.source.report(message, node.line, node.column)
+            self.source.misfit(name, "a list or a mapping of rules", node)
 
-    def _read_item(self, node: Node, revision: Revision | None) -> None:
-        if isinstance(node, ScalarNode) and not is_nothing(node):
-            self._keep(KnownFailure(node.text, revision=revision), node)
-        elif isinstance(node, MappingNode):
-            read = read_object(ENTRY, node, self.source)
-            if "rule_id" not in node.entries:
-                read.complain("rule_id is missing from a known failure")
-            elif read.sound:
-                where = node.entries["rule_id"][1]
-                self._keep(self._entry(read, read.get("rule_id"), revision), where)
-        else:
-            message = f"a known failure must be a rule or a mapping, not {describe(node)}"
-            self.source.report(message, node.line, node.column)
-
-    def _read_named(
-        self, rule: str, key: ScalarNode, node: Node, revision: Revision | None
+    def _read_entry(
+        self, node: Node, revision: Revision | None, key: ScalarNode | None = None
     ) -> None:
+        """One entry of a list; or of a mapping by rules, where the key is the rule."""
         if isinstance(node, MappingNode):
             read = read_object(ENTRY, node, self.source)
-            if "rule_id" in node.entries:
-                read.complain(f"the rule is {show(rule, 40)} already", "rule_id")
-            if read.sound:
-                self._keep(self._entry(read, rule, revision), key)
-        elif isinstance(node, ScalarNode):
+            _, named = node.entries.get("rule_id", (None, None))
+            rule = key or named
+            if key is not None and named is not None:
+                read.complain(f"the rule is {show(key.text, 40)} already", "rule_id")
+            elif rule is None:
+                read.complain("rule_id is missing from a known failure")
+            elif read.sound:
+                entry = KnownFailure(
+                    key.text if key is not None else read.get("rule_id"),
+                    " ".join(read.get("reason", "").split()),
+                    read.get("tracking", ""),
+                    _max_rate(read.get("flaky")),
+                    revision,
+                )
+                self._keep(entry, rule)
+        elif isinstance(node, ScalarNode) and key is not None:
             reason = "" if is_nothing(node) else " ".join(node.text.split())
-            self._keep(KnownFailure(rule, reason, revision=revision), key)
+            self._keep(KnownFailure(key.text, reason, revision=revision), key)
+        elif isinstance(node, ScalarNode) and not is_nothing(node):
+            self._keep(KnownFailure(node.text, revision=revision), node)
+        elif key is not None:
+            self.source.misfit(show(key.text, 60), "a mapping or a reason", node)
         else:
-            message = f"{show(rule, 60)} must be a mapping or a reason, not {describe(node)}"
-            self.source.report(message, node.line, node.column)
-
-    def _entry(self, read: Reading, rule: str, revision: Revision | None) -> KnownFailure:
-        reason, tracking = " ".join(read.get("reason", "").split()), read.get("tracking", "")
-        return KnownFailure(rule, reason, tracking, _max_rate(read.get("flaky")), revision)
+            self.source.misfit("a known failure", "a rule or a mapping", node)
 
     def _keep(self, entry: KnownFailure, where: Node) -> None:
-        width = where.width if isinstance(where, ScalarNode) else 1
         message, hint = self._problem_with(entry)
         if message:
-            self.source.report(message, where.line, where.column, width=width, hint=hint)
+            self.source.report_at(where, message, hint)
         self._first.setdefault((entry.revision, entry.rule_id), where.line)
         place = self.source.place(where.line, where.column)
         self.entries.append(replace(entry, place=place))
