@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import UsageError
+from mcptest.core.judgement import GateResult
 from mcptest.core.revision import Revision
+from mcptest.report.compliance.facts import gate_line
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of
 from mcptest.rules.corpus.version_diff import (
-    DiffGateResult,
     VersionDiff,
     diff_facts,
     diff_versions,
@@ -183,7 +184,7 @@ def seeded(revision: Revision) -> VersionCorpus | None:
     return delta(revision.label) if folder.is_dir() else None
 
 
-def gate(tmp_path: Path, check: str, pin: str = "v2024-11-05") -> DiffGateResult:
+def gate(tmp_path: Path, check: str, pin: str = "v2024-11-05") -> GateResult:
     text = f"compliance:\n  spec_version: {pin}\n  spec_version_check: {check}\n  tests: []\n"
     result = judge_spec_version_check(block(tmp_path, text), seeded)
     assert result is not None
@@ -193,15 +194,15 @@ def gate(tmp_path: Path, check: str, pin: str = "v2024-11-05") -> DiffGateResult
 def test_the_gate_fails_on_an_upgrade_breakage(tmp_path: Path) -> None:
     result = gate(tmp_path, "{against: v2025-06-18}")
     assert not result.passed
-    assert result.line.startswith("spec_version_check: FAIL (v2024-11-05 -> v2025-06-18")
-    assert any("spec_clean" in failure for failure in result.failures)
-    assert any("PROTO-002" in failure for failure in result.failures)
+    assert gate_line(result).startswith("spec_version_check: FAIL (v2024-11-05 -> v2025-06-18")
+    assert any("spec_clean" in failure for failure in result.lines)
+    assert any("PROTO-002" in failure for failure in result.lines)
 
 
 def test_the_gate_into_draft_is_clean(tmp_path: Path) -> None:
     result = gate(tmp_path, "{against: draft}")
     assert result.passed
-    assert result.line.startswith("spec_version_check: PASS")
+    assert gate_line(result).startswith("spec_version_check: PASS")
 
 
 def test_without_expect_the_defaults_are_clean_and_no_breaking_change(tmp_path: Path) -> None:
@@ -236,14 +237,14 @@ def test_a_gate_without_against_passes_with_a_note(tmp_path: Path) -> None:
     for empty in ("{}", ""):
         result = gate(tmp_path, empty)
         assert result.passed
-        assert "no against" in result.note
-        assert result.diff is None
+        assert "no against" in result.detail
+        assert not result.lines
 
 
 def test_a_target_without_a_corpus_passes_with_a_note(tmp_path: Path) -> None:
     result = gate(tmp_path, "{against: v2025-03-26}")
     assert result.passed
-    assert "no corpus for v2025-03-26" in result.note
+    assert "no corpus for v2025-03-26" in result.detail
 
 
 def test_a_gate_without_a_pin_is_an_error(tmp_path: Path) -> None:

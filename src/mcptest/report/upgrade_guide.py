@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -25,6 +25,7 @@ from mcptest.rules.corpus.version_diff import (
     VersionDiff,
     move_in_words,
 )
+from mcptest.suite.observed import Expectation
 
 HEADINGS: dict[Bucket, str] = {
     "changed": "Changed: an answer that was right is wrong now",
@@ -78,7 +79,7 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
     yield style.paint(f"{diff.from_version} -> {diff.to_version}", "bold")
     if diff.about:
         yield from _wrapped(diff.about, "  ")
-    yield f"  {summary_in_words(diff)}"
+    yield f"  {diff.summary.in_words}"
     for bucket, heading in HEADINGS.items():
         entries = list(diff.in_bucket(bucket))
         if entries:
@@ -93,14 +94,6 @@ def diff_lines(diff: VersionDiff, touched: Sequence[Touched] | None, style: Styl
         yield f"  {entry.rule_id:<12} {show(entry.title, 120)}  {severity_in_words(entry)}"
     if touched is not None:
         yield from _touched_lines(touched, style)
-
-
-def summary_in_words(diff: VersionDiff) -> str:
-    total = diff.summary
-    return (
-        f"{total.changed} changed, {total.added} added, {total.removed} removed, "
-        f"{total.unchanged} unchanged, {total.severity_changes} with another severity"
-    )
 
 
 def _entry_lines(entry: DiffEntry, style: Style) -> Iterator[str]:
@@ -139,11 +132,6 @@ def _touched_lines(touched: Sequence[Touched], style: Style) -> Iterator[str]:
 # -- JSON ----------------------------------------------------------------------------------
 
 
-class DiffedExpectation(msgspec.Struct, frozen=True):
-    target: str
-    matcher: Mapping[str, Any]
-
-
 class SeverityMove(msgspec.Struct, frozen=True):
     older: Severity | None = msgspec.field(name="from")
     newer: Severity | None = msgspec.field(name="to")
@@ -156,8 +144,8 @@ class DiffedRule(msgspec.Struct, frozen=True, kw_only=True):
     section: str
     kind: Literal["exchange", "session"]
     severity: SeverityMove
-    was: tuple[DiffedExpectation, ...] | None
-    now: tuple[DiffedExpectation, ...] | None
+    was: tuple[Expectation, ...] | None
+    now: tuple[Expectation, ...] | None
     requirement: str
     fix: str
     specification: str
@@ -230,10 +218,8 @@ def _diffed_rule(entry: DiffEntry) -> DiffedRule:
     )
 
 
-def _expected(rule: CorpusRule | None) -> tuple[DiffedExpectation, ...] | None:
-    if rule is None or rule.row is None:
-        return None
-    return tuple(DiffedExpectation(one.target, dict(one.matcher)) for one in rule.row.expect)
+def _expected(rule: CorpusRule | None) -> tuple[Expectation, ...] | None:
+    return rule.row.expect if rule is not None and rule.row is not None else None
 
 
 # -- markdown ------------------------------------------------------------------------------
@@ -244,7 +230,7 @@ def diff_as_markdown(diff: VersionDiff, touched: Sequence[Touched] | None = None
     yield f"# {diff.from_version} → {diff.to_version}"
     yield ""
     yield from ((diff.about, "") if diff.about else ())
-    yield f"{summary_in_words(diff)}."
+    yield f"{diff.summary.in_words}."
     for bucket, heading in HEADINGS.items():
         entries = list(diff.in_bucket(bucket))
         if entries:

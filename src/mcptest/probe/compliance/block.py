@@ -58,10 +58,8 @@ def judge_block(
 
     `order` may be None only then. Raises PeerError when the server can't be reached.
     """
-    gates: list[GateResult] = []
     found = judge_spec_version_check(block, lambda revision: corpus_of(revision, corpora))
-    if found is not None:
-        gates.append(GateResult(found.gate, found.passed, found.note, found.failures))
+    gates = [] if found is None else [found]
     judgement = graded = None
     if order is not None:
         judgement = _judged_tests(block, order, tell)

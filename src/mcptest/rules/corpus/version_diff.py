@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from mcptest.core.errors import UsageError
+from mcptest.core.judgement import GateResult
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
 from mcptest.core.verdict import Severity
@@ -55,6 +56,13 @@ class DiffSummary:
     added: int
     removed: int
     severity_changes: int
+
+    @property
+    def in_words(self) -> str:
+        return (
+            f"{self.changed} changed, {self.added} added, {self.removed} removed, "
+            f"{self.unchanged} unchanged, {self.severity_changes} with another severity"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +128,9 @@ def diff_facts(diff: VersionDiff) -> dict[str, Any]:
 
 
 def _pretty(diff: VersionDiff, color: bool) -> Iterator[str]:
-    total = diff.summary
     verdict = "clean" if diff.is_clean() else "BREAKING"
     yield _painted(f"{diff.from_version} -> {diff.to_version}: {verdict}", "1", color)
-    yield (
-        f"  {total.changed} changed, {total.added} added, {total.removed} removed, "
-        f"{total.unchanged} unchanged, {total.severity_changes} with another severity"
-    )
+    yield f"  {diff.summary.in_words}"
     for bucket in BUCKETS[:3]:
         for entry in diff.in_bucket(bucket):
             sign = _painted(f"{_SIGN[bucket]} {entry.rule_id}", _PAINT[bucket], color)
@@ -182,25 +186,12 @@ def _under(test: ComplianceTest, moved: list[DiffEntry]) -> Iterator[DiffEntry]:
 # -- `spec_version_check` ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class DiffGateResult:
-    """One line of the report, and what stands behind it."""
-
-    gate: str
-    passed: bool
-    note: str = ""
-    failures: tuple[str, ...] = ()
-    diff: VersionDiff | None = None
-
-    @property
-    def line(self) -> str:
-        note = f" ({self.note})" if self.note else ""
-        return f"{self.gate}: {'PASS' if self.passed else 'FAIL'}{note}"
+_GATE = "spec_version_check"
 
 
 def judge_spec_version_check(
     block: ComplianceBlock, corpus_of: Callable[[Revision], VersionCorpus | None]
-) -> DiffGateResult | None:
+) -> GateResult | None:
     """The gate's result; None when the block has none.
 
     Adding the gate never breaks a build on that day: without a revision to go to, or without a
@@ -214,16 +205,16 @@ def judge_spec_version_check(
         hint = "pin the revision that the suite was written for"
         raise UsageError("spec_version_check needs compliance.spec_version", hint=hint)
     if check.against is None:
-        return DiffGateResult("spec_version_check", True, "no against: nothing to compare with yet")
+        return GateResult(_GATE, True, "no against: nothing to compare with yet")
     newer, older = corpus_of(check.against), corpus_of(pinned)
     if newer is None or older is None:
         missing = check.against if newer is None else pinned
         note = f"there is no corpus for {missing.label}: nothing to compare with yet"
-        return DiffGateResult("spec_version_check", True, note)
+        return GateResult(_GATE, True, note)
     diff = diff_versions(older, newer)
     judged = judge_gate(check.expect, diff_facts(diff))
     failures = tuple(failure.message for failure in judged.failures)
     total = diff.summary
     counts = f"{total.changed} changed, {total.added} added, {total.removed} removed"
     note = f"{diff.from_version} -> {diff.to_version}: {counts}"
-    return DiffGateResult("spec_version_check", judged.passed, note, failures, diff)
+    return GateResult(_GATE, judged.passed, note, failures)
