@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcptest.commands.compliance_reports import _forms as forms_of_compliance
+from mcptest.commands.compliance.run import _forms as forms_of_compliance
 from mcptest.commands.reporting import say_run
 from mcptest.core.judgement import GateResult
 from mcptest.core.results import RunReport

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.command_line import as_one_word, repeat_line
-from mcptest.commands.compliance_reports import progress_of_judging
+from mcptest.commands.live_display import live_progress
 from mcptest.commands.suite_command import WantedRun
 from mcptest.core.judgement import Scorecard
 from mcptest.core.results import RunReport, TestResult
@@ -23,6 +23,7 @@ from mcptest.probe.lanes import (
     run_properties_lane,
 )
 from mcptest.probe.suites.settings import RunOptions, Settings
+from mcptest.report.compliance.text import JudgingProgress
 from mcptest.report.scorecards import earlier_scorecard
 from mcptest.suite.lane_blocks import Lanes
 from mcptest.suite.model import Test
@@ -90,8 +91,8 @@ def _results(
         limit = settings.timeout
         results += run_invariants_lane(lanes.invariants, captures, kept=kept, limit=limit)
     if lanes.compliance is not None and not stop.is_set():
-        with progress_of_judging(run.arguments) as tell:
-            results += run_compliance_lane(lanes, how, tell)
+        with live_progress(run.arguments, 0) as progress:
+            results += run_compliance_lane(lanes, how, JudgingProgress(progress))
     if lanes.properties is not None and not stop.is_set():
         results += run_properties_lane(lanes, how)
     return results

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from mcptest import __version__
 from mcptest.commands.command_line import repeat_line, server_options
-from mcptest.commands.compliance_reports import progress_of_judging, publish
+from mcptest.commands.live_display import live_progress
 from mcptest.commands.options import (
+    FORMS,
     duration,
     headers_of,
     limit_of,
@@ -29,7 +30,14 @@ from mcptest.commands.options import (
     startup_of,
     wanted_revision,
 )
-from mcptest.commands.reporting import captures_for_html
+from mcptest.commands.reporting import (
+    Forms,
+    captures_for_html,
+    code_with_reports,
+    say_form,
+    say_lines,
+    say_unwritten,
+)
 from mcptest.commands.server_options import ended_before_meeting, out_of_time
 from mcptest.core.errors import ExitCode, McptestError, PeerError, UsageError
 from mcptest.core.judgement import SCORECARD_FORMAT, GateResult, Judgement, PastRun, Scorecard
@@ -47,7 +55,11 @@ from mcptest.probe.compliance.judging import CUT_SHORT, Tell, spoken_revisions
 from mcptest.probe.compliance.site import Order
 from mcptest.probe.lanes import SuiteServer, check_names, check_rules, server_of_suite
 from mcptest.probe.suites.settings import ServerChoice
+from mcptest.report.codec import as_json
 from mcptest.report.compliance.compliance_report import ComplianceReport
+from mcptest.report.compliance.text import JudgingProgress
+from mcptest.report.html.building import page_of
+from mcptest.report.problems import problems_of
 from mcptest.report.scorecards import (
     earlier_scorecard,
     history_beside,
@@ -56,6 +68,8 @@ from mcptest.report.scorecards import (
     save_history,
     save_scorecard,
 )
+from mcptest.report.terminal import say_json
+from mcptest.report.write import write_all
 from mcptest.rules.corpus.known_failures import (
     KnownFailures,
     hold_against,
@@ -104,8 +118,8 @@ def _judge(
 ) -> tuple[ComplianceReport, Judgement | None]:
     began = time.monotonic()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    with progress_of_judging(arguments) as tell:
-        found, notes = _judge_all(case, standards, stop, tell)
+    with live_progress(arguments, 0) as progress:
+        found, notes = _judge_all(case, standards, stop, JudgingProgress(progress))
     judgements = tuple(one for block in found for one in block.judgements)
     cut_short = stop.is_set() or _is_cut_short(judgements)
     if stop.is_out_of_time and not judgements and case.order is not None:
@@ -459,4 +473,73 @@ def standards_of(arguments: argparse.Namespace, case: ComplianceCase) -> Standar
         min_grade=arguments.min_grade or "",
         scorecard=arguments.save_scorecard,
         server_label=arguments.server_label,
+    )
+
+
+# -- Printing and writing what was found: one path that is bad costs one report ------------------
+
+
+def publish(
+    arguments: argparse.Namespace,
+    report: ComplianceReport,
+    lost: Sequence[str] = (),
+    *,
+    captures_lent: bool = False,
+) -> int:
+    """Print and write everything that was asked for; gives the exit code.
+
+    `lost` says what else could not be written. `captures_lent`: they are gone at the end, and only
+    the page shows what is in them.
+    """
+    uncaptured = tuple(replace(one, captures=()) for one in report.judgements)
+    shown = replace(report, judgements=uncaptured) if captures_lent else report
+    files = _renderers(arguments, shown) | {"html": partial(_as_html, report)}
+    unwritten = [*lost, *write_all((getattr(arguments, name), files[name]) for name in files)]
+    code = code_with_reports(arguments, report.exit_code, unwritten)
+    printed = report if arguments.format == "html" else shown
+    _print(arguments, replace(printed, notes=(*printed.notes, *unwritten), exit_code=code))
+    say_unwritten(unwritten)
+    return code
+
+
+def _print(arguments: argparse.Namespace, report: ComplianceReport) -> None:
+    wanted = "json" if arguments.json else arguments.format
+    if wanted == "text":
+        say_lines(arguments, report)
+    elif wanted in ("agent", "tap"):
+        say_form(arguments, _forms(arguments, report), report.exit_code)
+    else:
+        name = {"json": "json_file", "md": "markdown"}.get(wanted, wanted)
+        say_json(sys.stdout, _renderers(arguments, report)[name]())
+    sys.stdout.flush()
+
+
+def _renderers(
+    arguments: argparse.Namespace, report: ComplianceReport
+) -> dict[str, Callable[[], bytes]]:
+    """By the name of the option that asks for the file."""
+    forms = _forms(arguments, report)
+    return {
+        "json_file": lambda: as_json(report),
+        "markdown": lambda: report.as_markdown().encode("utf-8", "backslashreplace"),
+        "html": partial(_as_html, report),
+        **{name: partial(forms.form, name) for name in ("junit", *FORMS)},
+    }
+
+
+def _forms(arguments: argparse.Namespace, report: ComplianceReport) -> Forms:
+    file, strict = str(arguments.from_suite or ""), arguments.strict
+    run = partial(report.as_run, file, strict=strict)
+    return Forms(
+        run=run,
+        excusing=partial(report.run_and_excuses, file, strict=strict),
+        problems=lambda: problems_of(report.kind, run(), report.found_problems(run(), file)),
+        headline=report.headline(),
+    )
+
+
+def _as_html(report: ComplianceReport) -> bytes:
+    captures = (path for one in report.judgements for path in one.captures)
+    return page_of(
+        report, captures, code=report.exit_code, name="mcptest compliance run", by_rules=False
     )
