@@ -19,7 +19,7 @@ from mcptest.core.verdict import Outcome, Severity, Side, Verdict
 from mcptest.rules.catalogue import all_rules, find_rule
 from mcptest.rules.declaration import RULES, Check, Rule, Watching, session_rule
 from mcptest.rules.judge import judge
-from mcptest.rules.session import Session, steps_of
+from mcptest.rules.session import Session, follow
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
 from tests.rules.captures import (
@@ -226,7 +226,7 @@ def test_both_directions_have_their_own_ids() -> None:
 
 def test_a_discover_result_makes_capabilities_known() -> None:
     session = Session(full(discover({"tools": {}})))
-    for _ in steps_of(full(discover({"tools": {}})), session):
+    for _ in follow(full(discover({"tools": {}})).records, session):
         pass
     assert session.server_capabilities == {"tools": {}}
 
@@ -235,7 +235,7 @@ def test_the_tracker_forgets_what_is_answered() -> None:
     parts = [handshake(), *(call(n, "ping", {}, {}) for n in range(2000))]
     source = full(parts)
     session = Session(source)
-    for _ in steps_of(source, session):
+    for _ in follow(source.records, session):
         pass
     assert session.in_flight["client"].waiting == {}
     assert session.messages == 4003
@@ -245,7 +245,7 @@ def test_a_crowd_of_waiting_requests_is_kept_lightly() -> None:
     params = {"name": "add", "arguments": {"x": "y" * 100}}
     source = full(handshake(), [ask(n, "tools/call", params) for n in range(10_100)])
     session = Session(source)
-    for _ in steps_of(source, session):
+    for _ in follow(source.records, session):
         pass
     waiting = session.in_flight["client"].waiting
     assert session.crowded

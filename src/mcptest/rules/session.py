@@ -213,17 +213,15 @@ class Session:
     """What is known of the session so far. Rules read it; only the tracker writes it."""
 
     def __init__(self, source: SessionSource, forced: Revision | None = None) -> None:
-        self.label = source.label
         self.form: CaptureForm = source.form
         self.transport: TransportName | None = source.transport
         self.forced = forced
         self.wanted = forced or revision_of_wire(source.spec_version)
         """The revision that was asked for, whatever is spoken in the end."""
         self.revision: Revision | None = self.wanted
-        self.server_capabilities: Any = source.server_capabilities or None
+        known = source.server_capabilities
+        self.server_capabilities: Any = known if isinstance(known, dict) else None
         """None while nothing is known about them."""
-        if isinstance(source.server_capabilities, dict):
-            self.server_capabilities = source.server_capabilities
         self.client_capabilities: Any = None
         self.in_flight: dict[str, InFlight[Step]] = {"client": InFlight(), "server": InFlight()}
         self.last_answered = {"client": -1, "server": -1}
@@ -244,7 +242,6 @@ class Session:
         self.probe_refused = False
         """A request of the stateless era was refused as by a server that does not speak it."""
         self.messages = 0
-        self.closed: Closed | None = None
         self.exited: Exited | None = None
         self.gave_up: Trouble | None = None
         """Set when the client waited for an answer as long as it was told to, and none came."""
@@ -287,17 +284,15 @@ class Session:
         return [known[era] for era in self.eras()]
 
 
-def steps_of(source: SessionSource, session: Session) -> Iterator[Step]:
-    """Every step of the session, in order; `session` is kept up to date on the way."""
-    return follow(source.records, session)
-
-
 def follow(
     records: Iterable[tuple[int, AnyRecord]],
     session: Session,
     read: Callable[[bytes], Message] = decode,
 ) -> Iterator[Step]:
-    """The steps of a further piece of a session. `read` is how a frame becomes a message."""
+    """The steps of a session, or of a further piece of it; `session` is kept up to date on the way.
+
+    `read` is how a frame becomes a message.
+    """
     tracker = _Tracker(session, read)
     for place, record in records:
         if type(record) is Frame:
@@ -323,17 +318,12 @@ class _Tracker:
             step.revision = posted.revision if posted is not None else self.session.revision
             yield step
             return
-        if message.kind is not Kind.BATCH:
-            step = self.step(place, frame, message, stream)
-            yield step
-            if step.kind is Kind.REQUEST:
-                self.lighten(step, frame)
-            return
-        whole = self.step(place, frame, message, stream)
-        yield whole
+        step = self.step(place, frame, message, stream)
+        yield step
+        if step.kind is Kind.REQUEST:
+            self.lighten(step, frame)
         for item in message.items:
-            step = self.step(place, frame, item, stream, in_batch=True)
-            yield step
+            yield self.step(place, frame, item, stream, in_batch=True)
 
     def holds_message(self, frame: Frame, message: Message, stream: SessionStream | None) -> bool:
         """Not all that is recorded is a message: noise on stdout, the body of a refusal."""
@@ -384,7 +374,6 @@ class _Tracker:
             step.stream = session.streams.pop(record.stream, None)
             self.settle(step, record)
         elif type(record) is Closed:
-            session.closed = record
             session.ends_whole = not record.interrupted
         elif type(record) is Leftover:
             self.cut_off(record)

@@ -43,7 +43,7 @@ from mcptest.probe.conformance.scenario_catalogue import scenario_named
 from mcptest.probe.conformance.scenario_runs import ScenarioRuns
 from mcptest.probe.conformance.server.scene import ScenarioStage, Scene, ServerOffer
 from mcptest.rules.declaration import specification_url
-from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, steps_of
+from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, follow
 from mcptest.schema.shapes.checker import problems_if_known
 from mcptest.session.connection import Stopped
 from mcptest.session.meeting import ASKED_FOR
@@ -137,7 +137,7 @@ def _said(tape: Tape, begins: int, revision: Revision) -> Iterator[Step]:
         transport=tape.transport,
         spec_version=revision.value,
     )
-    for step in steps_of(source, Session(source, revision)):
+    for step in follow(source.records, Session(source, revision)):
         is_line = tape.transport == "stdio" and type(step.record) is Frame
         if step.sender == "server" and (is_line or step.message is not NO_MESSAGE):
             yield step
