@@ -11,26 +11,38 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
 from mcptest.core.revision import TIMELINE
 from mcptest.report.compliance.facts import commonness_in_words
 from mcptest.report.rules import ListedRule, asked_in_words, corpus_rules, window_in_words
 from mcptest.report.scorecards import RUNS_KEPT
-from mcptest.report.upgrade_guide import plain, severity_in_words, summary_in_words
+from mcptest.report.upgrade_guide import plain, severity_in_words
 from mcptest.rules import grading
 from mcptest.rules.corpus.known_failures import RUNS_FOR_A_RATE
 from mcptest.rules.corpus.probes import all_probes, placeholders, well_known
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of, shipped_registry
-from mcptest.rules.corpus.registry import (
-    UNTESTED_FILE,
-    RegistryEntry,
-    expectations_in_words,
-    load_untested,
-)
+from mcptest.rules.corpus.registry import RegistryEntry, expectations_in_words
 from mcptest.rules.corpus.version_diff import Bucket, DiffEntry, VersionDiff, diff_versions
 from mcptest.rules.declaration import RULES
 from mcptest.rules.known_sdks import known_sdks
 from mcptest.suite.observed import EXCHANGE_TARGETS, SPECIAL_TARGETS
 from tests.docs.page_files import stale_files, write_files, write_or_check
+
+
+class Untested(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a statement of the specification is not judged."""
+
+    statement: str
+    says: str
+    why: str
+
+
+def untested_statements() -> tuple[Untested, ...]:
+    """The statements that no rule judges, each with the reason."""
+    raw = (SHIPPED / "not-testable.yml").read_bytes()
+    return msgspec.yaml.decode(raw, type=dict[str, tuple[Untested, ...]])["statements"]
+
 
 # -- The tables of docs/compliance/grading.md and baseline.md, from the figures that are used ----
 
@@ -288,7 +300,7 @@ def _matrix() -> Iterator[str]:
 def _guides() -> Iterator[str]:
     for diff in _adjacent():
         yield f"## {diff.from_version} to {diff.to_version}"
-        yield from ("", plain(diff.about), "", f"{summary_in_words(diff)}.")
+        yield from ("", plain(diff.about), "", f"{diff.summary.in_words}.")
         yield from _table(diff, "changed", "| rule | was | now | fix |", _changed_cells)
         yield from _table(
             diff,
@@ -343,7 +355,7 @@ def covered_statements() -> dict[str, list[str]]:
 def _uncovered() -> Iterator[str]:
     yield "| statement | says that | is not judged because |"
     yield "|---|---|---|"
-    for one in load_untested(SHIPPED / UNTESTED_FILE):
+    for one in untested_statements():
         yield f"| {one.statement} | {plain(one.says)} | {plain(one.why)} |"
 
 

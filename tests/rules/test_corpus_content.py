@@ -19,11 +19,11 @@ from mcptest.rules.corpus.probes import (
     well_known,
 )
 from mcptest.rules.corpus.reader import SHIPPED, VersionCorpus, corpus_of, shipped_registry
-from mcptest.rules.corpus.registry import UNTESTED_FILE, CorpusRule, Row, load_untested, unmet
+from mcptest.rules.corpus.registry import CorpusRule, Row, unmet
 from mcptest.rules.corpus.version_diff import diff_versions
 from mcptest.rules.declaration import RULES
 from mcptest.suite.observed import SeenExchange, exchange_target_problem, judge_exchange
-from tests.docs.compliance_docs import covered_statements
+from tests.docs.compliance_docs import covered_statements, untested_statements
 
 # Every statement of our list about servers or about both sides.
 STATEMENTS = """
@@ -82,7 +82,7 @@ def test_the_list_of_statements_is_the_one_that_was_counted() -> None:
 
 def test_every_statement_is_judged_or_explained_and_never_both() -> None:
     judged = set(covered_statements())
-    explained = [one.statement for one in load_untested(SHIPPED / UNTESTED_FILE)]
+    explained = [one.statement for one in untested_statements()]
     assert len(explained) == len(set(explained))
     assert judged | set(explained) == statements()
     assert judged & set(explained) == set()

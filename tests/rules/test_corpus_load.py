@@ -9,7 +9,7 @@ import pytest
 from mcptest.core.revision import Revision
 from mcptest.core.verdict import Severity
 from mcptest.rules.corpus.reader import VersionCorpus, corpus_of
-from mcptest.rules.corpus.registry import load_registry, load_untested
+from mcptest.rules.corpus.registry import load_registry
 from mcptest.suite.reading import SuiteError, SuiteProblem
 
 ROW = """\
@@ -284,7 +284,7 @@ def test_a_registry_is_a_mapping_and_is_there(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="No such file"):
         load_registry(tmp_path / "other.yml")
     with pytest.raises(SuiteError, match="not empty"):
-        load_untested(write(tmp_path, registry="\n") / "registry.yml")
+        load_registry(write(tmp_path, registry="\n") / "registry.yml")
 
 
 def test_another_registry_has_its_own_corpora(base: Path) -> None:

@@ -28,14 +28,12 @@ from mcptest.suite.fields import (
     declared,
     fields_of,
     read_object,
-    value_of,
 )
 from mcptest.suite.matching import compact_json, json_equal
 from mcptest.suite.model import ROW as EXPECT_ROW
 from mcptest.suite.model import Expectation, Strings
 from mcptest.suite.observed import SeenExchange, judge_exchange
 from mcptest.suite.reading import (
-    ListNode,
     MappingNode,
     Node,
     Place,
@@ -49,7 +47,6 @@ from mcptest.suite.reading import (
 from mcptest.suite.sent_message import CHECK, SentCheck
 
 REGISTRY_FILE: Final = "registry.yml"
-UNTESTED_FILE: Final = "not-testable.yml"
 _SIDES = tuple(side.value for side in Side)
 _TRANSPORTS = ("stdio", "http", "sse")
 _BY_REVISION = ("severity", "spec")
@@ -109,13 +106,22 @@ def _held_in(by_revision: Mapping[Revision, _T], revision: Revision | None) -> _
     return by_revision[held[0 if revision is None else -1]]
 
 
+class ByRevision(TextTable, frozen=True):
+    """A text from each revision on; one text alone holds from the first revision on."""
+
+    def read(self, node: Node, name: str, source: SuiteSource) -> Any:
+        if isinstance(node, ScalarNode):
+            node = MappingNode({TIMELINE[0].label: (node, node)}, node.line, node.column)
+        return TextTable.read(self, node, name, source)
+
+
 ENTRY = Declaration(
     "a rule of the registry",
     "What is known about one rule, apart from what it expects.",
     (
         *fields_of(RegistryEntry),
-        Field("severity", TextTable(), "MUST, SHOULD or MAY; or one from each revision on."),
-        Field("spec", TextTable(), "Page and anchor; or one from each revision on."),
+        Field("severity", ByRevision(), "MUST, SHOULD or MAY; or one from each revision on."),
+        Field("spec", ByRevision(), "Page and anchor; or one from each revision on."),
     ),
 )
 REGISTRY = Declaration(
@@ -123,27 +129,14 @@ REGISTRY = Declaration(
 )
 
 
-@declared("a statement without a rule")
-@dataclass(frozen=True, slots=True)
-class Untested:
-    """Why a statement of the specification is not judged."""
-
-    statement: Annotated[str, "Its code in our list.", Mark.REQUIRED]
-    says: Annotated[str, "What it says.", Mark.REQUIRED]
-    why: Annotated[str, "Why it is not judged.", Mark.REQUIRED]
-
-
-_STATEMENTS = Field("statements", ListOf(DECLARED[Untested]), "The statements.", required=True)
-UNTESTED_LIST = Declaration(
-    "a list of statements", "The statements that no rule judges.", (_STATEMENTS,)
-)
-
-
 def load_registry(path: Path) -> dict[str, RegistryEntry]:
     """All entries by id, in the order of the file; SuiteError when anything is wrong with it."""
     root, source = read_yaml(path)
-    read = _read(REGISTRY, _spelled_out(root), source, "a registry")
     entries: dict[str, RegistryEntry] = {}
+    read = read_object(REGISTRY, root, source) if isinstance(root, MappingNode) else None
+    if read is None and not source.errors:
+        found = "empty" if root is None else describe(root)
+        source.report(f"a registry must be a mapping, not {found}", 1, 1)
     for one in read.get("rules", ()) if read is not None else ():
         entry = _entry(one)
         if entry is None:
@@ -155,51 +148,6 @@ def load_registry(path: Path) -> dict[str, RegistryEntry]:
     if source.errors:
         raise SuiteError(source.finish())
     return entries
-
-
-def load_untested(path: Path) -> tuple[Untested, ...]:
-    """The statements that no rule judges, each with the reason."""
-    root, source = read_yaml(path)
-    read = _read(UNTESTED_LIST, root, source, "a list of statements")
-    if source.errors:
-        raise SuiteError(source.finish())
-    rows: tuple[Reading, ...] = read.get("statements", ()) if read is not None else ()
-    return tuple(value_of(Untested, one) for one in rows)
-
-
-def _read(
-    declaration: Declaration, root: Node | None, source: SuiteSource, what: str
-) -> Reading | None:
-    if isinstance(root, MappingNode):
-        return read_object(declaration, root, source)
-    if not source.errors:
-        found = "empty" if root is None else describe(root)
-        source.report(f"{what} must be a mapping, not {found}", 1, 1)
-    return None
-
-
-def _spelled_out(root: Node | None) -> Node | None:
-    """`severity: MUST` is short for one that holds from the first revision on."""
-    if not isinstance(root, MappingNode) or "rules" not in root.entries:
-        return root
-    key, rules = root.entries["rules"]
-    if not isinstance(rules, ListNode):
-        return root
-    items = tuple(_spelled_out_entry(one) for one in rules.items)
-    listing = ListNode(items, rules.line, rules.column)
-    return MappingNode({**root.entries, "rules": (key, listing)}, root.line, root.column)
-
-
-def _spelled_out_entry(node: Node) -> Node:
-    if not isinstance(node, MappingNode):
-        return node
-    entries = dict(node.entries)
-    for name in _BY_REVISION:
-        key, value = entries.get(name, (None, None))
-        if key is not None and isinstance(value, ScalarNode):
-            since: Node = MappingNode({TIMELINE[0].label: (value, value)}, value.line, value.column)
-            entries[name] = (key, since)
-    return MappingNode(entries, node.line, node.column)
 
 
 def _entry(read: Reading) -> RegistryEntry | None:
