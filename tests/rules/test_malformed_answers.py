@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mcptest.core.capture import Exited
 from mcptest.core.verdict import Outcome
 from tests.rogues import malformed
 from tests.rogues.verdicts import ON_STDIO
@@ -60,3 +61,11 @@ def test_a_result_without_an_id_may_answer_the_request_that_waits(fault: str) ->
     found = verdict("MSG-008", full(begin, ask(2, "tools/call", CALL), said))
     assert (found.outcome, found.doubtful) == (Outcome.INCONCLUSIVE, True)
     assert "or a request that waits" in found.reason
+
+
+def test_a_doubt_of_one_session_is_kept_where_another_session_passes() -> None:
+    said = [raw("server", line) for line in lines_of("no-id", {"content": []})]
+    begin = handshake(server={"tools": {}})
+    doubtful = [*begin, ask(2, "tools/call", CALL), *said, Exited(code=0)]
+    found = verdict("MSG-008", full(doubtful, begin))
+    assert (found.outcome, found.doubtful) == (Outcome.INCONCLUSIVE, True)

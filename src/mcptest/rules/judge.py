@@ -386,6 +386,7 @@ def _worst(*verdicts: Verdict) -> Verdict:
         findings=findings[: DEFAULT_LIMITS.findings],
         findings_total=sum(one.findings_total for one in verdicts),
         unchecked=deciding.unchecked,
+        doubtful=deciding.doubtful,
     )
 
 
