@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -83,15 +83,22 @@ class Hazard(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CompositionRule:
-    """A property of several sessions. `find` yields what they share against it."""
+    """A property of several sessions. `find` yields what they share against it.
+
+    It is the decorator of that function, whose docstring is the rule's page.
+    """
 
     id: str
     title: str
-    find: Finder
     names: str = ""
     """What is shared, where it is a name that servers offer: tools, prompts or resources."""
     prefixed_by_clients: bool = False
     """A client takes the hazard away when it puts the server's name before the others."""
+    find: Finder = lambda servers: iter(())
+
+    def __call__(self, find: Finder) -> Finder:
+        COMPOSITION_RULES[self.id] = replace(self, find=find)
+        return find
 
     @property
     def explanation(self) -> str:
@@ -99,22 +106,8 @@ class CompositionRule:
 
 
 COMPOSITION_RULES: dict[str, CompositionRule] = {}
-
-
-def composition_rule(
-    id: str,  # noqa: A002 - a rule's id is called id
-    title: str,
-    *,
-    names: str = "",
-    prefixed_by_clients: bool = False,
-) -> Callable[[Finder], Finder]:
-    """Declare a rule. The docstring of the function is the rule's page."""
-
-    def declare(find: Finder) -> Finder:
-        COMPOSITION_RULES[id] = CompositionRule(id, title, find, names, prefixed_by_clients)
-        return find
-
-    return declare
+composition_rule = CompositionRule
+"""What a rule is declared with."""
 
 
 def labels_of(sessions: Sequence[JudgedSession]) -> list[str]:
