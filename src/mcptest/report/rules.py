@@ -13,16 +13,14 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from mcptest.core.errors import UsageError
 from mcptest.core.judgement import Commonness
 from mcptest.core.revision import TIMELINE, Revision, Window
 from mcptest.core.safe_text import show
-from mcptest.core.spelling import close_matches
 from mcptest.core.verdict import Severity, Side
 from mcptest.report.codec import as_json
 from mcptest.report.compliance.facts import commonness_in_words
 from mcptest.report.terminal import Style
-from mcptest.rules.catalogue import all_rules
+from mcptest.rules.catalogue import all_rules, unknown_rule
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.corpus.probes import all_probes, placeholders, placeholders_in, well_known
 from mcptest.rules.corpus.reader import corpus_of
@@ -33,8 +31,6 @@ from mcptest.suite.matching import compact_json
 from mcptest.suite.sent_message import SentCheck
 
 # -- Every rule that can be listed or explained --------------------------------------------------
-
-LISTING: Final = "mcptest compliance rules lists them all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +165,12 @@ def all_listed_rules(
 
 
 def find_any_rule(name: str) -> Rule | CompositionRule | ListedRule:
-    """The rule with this id, in any case; the error for a typo names the nearest one."""
+    """The rule with this id, in any case."""
     wanted = name.strip().upper()
     found = RULES.get(wanted) or COMPOSITION_RULES.get(wanted) or corpus_rules().get(wanted)
-    if found is not None:
-        return found
-    names = [*RULES, *COMPOSITION_RULES, *corpus_rules()]
-    # A digit that was left out is the likeliest mistake.
-    family, _, number = wanted.partition("-")
-    full = f"{family}-{number:0>3}"
-    near = full if full in names else "".join(close_matches(wanted[:40], names, n=1, cutoff=0.4))
-    hint = f"did you mean {near}? " if near else ""
-    raise UsageError(f"unknown rule: {show(name, 60)}", hint=f"{hint}{LISTING}")
+    if found is None:
+        raise unknown_rule(name, [*RULES, *COMPOSITION_RULES, *corpus_rules()])
+    return found
 
 
 # -- A row of a corpus in words ------------------------------------------------------------------

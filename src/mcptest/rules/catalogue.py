@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Final
 
 from mcptest.core.errors import UsageError
+from mcptest.core.safe_text import show
 from mcptest.core.spelling import close_matches
 from mcptest.rules.composition import COMPOSITION_RULES, CompositionRule
 from mcptest.rules.declaration import RULES, Rule
@@ -25,11 +27,21 @@ def all_rules() -> list[Rule]:
 
 
 def find_rule(name: str) -> Rule | CompositionRule:
-    """The rule with this id, in any case; the error for a typo names the nearest one."""
+    """The rule over sessions with this id, in any case."""
     wanted = name.strip().upper()
     found = RULES.get(wanted) or COMPOSITION_RULES.get(wanted)
-    if found is not None:
-        return found
-    near = close_matches(wanted, [*RULES, *COMPOSITION_RULES], n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]}? " if near else ""
-    raise UsageError(f"unknown rule: {name}", hint=f"{hint}mcptest compliance rules lists them all")
+    if found is None:
+        raise unknown_rule(name, [*RULES, *COMPOSITION_RULES])
+    return found
+
+
+def unknown_rule(name: str, known: Sequence[str]) -> UsageError:
+    """The error for a typo, which names the nearest rule."""
+    wanted = name.strip().upper()
+    # A digit that was left out is the likeliest mistake.
+    family, _, number = wanted.partition("-")
+    full = f"{family}-{number:0>3}"
+    near = full if full in known else "".join(close_matches(wanted[:40], known, n=1, cutoff=0.4))
+    hint = f"did you mean {near}? " if near else ""
+    hint += "mcptest compliance rules lists them all"
+    return UsageError(f"unknown rule: {show(name, 60)}", hint=hint)
