@@ -258,7 +258,7 @@ def announced_changes_were_declared(check: Check) -> Watching:
 
     def judge(step: Step) -> None:
         check.saw(step)
-        name, member = CHANGE_NOTIFICATIONS[step.method]
+        name, member, _ = CHANGE_NOTIFICATIONS[step.method]
         if not declares(check.session.server_capabilities, name, member):
             told = f"{step.method!r} without the capability {name}.{member}"
             check.violated(step, told, f"{name}.{member} declared as true")

@@ -7,6 +7,7 @@ from typing import Any, Final
 from mcptest.core.message import ABSENT
 from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Revision
 from mcptest.schema.shapes.table import message_table
+from mcptest.session.pages import LIST_MEMBERS
 
 META_PREFIX: Final = "io.modelcontextprotocol/"
 PROTOCOL_VERSION: Final = META_PREFIX + "protocolVersion"
@@ -41,19 +42,14 @@ CLIENT_CAPABILITY: Final[dict[str, str]] = {
     "roots/list": "roots",
     "elicitation/create": "elicitation",
 }
-CHANGE_NOTIFICATIONS: Final[dict[str, tuple[str, str]]] = {
-    "notifications/tools/list_changed": ("tools", "listChanged"),
-    "notifications/prompts/list_changed": ("prompts", "listChanged"),
-    "notifications/resources/list_changed": ("resources", "listChanged"),
-    "notifications/resources/updated": ("resources", "subscribe"),
+CHANGE_NOTIFICATIONS: Final[dict[str, tuple[str, str, str]]] = {
+    "notifications/tools/list_changed": ("tools", "listChanged", "toolsListChanged"),
+    "notifications/prompts/list_changed": ("prompts", "listChanged", "promptsListChanged"),
+    "notifications/resources/list_changed": ("resources", "listChanged", "resourcesListChanged"),
+    "notifications/resources/updated": ("resources", "subscribe", "resourceSubscriptions"),
 }
-LISTS: Final[dict[str, str]] = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
-CACHEABLE: Final = frozenset({*LISTS, "resources/read", "server/discover"})
+"""With the capability, its member, and what a subscription asks for."""
+CACHEABLE: Final = frozenset({*LIST_MEMBERS, "resources/read", "server/discover"})
 MAY_ASK_FOR_INPUT: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 STATELESS_CODES: Final = frozenset({-32020, -32021, -32022})
 """The errors that only a server of the stateless era sends: see `error_codes`."""

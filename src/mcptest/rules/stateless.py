@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -357,14 +357,6 @@ def _retry_fault(question: Step, retry: Step) -> str:
 
 _LISTEN = "subscriptions/listen"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_FILTER: Final = {
-    "notifications/tools/list_changed": "toolsListChanged",
-    "notifications/prompts/list_changed": "promptsListChanged",
-    "notifications/resources/list_changed": "resourcesListChanged",
-    "notifications/resources/updated": "resourceSubscriptions",
-}
-
-
 _NAMED_IN = f"/params{{,/_meta}} {meta_pointer(SUBSCRIPTION_ID)}"
 
 
@@ -375,7 +367,7 @@ def _subscription(step: Step) -> Any:
 def _wants(listen: Step, step: Step) -> bool:
     """Did this listen request ask for the notification?"""
     asked = listen.params.get("notifications")
-    wanted = asked.get(_FILTER[step.method]) if isinstance(asked, dict) else None
+    wanted = asked.get(CHANGE_NOTIFICATIONS[step.method][2]) if isinstance(asked, dict) else None
     if step.method == "notifications/resources/updated":
         # An update may be for a part of a subscribed resource, so the URIs are not compared.
         return isinstance(wanted, list) and bool(wanted)
@@ -447,7 +439,7 @@ def changes_belong_to_a_subscription(check: Check, step: Step) -> None:
         check.violated(step, told, "the id of an open listen request, in its JSON type")
     elif not _wants(listen, step):
         told = f"{step.method!r} for a subscription that did not ask for it"
-        check.violated(step, told, f"{_FILTER[step.method]} in the listen request")
+        check.violated(step, told, f"{CHANGE_NOTIFICATIONS[step.method][2]} in the listen request")
 
 
 @_subscription_rule("SUBS-003", "progress and log messages stay off subscriptions")

@@ -18,8 +18,8 @@ from mcptest.rules.declaration import (
     server_rule,
     session_rule,
 )
-from mcptest.rules.protocol import LISTS
 from mcptest.rules.session import Step
+from mcptest.session.pages import LIST_MEMBERS
 from mcptest.wire.correlation import IdSet
 
 _PROGRESS = "notifications/progress"
@@ -281,7 +281,7 @@ _pagination_rule = partial(
     category="pagination",
     page="server/utilities/pagination",
     listens=(Kind.RESULT,),
-    methods=tuple(LISTS),
+    methods=tuple(LIST_MEMBERS),
 )
 
 

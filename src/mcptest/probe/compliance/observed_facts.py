@@ -20,8 +20,7 @@ from mcptest.probe.compliance.course import (
     messages_of_server,
     named_items,
 )
-from mcptest.rules.protocol import member_at
-from mcptest.session.lifecycle import PREFIX
+from mcptest.rules.protocol import CHANGE_NOTIFICATIONS, SUBSCRIPTION_ID, member_at
 from mcptest.session.pages import LIST_MEMBERS
 from mcptest.suite.matching import json_equal
 from mcptest.wire.envelope import decode
@@ -380,12 +379,8 @@ def cancelled_for_good(seen: ProbeSeen) -> bool:
 
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-SUBSCRIPTION_ID = PREFIX + "subscriptionId"
 KINDS_OF_CHANGE: Mapping[str, str] = {
-    "toolsListChanged": "tools.listChanged",
-    "promptsListChanged": "prompts.listChanged",
-    "resourcesListChanged": "resources.listChanged",
-    "resourceSubscriptions": "resources.subscribe",
+    kind: f"{capability}.{member}" for capability, member, kind in CHANGE_NOTIFICATIONS.values()
 }
 """What a subscription may ask for, with the capability that offers it."""
 _METHOD_NOT_FOUND = -32601
