@@ -8,12 +8,22 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.suggestions import described_tool
 from mcptest.rules.lint.surface import Surface, SurfaceTool, object_of
 from mcptest.rules.lint.wordlists import WORDS, words_of
 
 _SHORT_WORD = 10
 _MANY_ACTIONS = 3
+
+
+def described_tool(tool: SurfaceTool) -> LintSuggestion:
+    """A sentence from the tool's name, and what it takes."""
+    verb, *others = tool.words or ["does"]
+    ending = "es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s"
+    verb, rest = (verb + ending).capitalize(), " ".join(others) or "…"
+    needed = [one.name for one in tool.parameters if one.required][:5]
+    by = f" for the given {', '.join(needed)}" if needed else ""
+    sentence = f"{verb} {rest}{by}. Returns …. Use it when …"
+    return LintSuggestion("/description", sentence)
 
 
 @lint_rule("E101", "tool without description", LintSeverity.ERROR, "tool")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
 from mcptest.core.redaction import is_secret_name
 from mcptest.rules.lint.finding import LintLimits, LintSeverity, LintSuggestion, Remark, lint_rule
-from mcptest.rules.lint.suggestions import described_parameter, with_examples
 from mcptest.rules.lint.surface import Parameter, SurfaceTool
 from mcptest.rules.lint.wordlists import WORDS, plain, words_of
 
@@ -245,3 +245,36 @@ def repeated_name(parameter: Parameter, limits: LintLimits) -> Iterator[Remark]:
     if said <= set(words_of(parameter.name)) | {parameter.type}:
         message = f'the description of "{parameter.name}" only repeats its name'
         yield Remark(message, f"args.{parameter.name}.description", described_parameter(parameter))
+
+
+# -- Texts and values for what is missing: a start to edit, made from names alone ----------------
+
+
+def described_parameter(parameter: Parameter) -> LintSuggestion:
+    words = words_of(parameter.name)
+    known = next((word for word in reversed(words) if word in WORDS.meanings), "")
+    others = " ".join(word for word in words if word != known) or "the thing that is meant"
+    text = f"{WORDS.meanings[known]} {others}" if known else f"What {' '.join(words)} stands for"
+    example = example_for(parameter)
+    shown = f", for example {example}" if isinstance(example, str) and example else ""
+    return LintSuggestion(f"{parameter.pointer}/description", f"{text}{shown}.")
+
+
+def with_examples(parameter: Parameter) -> LintSuggestion:
+    return LintSuggestion(f"{parameter.pointer}/examples", [example_for(parameter)])
+
+
+def example_for(parameter: Parameter) -> Any:
+    """By its name; else the plainest value that its schema takes."""
+    kind = parameter.type
+    if kind == "array":
+        return [_text_for(parameter)]
+    if kind in ("", "string"):
+        return _text_for(parameter)
+    return {"integer": 1, "number": 1.5, "boolean": True}.get(kind, {})
+
+
+def _text_for(parameter: Parameter) -> str:
+    words = words_of(parameter.name)
+    known = next((word for word in reversed(words) if word in WORDS.examples), "")
+    return str(WORDS.examples.get(known) or "-".join([*words, "1"]))
