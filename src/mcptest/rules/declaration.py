@@ -290,17 +290,22 @@ class Check:
 
     def verdict(self) -> Verdict:
         """A violation fails, something seen passes, and silence is neither."""
-        if self.violations:
-            return self._verdict(Outcome.FAIL)
-        if self._unchecked:
-            return self._verdict(Outcome.INCONCLUSIVE, self._unchecked, unchecked=True)
-        if self._doubt:
-            return self._verdict(Outcome.INCONCLUSIVE, self._doubt, doubtful=True)
-        if self.observed:
-            return self._verdict(Outcome.PASS)
-        if self._reason:
-            return self._verdict(Outcome.INCONCLUSIVE, self._reason)
-        return self._verdict(Outcome.NOT_OBSERVED, "nothing in the capture exercised it")
+        outcome, reason = Outcome.NOT_OBSERVED, "nothing in the capture exercised it"
+        hindered = self._unchecked or self._doubt
+        if self.violations or (self.observed and not hindered):
+            outcome, reason = Outcome.FAIL if self.violations else Outcome.PASS, ""
+        elif hindered or self._reason:
+            outcome, reason = Outcome.INCONCLUSIVE, hindered or self._reason
+        return Verdict(
+            rule=self.rule.id,
+            outcome=outcome,
+            reason=reason,
+            observed=max(self.observed, self.violations),
+            findings=tuple(self._findings),
+            findings_total=self.violations,
+            unchecked=bool(self._unchecked) and not self.violations,
+            doubtful=bool(self._doubt) and not (self.violations or self._unchecked),
+        )
 
     def verdict_without_revision(self) -> Verdict:
         """The rule holds in some revisions only, and the capture does not say which it speaks."""
@@ -318,20 +323,6 @@ class Check:
             return self.verdict()
         reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
         return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
-
-    def _verdict(
-        self, outcome: Outcome, reason: str = "", *, unchecked: bool = False, doubtful: bool = False
-    ) -> Verdict:
-        return Verdict(
-            rule=self.rule.id,
-            outcome=outcome,
-            reason=reason,
-            observed=max(self.observed, self.violations),
-            findings=tuple(self._findings),
-            findings_total=self.violations,
-            unchecked=unchecked,
-            doubtful=doubtful,
-        )
 
 
 _MOST_EARLY = 100
