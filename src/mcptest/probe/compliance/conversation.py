@@ -417,9 +417,8 @@ class Conversation:
             return self.client.lifecycle
         if self._own_lifecycle is None:
             era = HandshakeLifecycle if self.revision.era is Era.HANDSHAKE else StatelessLifecycle
-            self._own_lifecycle = era(
-                self.client.connection, self.revision, self.answers, _CLIENT_INFO
-            )
+            known = (self.revision, self.answers, _CLIENT_INFO)
+            self._own_lifecycle = era(self.client.connection, *known)
         return self._own_lifecycle
 
     def begin_without_listening(self, deadline: Deadline) -> None:

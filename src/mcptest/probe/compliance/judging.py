@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -257,17 +258,15 @@ class Judging:
         ]
         if not lived or self.site.transport != "stdio":
             return None
-        site = self.site.twin()
-        try:
-            alone = site.open()
-            alone.ask(site.alive_check)
-            patience = min(site.order.timeout, max(lived) + _LONGER)
-            alone.pump(patience, lambda: not alone.usable)
-            return alone.gone
-        except PeerError as error:
-            return error
-        finally:
-            site.close()
+        with contextlib.closing(self.site.twin()) as site:
+            try:
+                alone = site.open()
+                alone.ask(site.alive_check)
+                patience = min(site.order.timeout, max(lived) + _LONGER)
+                alone.pump(patience, lambda: not alone.usable)
+                return alone.gone
+            except PeerError as error:
+                return error
 
     def _confirm(self) -> None:
         """What failed is asked again while the sessions of the first time end and are judged."""
@@ -309,8 +308,8 @@ class Judging:
         else:
             self._ask_in_lanes(asking, jobs)
         self._take_probes(asking, lambda probe: not probe.may_change_era)
-        asking.ask_last(jobs)
-        asking.ask_spoiling(jobs)
+        asking.ask_last(jobs, CheckLane.LAST, "polite")
+        asking.ask_last(jobs, CheckLane.SPOILING, "last")
         self._take_probes(asking, lambda probe: True)
         self._judge_rows(self.jobs)
         for started in under_way:
@@ -636,19 +635,20 @@ def _rule_of(test: ComplianceTest, corpus: VersionCorpus) -> CorpusRule:
     return CorpusRule(test.name, row, entry or own, None, revision)
 
 
+def _beside(order: Order) -> contextlib.closing[Site]:
+    """The server as it speaks when it is left to choose; nothing is kept of what it says."""
+    return contextlib.closing(Site(msgspec.structs.replace(order, revision=None, captures=None)))
+
+
 def newest_spoken(order: Order) -> Met:
     """What the server speaks when it is left to choose, and why; raises PeerError."""
-    site = Site(msgspec.structs.replace(order, revision=None, captures=None))
-    try:
+    with _beside(order) as site:
         return site.meet().client.met
-    finally:
-        site.close()
 
 
 def spoken_revisions(order: Order) -> tuple[Revision, ...]:
     """Every revision that the server agrees to speak, by asking; raises PeerError."""
-    site = Site(msgspec.structs.replace(order, revision=None, captures=None))
-    try:
+    with _beside(order) as site:
         site.meet()
         stateless = site.revision.era is Era.STATELESS
         launched = []
@@ -667,8 +667,6 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
                 wordless = wordless or asking.has_wordless_end
             if agreed is asking.revision:
                 spoken.append(agreed)
-    finally:
-        site.close()
     if wordless:
         site.require_second_process()
     return (*spoken, Revision.V2026_07_28) if stateless else tuple(spoken)
@@ -676,13 +674,10 @@ def spoken_revisions(order: Order) -> tuple[Revision, ...]:
 
 def _judged(order: Order, tell: Tell, choose: Choose) -> Judgement:
     begun = time.monotonic()
-    site = Site(order)
-    try:
+    with contextlib.closing(Site(order)) as site:
         judging = Judging(site, tell, choose)
         judging.meet()
         results = judging.results()
-    finally:
-        site.close()
     if site.has_wordless_end and not judging.interrupted:
         site.require_second_process()
     return with_known_behaviour(judging.judgement(results, begun), answers_of(site))

@@ -373,10 +373,6 @@ class Asking:
         # A server may allow one GET stream at a time: none of ours may be open already.
         self._together(bare, _one_after_the_other(self._site.open_without_listening), 1)
 
-    def ask_spoiling(self, jobs: Sequence[RowJob]) -> None:
-        """After each of these its connection is not used any more."""
-        self._together(_on(CheckLane.SPOILING, jobs), self._sharing("last"), 1)
-
     def ask_first(self, jobs: Sequence[RowJob]) -> None:
         """`initialize`, each on a connection of its own; what was asked already is not again."""
         greeting = self._site.greeting
@@ -385,9 +381,9 @@ class Asking:
                 job.asked = greeting[1]
         self.ask_unbegun([job for job in _on(CheckLane.FIRST, jobs) if job.asked is None])
 
-    def ask_last(self, jobs: Sequence[RowJob]) -> None:
-        """How the connection that everybody shared has fared."""
-        self._together(_on(CheckLane.LAST, jobs), self._sharing("polite"), 1)
+    def ask_last(self, jobs: Sequence[RowJob], lane: CheckLane, purpose: Purpose) -> None:
+        """What comes after everything else, one at a time on a connection for that purpose."""
+        self._together(_on(lane, jobs), self._sharing(purpose), 1)
 
     def ask_unbegun(self, jobs: Sequence[RowJob]) -> None:
         """Of a server that does not let us in: each request by itself, with no session."""

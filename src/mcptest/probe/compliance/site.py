@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -204,6 +205,15 @@ _KNOWLEDGE = (
 """What a twin takes over."""
 
 
+@contextlib.contextmanager
+def _closed_on_error(conversation: Conversation) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        conversation.close()
+        raise
+
+
 class Site:
     """Opens conversations and remembers each of them. `meet` comes first."""
 
@@ -284,23 +294,22 @@ class Site:
         )
         client, begun = conversation.client, now()
         try:
-            client.launch(Deadline.after(self.order.startup))
-            if warm:
-                self._warm.start()
-            client.connect(Deadline.after(self.order.startup))
-            if warm and self._warm.is_empty:  # the meeting took it
-                self._warm.start()
-            pin, spoken = self.order.revision, client.revision
-            if pin is not None and spoken.wire_version != pin.wire_version:
-                message = f"the server does not speak {pin}: it answered the offer with {spoken}"
-                hint = f"judge it with --spec-version {spoken}, or auto"
-                raise PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
+            with _closed_on_error(conversation):
+                client.launch(Deadline.after(self.order.startup))
+                if warm:
+                    self._warm.start()
+                client.connect(Deadline.after(self.order.startup))
+                if warm and self._warm.is_empty:  # the meeting took it
+                    self._warm.start()
+                pin, spoken = self.order.revision, client.revision
+                if pin is not None and spoken.wire_version != pin.wire_version:
+                    message = (
+                        f"the server does not speak {pin}: it answered the offer with {spoken}"
+                    )
+                    hint = f"judge it with --spec-version {spoken}, or auto"
+                    raise PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
         except PeerError as error:
-            conversation.close()
             raise self._with_what_it_speaks(error) from None
-        except BaseException:
-            conversation.close()
-            raise
         self.revision = conversation.revision = self.order.revision or client.revision
         self.reason, self.waits.met_in = client.met.reason, now() - begun
         self.capabilities = client.server.capabilities
@@ -317,13 +326,12 @@ class Site:
         pin = self.order.revision
         if pin is None or error.kind is not ErrorKind.PROTOCOL:
             return error
-        asking = Site(msgspec.structs.replace(self.order, revision=None, captures=None))
-        try:
-            asking.meet()
-        except PeerError:
-            return error  # whatever is wrong, it is not the revision
-        finally:
-            asking.close()
+        order = msgspec.structs.replace(self.order, revision=None, captures=None)
+        with contextlib.closing(Site(order)) as asking:
+            try:
+                asking.meet()
+            except PeerError:
+                return error  # whatever is wrong, it is not the revision
         message = f"the server does not speak {pin}; it speaks {asking.revision}: {error.message}"
         hint = f"judge it with --spec-version {asking.revision}, or auto"
         return PeerError(ErrorKind.VERSION_REFUSED, message, hint=hint)
@@ -337,11 +345,8 @@ class Site:
         conversation = self.launch(begin=False)
         conversation.is_quiet = True
         if self.revision.era is Era.HANDSHAKE:
-            try:
+            with _closed_on_error(conversation):
                 conversation.begin_without_listening(Deadline.after(self.order.startup))
-            except BaseException:
-                conversation.close()
-                raise
         return conversation
 
     def launch(self, *, begin: bool = True, declare: tuple[str, ...] = ()) -> Conversation:
@@ -351,19 +356,16 @@ class Site:
             conversation = self._conversation(declare, self.revision, way)
             deadline = Deadline.after(self.order.startup)
             try:
-                if begin:
-                    conversation.client.launch(deadline)
-                    conversation.beginning = True
-                else:
-                    conversation.live.tell_beginning(way, self.reason)
-                    conversation.client.connection.transport.open(deadline)
-                    conversation.listen()
+                with _closed_on_error(conversation):
+                    if begin:
+                        conversation.client.launch(deadline)
+                        conversation.beginning = True
+                    else:
+                        conversation.live.tell_beginning(way, self.reason)
+                        conversation.client.connection.transport.open(deadline)
+                        conversation.listen()
             except PeerError as error:
-                conversation.close()
                 raise self._beside_others(error) from error
-            except BaseException:
-                conversation.close()
-                raise
             return conversation
 
     def _beside_others(self, error: PeerError) -> PeerError:
@@ -380,11 +382,9 @@ class Site:
         if client.has_begun or not conversation.beginning:
             return conversation
         try:
-            client.connect(self._startup())
-        except BaseException as error:
-            conversation.close()
-            if not isinstance(error, PeerError):
-                raise
+            with _closed_on_error(conversation):
+                client.connect(self._startup())
+        except PeerError as error:
             self._fails_to_start |= error.kind is ErrorKind.TIMEOUT
             raise self._beside_others(error) from error
         client.forget_large_beginning()
@@ -473,12 +473,9 @@ class Site:
         """
         if self.transport != "stdio":
             return
-        twin = self.twin()
-        twin.order = msgspec.structs.replace(twin.order, captures=None)
-        try:
+        with contextlib.closing(self.twin()) as twin:
+            twin.order = msgspec.structs.replace(twin.order, captures=None)
             error = twin.second_start_error()
-        finally:
-            twin.close()
         if error is not None:
             message = f"the server ends when another process of it runs already: {error.message}"
             raise PeerError(error.kind, message, hint=_SIDE_BY_SIDE)
