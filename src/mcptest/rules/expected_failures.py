@@ -53,7 +53,7 @@ ENTRY = Declaration(
         Field("flaky", Flag(), "It fails now and then: neither outcome is news."),
     ),
 )
-_WORST_FIRST = (CheckStatus.FAILURE, CheckStatus.WARNING, CheckStatus.SUCCESS)
+_WORST_FIRST = {CheckStatus.FAILURE: 0, CheckStatus.WARNING: 1, CheckStatus.SUCCESS: 2}
 
 
 def load_expected_failures(path: Path, known: Known) -> tuple[ExpectedFailure, ...]:
@@ -206,12 +206,9 @@ def _worst(checks: Iterable[CheckResult]) -> dict[str, CheckStatus]:
     """By check id, over all rows that share it."""
     found: dict[str, CheckStatus] = {}
     for check in checks:
-        found[check.id] = min(check.status, found.get(check.id, check.status), key=_rank)
+        known = (check.status, found.get(check.id, check.status))
+        found[check.id] = min(known, key=lambda one: _WORST_FIRST.get(one, len(_WORST_FIRST)))
     return found
-
-
-def _rank(status: CheckStatus) -> int:
-    return _WORST_FIRST.index(status) if status in _WORST_FIRST else len(_WORST_FIRST)
 
 
 # -- What a server or a client has to pass to conform to a revision ------------------------------
