@@ -195,14 +195,18 @@ def build_report(
 
 
 def _session_report(session: JudgedSession, label: str) -> SessionReport:
-    same = ("file", "transport", "messages", "complete", "revision_reason")
+    source = session.source
     return SessionReport(
         label=label,
-        form="full" if session.form == "full" else "exchanges",
+        file=source.file,
+        form=source.form,
+        transport=source.transport,
         revision=session.revision.value if session.revision else None,
         era=session.era.value,
+        messages=session.messages,
+        complete=session.complete,
         verdicts=tuple(_rule_verdict(verdict, session) for verdict in session.verdicts),
-        **{name: getattr(session, name) for name in same},
+        revision_reason=source.revision_reason,
     )
 
 

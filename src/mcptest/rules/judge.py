@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -271,24 +271,18 @@ def decisiveness(verdict: Verdict) -> int:
 class JudgedSession:
     """A session, what was known of it in the end, and what the rules say."""
 
-    label: str
-    file: str
-    form: str
-    unit: str
-    transport: str | None
-    channel: str | None
-    revision: Revision | None
-    revision_reason: str
-    """Why the client that recorded it spoke that revision, where the capture says."""
-    era: Era
-    messages: int
-    complete: bool
-    """False when the capture was cut short."""
-    verdicts: tuple[Verdict, ...]
-    of_server: Mapping[str, int]
-    """By rule, how often something that the server sent exercised it."""
+    source: SessionSource
+    """Its records were read."""
     offered: Offered
     """What the server offers and which ids were used, for the composition of several servers."""
+    revision: Revision | None = None
+    era: Era = Era.HANDSHAKE
+    messages: int = 0
+    complete: bool = True
+    """False when the capture was cut short."""
+    verdicts: tuple[Verdict, ...] = ()
+    of_server: Mapping[str, int] = field(default_factory=dict)
+    """By rule, how often something that the server sent exercised it."""
 
 
 def judge(
@@ -342,22 +336,15 @@ def _conclude(source: SessionSource, ongoing: OngoingJudge, offered: Offered) ->
     session, watchers = ongoing.session, ongoing.watchers
     revisions = session.revisions()
     standings = ongoing.table.standings(tuple(revisions), session.transport)
-    verdicts = tuple(map(_verdict, watchers, standings))
     return JudgedSession(
-        label=source.label,
-        file=source.file,
-        form=source.form,
-        unit=source.unit,
-        transport=source.transport,
-        channel=source.channel,
+        msgspec.structs.replace(source, records=iter(())),
+        offered,
         revision=revisions[0],
-        revision_reason=source.revision_reason,
         era=session.eras()[0],
         messages=session.messages,
         complete=session.ends_whole,
-        verdicts=verdicts,
+        verdicts=tuple(map(_verdict, watchers, standings)),
         of_server={watcher.rule.id: watcher.check.of_server for watcher in watchers},
-        offered=offered,
     )
 
 

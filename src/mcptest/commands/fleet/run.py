@@ -36,7 +36,6 @@ from mcptest.commands.options import (
 )
 from mcptest.commands.reporting import conclude
 from mcptest.core.errors import ExitCode, UsageError
-from mcptest.core.revision import Era
 from mcptest.core.safe_text import show
 from mcptest.probe.suites.settings import cores
 from mcptest.report.fleet import FleetHazard, FleetReport, FleetServer, ServerOutcome
@@ -46,6 +45,7 @@ from mcptest.rules.judge import JudgedSession
 from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.suite.starters import FileNames
 from mcptest.transport.interrupt import stopping_on_signals
+from mcptest.wire.capture_forms import SessionSource
 
 _NAMED = 8
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
@@ -245,26 +245,12 @@ def _as_one(alike: Sequence[Hazard]) -> FleetHazard:
 
 def _session(name: str, offered: OfferedNames) -> JudgedSession:
     """As much of a session as composition looks at."""
-    return JudgedSession(
-        label=show(name, 120),
-        file="",
-        form="full",
-        unit="",
-        transport=None,
-        channel=None,
-        revision=None,
-        revision_reason="",
-        era=Era.HANDSHAKE,
-        messages=0,
-        complete=True,
-        verdicts=(),
-        of_server={},
-        offered=Offered(
-            tools=dict.fromkeys(offered.tools, 0),
-            prompts=dict.fromkeys(offered.prompts, 0),
-            resources=dict.fromkeys(offered.resources, 0),
-        ),
+    listed = Offered(
+        tools=dict.fromkeys(offered.tools, 0),
+        prompts=dict.fromkeys(offered.prompts, 0),
+        resources=dict.fromkeys(offered.resources, 0),
     )
+    return JudgedSession(SessionSource(show(name, 120), "", "full", iter(())), listed)
 
 
 def notes_on(offers: Mapping[str, OfferedNames | None]) -> Iterator[str]:
