@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -22,7 +23,7 @@ from mcptest.core.verdict import Finding, Outcome, Verdict
 from mcptest.rules.composition import Offered
 from mcptest.rules.declaration import Check, Rule, Topic, Watching
 from mcptest.rules.session import NO_MESSAGE, Session, Step, follow
-from mcptest.rules.session_routing import Remembered, routed
+from mcptest.rules.session_routing import routed
 from mcptest.rules.yielding import without_repetition
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import decode
@@ -302,7 +303,8 @@ def judge(
     A source that holds several sessions, as the capture of a client that connects twice does, is
     told apart: each is judged by itself, and the verdicts are those of all of them together.
     """
-    table, read = table_of(rules), Remembered(decode)
+    table = table_of(rules)
+    read = lru_cache(maxsize=1)(decode)  # once for whoever routes a message and whoever judges it
     judges: dict[int, OngoingJudge] = {}
     concluded: list[JudgedSession] = []
     offered = Offered()

@@ -52,22 +52,6 @@ def routed(source: SessionSource, read: Read) -> Iterator[Routed]:
     return router.route(source.records, read)
 
 
-class Remembered:
-    """Reads the same bytes once, for whoever routes a message and whoever judges it."""
-
-    __slots__ = ("_message", "_raw", "_read")
-
-    def __init__(self, read: Read) -> None:
-        self._read = read
-        self._raw: bytes | None = None
-        self._message: Message | None = None
-
-    def __call__(self, raw: bytes) -> Message:
-        if raw is not self._raw or self._message is None:
-            self._raw, self._message = raw, self._read(raw)
-        return self._message
-
-
 class _Router:
     """stdio and streamable HTTP: which of the two it is, the records themselves tell."""
 
