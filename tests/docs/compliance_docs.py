@@ -370,7 +370,7 @@ def _covered() -> Iterator[str]:
 
 def _title(registry: dict[str, RegistryEntry], name: str) -> str:
     entry = registry[name]
-    return entry.title or (entry.session.title if entry.session is not None else "")
+    return entry.title or (RULES[entry.session_rule].title if entry.session_rule else "")
 
 
 # -- pages ---------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def test_every_rule_that_another_yields_to_exists() -> None:
 
 
 def test_what_a_rule_over_sessions_yields_to_stands_in_its_declaration_alone() -> None:
-    assert not [one.id for one in shipped_registry().values() if one.session and one.yields_to]
+    assert not [one.id for one in shipped_registry().values() if one.session_rule and one.yields_to]
 
 
 def test_a_rule_of_a_corpus_yields_as_the_registry_says() -> None:

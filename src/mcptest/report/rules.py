@@ -84,7 +84,7 @@ class ListedRule:
     @property
     def window(self) -> Window:
         held = list(self.by_revision)
-        return window_of(held[0], held[-1])
+        return window_of(held)
 
     @property
     def severity(self) -> Severity:
@@ -115,7 +115,7 @@ class ListedRule:
         """The revisions in a row in which something stays the same, and the last of them."""
         for _, run in itertools.groupby(self.by_revision, key=what):
             held = list(run)
-            yield window_of(held[0], held[-1]), held[-1]
+            yield window_of(held), held[-1]
 
     def pages(self) -> list[str]:
         """The page of the specification; where it moved, each in its newest revision."""
@@ -126,10 +126,10 @@ class ListedRule:
         return list(newest.values())
 
 
-def window_of(first: Revision, last: Revision) -> Window:
+def window_of(held: Sequence[Revision]) -> Window:
     """From the first to the last, both included."""
-    after = TIMELINE[last.place + 1 :]
-    return Window(first, after[0] if after else None)
+    after = TIMELINE[held[-1].place + 1 :]
+    return Window(held[0], after[0] if after else None)
 
 
 def window_in_words(window: Window) -> str:
@@ -189,7 +189,8 @@ def sent_in_words(check: SentCheck) -> list[str]:
             action = step.action.replace("_", " ")
             lines.append(show(f"step {step.name}: {action} {said}".rstrip(), LIMIT))
     elif check.http is not None:
-        lines = [", with ".join((f"HTTP {check.http.method}", *_headers(check.http.headers)))]
+        headers = _members("in the headers", check.http.headers)
+        lines = [", with ".join((f"HTTP {check.http.method}", *headers))]
         lines += [f"with the body {show(check.http.body, LIMIT)}"] if check.http.body else []
     elif check.raw:
         lines = [f"as it stands: {show(check.raw, LIMIT)}"]
@@ -204,7 +205,7 @@ def _request(check: SentCheck) -> Iterator[str]:
     for part in check.omit:
         yield f"without {part}"
     yield from (f"with {line}" for line in _members("in _meta", check.meta))
-    yield from (f"with {line}" for line in _headers(check.headers))
+    yield from (f"with {line}" for line in _members("in the headers", check.headers))
     if check.declare:
         yield f"by a client that declares {', '.join(check.declare)}"
 
@@ -213,10 +214,6 @@ def _members(where: str, members: Any) -> Iterator[str]:
     for name, value in members.items():
         shown = "nothing" if value is None else compact_json(value)
         yield show(f"{shown} for {name} {where}", LIMIT)
-
-
-def _headers(headers: Any) -> list[str]:
-    return list(_members("in the headers", headers))
 
 
 def _names_in(check: SentCheck) -> list[str]:

@@ -86,10 +86,6 @@ class RegistryEntry:
     basic_unless: Annotated[str, "The rule whose pass shows that clients get further."] = ""
     place: Place = field(default=_NO_PLACE, compare=False)
 
-    @property
-    def session(self) -> Rule | None:
-        return RULES.get(self.session_rule)
-
     def severity_in(self, revision: Revision | None) -> Severity | None:
         return _held_in(self.severities, revision)
 
