@@ -307,23 +307,6 @@ class Check:
             doubtful=bool(self._doubt) and not (self.violations or self._unchecked),
         )
 
-    def verdict_without_revision(self) -> Verdict:
-        """The rule holds in some revisions only, and the capture does not say which it speaks."""
-        if not self.violations:
-            return self.verdict()  # what breaks nothing conforms in each of them
-        reason = (
-            f"holds in {self.rule.window}, and the capture does not say which revision it speaks: "
-            "name it with --spec-version"
-        )
-        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
-
-    def verdict_on_the_client(self) -> Verdict:
-        """The server refused to speak the only revision that was tried, and is not held to it."""
-        if all(finding.sender == "client" for finding in self._findings):
-            return self.verdict()
-        reason = f"holds in {self.rule.window}, and the server did not speak such a revision"
-        return Verdict(self.rule.id, Outcome.INCONCLUSIVE, reason, self.observed)
-
 
 _MOST_EARLY = 100
 """So many steps are kept that come before the server has declared anything."""

@@ -367,27 +367,29 @@ def _together(sessions: Sequence[JudgedSession]) -> JudgedSession:
 def _worst(*verdicts: Verdict) -> Verdict:
     deciding = min(verdicts, key=decisiveness)
     findings = tuple(finding for one in verdicts for finding in one.findings)
-    return Verdict(
-        rule=deciding.rule,
-        outcome=deciding.outcome,
-        reason=deciding.reason,
+    return msgspec.structs.replace(
+        deciding,
         observed=sum(one.observed for one in verdicts),
         findings=findings[: DEFAULT_LIMITS.findings],
         findings_total=sum(one.findings_total for one in verdicts),
-        unchecked=deciding.unchecked,
-        doubtful=deciding.doubtful,
     )
 
 
 def _verdict(watcher: Watcher, standing: RuleStanding) -> Verdict:
-    if watcher.broken is not None:
-        error = watcher.broken
+    rule, check, error = watcher.rule, watcher.check, watcher.broken
+    if error is not None:
         reason = f"the rule itself failed: {type(error).__name__}: {error} (a defect of mcptest)"
-        return Verdict(watcher.rule.id, Outcome.INCONCLUSIVE, reason)
+        return Verdict(rule.id, Outcome.INCONCLUSIVE, reason)
     if standing.verdict is not None:
         return standing.verdict
-    check = watcher.check
-    if not standing.is_sure:
-        return check.verdict_without_revision()
-    refused = check.session.is_refused_probe and not watcher.rule.surely_holds(None)
-    return check.verdict_on_the_client() if refused else check.verdict()
+    verdict, why = check.verdict(), ""
+    refused = check.session.is_refused_probe and not rule.surely_holds(None)
+    of_server = any(finding.sender != "client" for finding in verdict.findings)
+    if not standing.is_sure and check.violations:  # what breaks nothing conforms in each revision
+        why = "the capture does not say which revision it speaks: name it with --spec-version"
+    elif standing.is_sure and refused and of_server:  # it is not held to what it does not speak
+        why = "the server did not speak such a revision"
+    if not why:
+        return verdict
+    reason = f"holds in {rule.window}, and {why}"
+    return Verdict(rule.id, Outcome.INCONCLUSIVE, reason, check.observed)
