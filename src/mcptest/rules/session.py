@@ -86,7 +86,6 @@ class AnswerMismatch(enum.Enum):
 class SessionStream:
     """One HTTP exchange, or one entry of a public capture."""
 
-    number: int
     request: HttpRequest | None = None
     response: HttpResponse | None = None
     posted: Step | None = None
@@ -353,7 +352,7 @@ class _Tracker:
                 for over in streams.values():  # an exchange is over when the next one begins
                     over.posted = None  # and no cycle is left for the collector
                 streams.clear()
-            found = streams[number] = SessionStream(number)
+            found = streams[number] = SessionStream()
         return found
 
     def other(self, place: int, record: AnyRecord) -> Step | None:

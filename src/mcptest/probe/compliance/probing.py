@@ -525,14 +525,12 @@ def _prepared(course: Course, step: ProbeStep) -> SentCheck:
             raise Unobserved("the list of tools has one page only", unlocked_by)
     check = course.filled(step.send)
     if check.method.startswith("tasks/"):
-        check = _about_task(course, options.of, check)
+        check = _with(check, _task_of(course, step))
     return with_other_arguments(course, check) if options.other_arguments else check
 
 
-def _about_task(course: Course, step: str, check: SentCheck) -> SentCheck:
-    return msgspec.structs.replace(
-        check, params={**(check.params or {}), "taskId": created(course.seen, step)["taskId"]}
-    )
+def _task_of(course: Course, step: ProbeStep) -> Mapping[str, Any]:
+    return {"taskId": created(course.seen, step.options.of)["taskId"]}
 
 
 def _require_what_follows(step: ProbeStep, asked: Asked) -> None:
@@ -608,7 +606,7 @@ def _collect(course: Course, step: ProbeStep) -> None:
 def _poll(course: Course, step: ProbeStep) -> None:
     """Ask until the task has ended, as often as the server wants to be asked."""
     conversation = course.conversation_for(step)
-    check = _about_task(course, step.options.of, course.filled(step.send))
+    check = _with(course.filled(step.send), _task_of(course, step))
     deadline = Deadline.after(min(course.site.order.timeout, _POLLING * course.site.order.patience))
     place = len(conversation.tape.records)
     pause = _SHORTEST_POLL
