@@ -195,18 +195,13 @@ def build_report(
 
 
 def _session_report(session: JudgedSession, label: str) -> SessionReport:
-    source = session.source
+    same = ("file", "form", "transport", "messages", "complete", "revision_reason")
     return SessionReport(
         label=label,
-        file=source.file,
-        form=source.form,
-        transport=source.transport,
         revision=session.revision.value if session.revision else None,
         era=session.era.value,
-        messages=session.messages,
-        complete=session.complete,
         verdicts=tuple(_rule_verdict(verdict, session) for verdict in session.verdicts),
-        revision_reason=source.revision_reason,
+        **{name: getattr(session, name) for name in same},
     )
 
 

@@ -112,10 +112,10 @@ composition_rule = CompositionRule
 
 def labels_of(sessions: Sequence[JudgedSession]) -> list[str]:
     """The sessions' labels; equal ones get a number, so that a finding names one session."""
-    uses = Counter(session.source.label for session in sessions)
+    uses = Counter(session.label for session in sessions)
     seen: Counter[str] = Counter()
     distinct = []
-    for label in (session.source.label for session in sessions):
+    for label in (session.label for session in sessions):
         seen[label] += 1
         distinct.append(f"{label} #{seen[label]}" if uses[label] > 1 else label)
     return distinct
@@ -174,8 +174,8 @@ def request_ids_collide(servers: ComposedServers) -> Iterator[Shared]:
     groups: dict[Any, list[tuple[JudgedSession, str]]] = {}
     for session, label in servers.labelled:
         # A full capture without a channel is of a connection of its own.
-        channel = session.source.channel
-        alone = channel is None if session.source.form == "full" else servers.separate
+        channel = session.channel
+        alone = channel is None if session.form == "full" else servers.separate
         if not alone:
             groups.setdefault(channel, []).append((session, label))
     pairs = (pair for group in groups.values() for pair in combinations(group, 2))

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.capture import AnyRecord, Closed, TransportName
 from mcptest.core.limits import DEFAULT_LIMITS
@@ -268,12 +268,9 @@ def decisiveness(verdict: Verdict) -> int:
     return 0 if verdict.unchecked or verdict.doubtful else 2 * _ORDER.index(verdict.outcome) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSession:
-    """A session, what was known of it in the end, and what the rules say."""
+class JudgedSession(SessionSource, frozen=True, kw_only=True):
+    """A session whose records were read, what was known of it in the end, and what rules say."""
 
-    source: SessionSource
-    """Its records were read."""
     offered: Offered
     """What the server offers and which ids were used, for the composition of several servers."""
     revision: Revision | None = None
@@ -282,7 +279,7 @@ class JudgedSession:
     complete: bool = True
     """False when the capture was cut short."""
     verdicts: tuple[Verdict, ...] = ()
-    of_server: Mapping[str, int] = field(default_factory=dict)
+    of_server: Mapping[str, int] = {}
     """By rule, how often something that the server sent exercised it."""
 
 
@@ -339,8 +336,8 @@ def _conclude(source: SessionSource, ongoing: OngoingJudge, offered: Offered) ->
     revisions = session.revisions()
     standings = ongoing.table.standings(tuple(revisions), session.transport)
     return JudgedSession(
-        msgspec.structs.replace(source, records=iter(())),
-        offered,
+        **{**msgspec.structs.asdict(source), "records": iter(())},
+        offered=offered,
         revision=revisions[0],
         era=session.eras()[0],
         messages=session.messages,
@@ -367,7 +364,7 @@ def _together(sessions: Sequence[JudgedSession]) -> JudgedSession:
 def _worst(*verdicts: Verdict) -> Verdict:
     deciding = min(verdicts, key=decisiveness)
     findings = tuple(finding for one in verdicts for finding in one.findings)
-    return msgspec.structs.replace(
+    return replace(
         deciding,
         observed=sum(one.observed for one in verdicts),
         findings=findings[: DEFAULT_LIMITS.findings],

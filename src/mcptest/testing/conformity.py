@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from mcptest.core.revision import Revision, parse_revision
 from mcptest.core.verdict import Outcome, Side
@@ -47,7 +48,7 @@ def assert_conforms(
     for session in broken:  # as `mcptest compliance invariants` says it, without what is in order
         failures = tuple(one for one in session.verdicts if is_failure(one, session, strict))
         count += len(failures)
-        shown = dataclasses.replace(session, verdicts=failures)
+        shown = replace(session, verdicts=failures)
         lines += list(build_report([shown], (), "", 1).lines(Style(unicode=False)))[:-1]
     if broken:
         head = f"{count} rule is broken" if count == 1 else f"{count} rules are broken"
@@ -67,7 +68,7 @@ def _judged(subject: Any, revision: Revision | None) -> tuple[JudgedSession, ...
         json.dump(subject, file)
         file.flush()
         judged = _judged(file.name, revision)
-    return tuple(dataclasses.replace(session, file="in memory") for session in judged)
+    return tuple(replace(session, file="in memory") for session in judged)
 
 
 def _judged_servers(client: Client, revision: Revision | None) -> tuple[JudgedSession, ...]:
@@ -81,5 +82,5 @@ def _judged_servers(client: Client, revision: Revision | None) -> tuple[JudgedSe
     for source in open_capture(str(capture_of(client))):
         session = judge(source, rules, revision)
         verdicts = (about_the_server(one, session.of_server[one.rule]) for one in session.verdicts)
-        sessions.append(dataclasses.replace(session, verdicts=tuple(verdicts)))
+        sessions.append(replace(session, verdicts=tuple(verdicts)))
     return tuple(sessions)

@@ -45,7 +45,6 @@ from mcptest.rules.judge import JudgedSession
 from mcptest.session.server_spec import DEFAULT_CONFIG
 from mcptest.suite.starters import FileNames
 from mcptest.transport.interrupt import stopping_on_signals
-from mcptest.wire.capture_forms import SessionSource
 
 _NAMED = 8
 _LETTER = re.compile(r"A\+|[A-D][+-]?|F")
@@ -250,7 +249,7 @@ def _session(name: str, offered: OfferedNames) -> JudgedSession:
         prompts=dict.fromkeys(offered.prompts, 0),
         resources=dict.fromkeys(offered.resources, 0),
     )
-    return JudgedSession(SessionSource(show(name, 120), "", "full", iter(())), listed)
+    return JudgedSession(show(name, 120), "", "full", iter(()), offered=listed)
 
 
 def notes_on(offers: Mapping[str, OfferedNames | None]) -> Iterator[str]:
