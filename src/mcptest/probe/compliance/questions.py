@@ -29,14 +29,12 @@ from mcptest.probe.compliance.course import Purpose, is_declared, set_going, sha
 from mcptest.probe.compliance.site import Site
 from mcptest.rules.corpus.probes import Placeholder, fill, fill_check, placeholders, well_known
 from mcptest.rules.corpus.reader import VersionCorpus
-from mcptest.rules.corpus.registry import Condition, CorpusRule, Expected, Needs
+from mcptest.rules.corpus.registry import BESIDE, Condition, CorpusRule, Expected, Needs
 from mcptest.suite.model import Expectation
 from mcptest.suite.sent_message import SentCheck
 
 _FILLED = ("exact", "not_exact", "one_of", "contains", "not_contains")
 """Matchers whose argument may hold a placeholder; a pattern has braces of its own."""
-BESIDE = ("control", "unlike", "absent")
-"""What a row may ask beside its question, so that the answer means something."""
 
 
 class Question(msgspec.Struct, frozen=True):

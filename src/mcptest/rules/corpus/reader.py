@@ -12,6 +12,7 @@ from mcptest.core.verdict import Side
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.corpus.probes import all_probes, known_fixtures, placeholders, placeholders_in
 from mcptest.rules.corpus.registry import (
+    BESIDE,
     REGISTRY_FILE,
     Condition,
     CorpusRule,
@@ -43,7 +44,6 @@ CORPUS_FILE: Final = "corpus.yml"
 
 Known: TypeAlias = Collection[str] | None
 """The ids of the registry; None where there is none."""
-_BESIDE: Final = ("control", "unlike", "absent")
 
 
 @declared("corpus.yml")
@@ -159,7 +159,7 @@ def _row(read: Reading, known: Known) -> Row | None:
     _check_names(read, check, (*expect, *(one.expectation for one in when)))
     given = {
         **read.values,
-        **{one: check_of(read.get(one)) for one in _BESIDE if one in read},
+        **{one: check_of(read.get(one)) for one in BESIDE if one in read},
         "check": check,
         "expect": expect,
         "expect_of_both_eras": of_both,

@@ -245,6 +245,8 @@ def unmet(when: Sequence[Condition], seen: SeenExchange) -> Condition | None:
 
 
 Expected: TypeAlias = tuple[Expectation, ...]
+BESIDE: Final = ("control", "unlike", "absent")
+"""What a row may ask beside its question, so that the answer means something."""
 
 
 @declared("a rule")
