@@ -25,7 +25,7 @@ from mcptest.rules.corpus.version_diff import (
     VersionDiff,
     move_in_words,
 )
-from mcptest.suite.observed import Expectation
+from mcptest.suite.model import Expectation
 
 HEADINGS: dict[Bucket, str] = {
     "changed": "Changed: an answer that was right is wrong now",
