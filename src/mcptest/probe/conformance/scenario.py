@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import asdict, force_setattr, replace
 
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show
@@ -41,6 +41,14 @@ class CheckFinding(msgspec.Struct, frozen=True, omit_defaults=True):
 Findings: TypeAlias = Iterator[CheckFinding]
 Judgement: TypeAlias = CheckFinding | Iterable[CheckFinding] | None
 Judge: TypeAlias = Callable[[Seen], Judgement]
+
+
+class Decided(Exception):  # noqa: N818 - nothing went wrong
+    """Raised where a judge asks for something that is not there: the finding is all it can say."""
+
+    def __init__(self, finding: CheckFinding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
 
 
 def findings_of(judgement: Judgement) -> list[CheckFinding]:
@@ -77,21 +85,14 @@ class ScenarioCheck(msgspec.Struct, Generic[Seen], frozen=True, forbid_unknown_f
             force_setattr(self, "title", self.rows[0] if self.rows else name)
 
     def findings(self, seen: Seen) -> list[CheckFinding]:
-        return findings_of(self.judge(seen))
+        try:
+            return findings_of(self.judge(seen))
+        except Decided as decided:
+            return [decided.finding]
 
     def row(self, finding: CheckFinding) -> CheckResult:
-        return CheckResult(
-            id=self.id,
-            name=finding.name or self.title,
-            description=self.description,
-            status=finding.status,
-            message=finding.message,
-            record=finding.record,
-            excerpt=finding.excerpt,
-            details=finding.details,
-            references=self.references,
-            unseen=finding.unseen,
-        )
+        own = {"id": self.id, "description": self.description, "references": self.references}
+        return CheckResult(**{**asdict(finding), **own, "name": finding.name or self.title})
 
 
 class ScenarioNeeds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -191,19 +192,15 @@ def _finding(
 
 
 def good(where: Located | None = None, name: str = "", **details: Any) -> CheckFinding:
-    return info("", where, name, status=CheckStatus.SUCCESS, **details)
+    return replace(info("", where, name, **details), status=CheckStatus.SUCCESS)
 
 
 def info(
-    message: str,
-    where: Located | None = None,
-    name: str = "",
-    status: CheckStatus = CheckStatus.INFO,
-    **details: Any,
+    message: str, where: Located | None = None, name: str = "", **details: Any
 ) -> CheckFinding:
     """Worth a word, and nothing that fails: the place is told, and not the bytes."""
     place = None if where is None else where.place
-    return CheckFinding(status, message, name, place, details=details)
+    return CheckFinding(CheckStatus.INFO, message, name, place, details=details)
 
 
 def bad(message: str, where: Located | None = None, name: str = "", **details: Any) -> CheckFinding:
@@ -239,11 +236,19 @@ def verdict(
     **details: Any,
 ) -> CheckFinding:
     """Good without problems; with them bad, or a warning where it is only advice."""
-    said = problems if isinstance(problems, str) else "; ".join(problems)
+    said = problems if isinstance(problems, str) else "; ".join(filter(None, problems))
     if not said:
         return good(where, name, **details)
-    status = CheckStatus.WARNING if mild else CheckStatus.FAILURE
-    return _finding(status, said, where, name, **details)
+    return _finding(
+        CheckStatus.WARNING if mild else CheckStatus.FAILURE, said, where, name, **details
+    )
+
+
+def expect(
+    holds: object, fault: str, where: Located | None = None, name: str = "", **more: Any
+) -> CheckFinding:
+    """Good if it holds, else its fault; `more` is what `verdict` takes besides."""
+    return verdict("" if holds else fault, where, name, **more)
 
 
 _WORST_FIRST = (

@@ -10,7 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 from mcptest.core.safe_text import show
-from mcptest.probe.conformance.scenario import CheckFinding, Judge, bad, inside, verdict, warned
+from mcptest.probe.conformance.scenario import (
+    CheckFinding,
+    Judge,
+    bad,
+    expect,
+    inside,
+    verdict,
+    warned,
+)
 from mcptest.probe.conformance.server.scene import (
     Obj,
     Problems,
@@ -132,18 +140,18 @@ def _logged(scene: Scene) -> CheckFinding:
     problems = [scene["level"].without_result, heard.without_success]
     if count < _AT_LEAST:
         problems.append(f"{count} log messages came, not at least {_AT_LEAST}")
-    return verdict(filter(None, problems), heard)
+    return verdict(problems, heard)
 
 
 def _asked_for(method: str) -> Judge[Scene]:
     def judge(scene: Scene) -> CheckFinding:
         heard = scene["called"]
         methods = [one.get("method") for one in heard.exchange.asked]
-        problems = [] if method in methods else [f"the server did not send {method}"]
-        problems += [heard.without_success] if heard.without_success else []
-        if not heard.without_success:
-            problems += _items(heard.result, "content")[1]
-        return verdict(problems, heard)
+        unasked = "" if method in methods else f"the server did not send {method}"
+        failed = heard.without_success
+        return verdict(
+            [unasked, *([failed] if failed else _items(heard.result, "content")[1])], heard
+        )
 
     return judge
 
@@ -279,11 +287,9 @@ def _first(result: Obj) -> tuple[Obj, list[str]]:
     """The first of a resource's contents, or what keeps one from looking at it."""
     _, missing = _items(result, "contents")
     first = {} if missing else result["contents"][0]
-    return (
-        (first, missing)
-        if isinstance(first, dict)
-        else ({}, ["the first of contents is no object"])
-    )
+    if not isinstance(first, dict):
+        return {}, ["the first of contents is no object"]
+    return first, missing
 
 
 def _has(*members: str) -> Problems:
@@ -308,44 +314,39 @@ def _from_template(result: Obj) -> Iterable[str]:
 
 def _read(uri: str) -> ServerScript:
     def script(stage: ScenarioStage) -> None:
-        given = _VARIABLE.sub(_FILLED_IN, stage.fixture(uri))
+        given = _VARIABLE.sub(_FILLED_IN, stage.scene.fixture(uri))
         stage.ask("asked", "resources/read", {"uri": given})
 
     return script
 
 
 def _unsubscribe(stage: ScenarioStage) -> None:
-    uri = {"uri": stage.fixture(_WATCHED)}
+    uri = {"uri": stage.scene.fixture(_WATCHED)}
     stage.ask("before", "resources/subscribe", uri)
     stage.ask("asked", "resources/unsubscribe", uri)
 
 
 def _no_empty_contents(scene: Scene) -> CheckFinding:
-    heard = scene["asked"]
-    if not heard.answered:
-        return bad(heard.silence, heard)
-    empty = heard.exchange.answer == "result" and not listed(heard.result.get("contents"))
-    fault = "a resource that does not exist was answered with empty contents"
-    return verdict(fault if empty else "", heard)
+    heard = scene.answered("asked")
+    fine = heard.exchange.answer == "error" or listed(heard.result.get("contents"))
+    return expect(fine, "a resource that does not exist was answered with empty contents", heard)
 
 
 def _code(scene: Scene) -> CheckFinding:
-    heard = scene["asked"]
-    if not heard.answered:
-        return bad(heard.silence, heard)
+    heard = scene.answered("asked")
     if heard.exchange.answer == "result":
         return warned("a result came in place of an error", heard)
     fault = f"the error's code is {show(str(heard.code), 20)}, not {_INVALID_PARAMS}"
-    return verdict("" if heard.code == _INVALID_PARAMS else fault, heard, mild=True)
+    return expect(heard.code == _INVALID_PARAMS, fault, heard, mild=True)
 
 
 def _data(scene: Scene) -> CheckFinding:
-    heard = scene["asked"]
+    heard = scene.answered("asked")
     if heard.exchange.answer != "error":
-        return bad(heard.silence if not heard.answered else "no error came", heard)
+        return bad("no error came", heard)
     uri = heard.error_data.get("uri")
     fault = f"data.uri of the error is {show(repr(uri), 120)}, not the URI that was asked for"
-    return verdict("" if uri == NOWHERE else fault, heard, mild=True)
+    return expect(uri == NOWHERE, fault, heard, mild=True)
 
 
 _ARGUMENTS = {"arg1": "testValue1", "arg2": "testValue2"}
@@ -404,7 +405,7 @@ SCRIPTS: dict[str, ServerScript] = {
     "resources-read-binary": _read("test://static-binary"),
     "resources-templates-read": _read("test://template/{id}/data"),
     "resources-subscribe": lambda stage: stage.ask(
-        "asked", "resources/subscribe", {"uri": stage.fixture(_WATCHED)}
+        "asked", "resources/subscribe", {"uri": stage.scene.fixture(_WATCHED)}
     ),
     "resources-unsubscribe": _unsubscribe,
     "sep-2164-resource-not-found": asks("resources/read", {"uri": NOWHERE}),

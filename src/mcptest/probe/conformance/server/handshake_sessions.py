@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Judge,
     bad,
+    expect,
     info,
     skipped,
     verdict,
@@ -81,7 +82,7 @@ def _problems_of_handshake(scene: Scene) -> Iterator[str]:
     if not isinstance(named, dict) or not named.get("name") or not named.get("version"):
         yield "the result has no serverInfo with name and version"
     status = begun.initialized
-    if status is not None and not 200 <= status < 300:
+    if status is not None and not _is_fine(status):
         yield f"notifications/initialized was answered with HTTP {status}"
 
 
@@ -90,7 +91,7 @@ def _session_id(scene: Scene) -> CheckFinding:
     if given is None:
         return info("the server gave out no session id, which is its choice")
     fault = "the session id has characters outside of visible ASCII (0x21 to 0x7E)"
-    return verdict("" if is_legal_session_id(given) else fault)
+    return expect(is_legal_session_id(given), fault)
 
 
 def _end_session(stage: ScenarioStage) -> None:
@@ -99,18 +100,24 @@ def _end_session(stage: ScenarioStage) -> None:
         stage.ask("after", "tools/list")
 
 
-def _accepted(scene: Scene) -> CheckFinding:
-    begun = _begun(scene)
-    if begun.session_id is None:
-        return skipped(_NO_SESSION)
+def _of_session(judge: Callable[[Scene, _Begun], CheckFinding]) -> Judge[Scene]:
+    """Of a server that gave out a session id; without one there is nothing to look at."""
+
+    def judged(scene: Scene) -> CheckFinding:
+        begun = _begun(scene)
+        return skipped(_NO_SESSION) if begun.session_id is None else judge(scene, begun)
+
+    return judged
+
+
+@_of_session
+def _accepted(scene: Scene, begun: _Begun) -> CheckFinding:
     status = begun.initialized
-    fine = status is not None and 200 <= status < 300
-    return verdict("" if fine else f"notifications/initialized was answered with HTTP {status}")
+    return expect(_is_fine(status), f"notifications/initialized was answered with HTTP {status}")
 
 
-def _deleted(scene: Scene) -> CheckFinding:
-    if _begun(scene).session_id is None:
-        return skipped(_NO_SESSION)
+@_of_session
+def _deleted(scene: Scene, begun: _Begun) -> CheckFinding:
     heard, after = scene["delete"], scene["after"]
     status = heard.status
     if status == _NOT_ALLOWED:
@@ -120,19 +127,21 @@ def _deleted(scene: Scene) -> CheckFinding:
         return warned(fault, heard)
     if status is None:
         return bad(heard.silence, heard)
-    fine = 200 <= status < 300 or status == _GONE
-    return verdict("" if fine else f"DELETE was answered with HTTP {status}", heard, mild=True)
+    fine = _is_fine(status) or status == _GONE
+    return expect(fine, f"DELETE was answered with HTTP {status}", heard, mild=True)
 
 
-def _stays_ended(scene: Scene) -> CheckFinding:
-    if _begun(scene).session_id is None:
-        return skipped(_NO_SESSION)
+@_of_session
+def _stays_ended(scene: Scene, begun: _Begun) -> CheckFinding:
     ended, after = scene["delete"].status, scene["after"]
-    over = ended is not None and (200 <= ended < 300 or (ended == _GONE and after.status == _GONE))
-    if not over:
+    if not _is_fine(ended) and not ended == after.status == _GONE:
         return skipped(f"the session was not ended (DELETE gave HTTP {ended})")
     fault = f"a request of the ended session was answered with HTTP {after.status}, not 404"
-    return verdict("" if after.status == _GONE else fault, after)
+    return expect(after.status == _GONE, fault, after)
+
+
+def _is_fine(status: int | None) -> bool:
+    return status is not None and 200 <= status < 300
 
 
 def _empty(result: Obj) -> Iterator[str]:

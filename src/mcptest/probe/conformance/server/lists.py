@@ -17,6 +17,7 @@ from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Judge,
     bad,
+    expect,
     info,
     object_in,
     skipped,
@@ -54,7 +55,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _list_tools(stage: ScenarioStage) -> None:
-    for label in _LISTS if stage.is_stateless else _LISTS[:1]:
+    for label in _LISTS if stage.scene.is_stateless else _LISTS[:1]:
         stage.ask(label, "tools/list")
 
 
@@ -86,12 +87,12 @@ def _order(scene: Scene) -> CheckFinding:
         return info(f"{len(orders[0])} tools have no order")
     same = all(one == orders[0] for one in orders)
     fault = "the same tools were listed in another order the next time"
-    return verdict("" if same else fault, scene["second"], mild=True)
+    return expect(same, fault, scene["second"], mild=True)
 
 
 def _complete(stage: ScenarioStage) -> None:
-    name = stage.fixture(_COMPLETED)
-    declared = stage.offered.prompt_arguments(name)
+    name = stage.scene.fixture(_COMPLETED)
+    declared = stage.scene.offered.prompt_arguments(name)
     argument = "arg1" if "arg1" in declared else next(iter(declared), "arg1")
     asked = {
         "ref": {"type": "ref/prompt", "name": name},
@@ -110,10 +111,10 @@ def _completion_problems(result: Obj) -> Iterator[str]:
 
 def _ask_all(stage: ScenarioStage) -> None:
     for method, capability in _CACHED.items():
-        if method != "resources/read" and stage.offered.declares(capability):
+        if method != "resources/read" and stage.scene.offered.declares(capability):
             stage.ask(method, method)
-    found = stage.heard("resources/list").result if "resources/list" in stage else {}
-    uris = (one.get("uri") for one in listed(found.get("resources")))
+    found = stage.scene["resources/list"].result.get("resources")
+    uris = (one.get("uri") for one in listed(found))
     uri = next((one for one in uris if isinstance(one, str)), None)
     if uri is not None:
         stage.ask("resources/read", "resources/read", {"uri": uri})
@@ -166,7 +167,7 @@ def _walk(stage: ScenarioStage) -> None:
     )
     with contextlib.suppress(EndlessPages):  # the tool was not on any of them
         for heard in pages:
-            if _tool_on(heard, stage.fixture(TOOL)) is not None:
+            if _tool_on(heard, stage.scene.fixture(TOOL)) is not None:
                 return
 
 
@@ -182,7 +183,7 @@ def _keeps(problems: Problems = lambda schema: (), *, only_stateless: bool = Fal
     def judge(scene: Scene) -> CheckFinding:
         if not scene.heard:
             return bad("tools/list was not asked")
-        heard = max(scene.heard.values(), key=lambda one: one.begins)
+        heard = max(scene.heard.values(), key=lambda one: one.place)
         tool = _tool_on(heard, scene.fixture(TOOL))
         schema = None if tool is None else tool.get("inputSchema")
         if not isinstance(schema, dict):

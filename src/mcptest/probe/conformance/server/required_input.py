@@ -12,6 +12,7 @@ from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Judge,
     bad,
+    expect,
     inside,
     object_in,
     untestable,
@@ -131,7 +132,7 @@ def _declare_sampling(stage: ScenarioStage) -> None:
 
 def _lists(stage: ScenarioStage) -> None:
     for capability in ("tools", "prompts"):
-        if stage.offered.declares(capability):
+        if stage.scene.offered.declares(capability):
             stage.ask(f"{capability}/list", f"{capability}/list", {})
 
 
@@ -179,7 +180,7 @@ def _completes(member: str = "") -> Judge[Scene]:
             return bad(heard.without_success or again, heard)
         given = heard.result.get(member)
         fine = not member or (isinstance(given, list) and (given or member == "messages"))
-        return verdict("" if fine else f"the complete result has no {member}", heard)
+        return expect(fine, f"the complete result has no {member}", heard)
 
     return judge
 
@@ -213,11 +214,9 @@ def _not_taken(label: str, what: str) -> Judge[Scene]:
         heard = scene[label]
         if label not in scene:
             return verdict(_why_not_asking(scene["asked"]), scene["asked"], mild=True)
-        if not heard.answered:
-            return bad(heard.silence, heard)
-        taken = heard.exchange.answer == "result" and not heard.wants_input
-        taken = taken and heard.result.get("isError") is not True
-        return verdict(f"{what} was taken for an answer" if taken else "", heard, mild=True)
+        refused = scene.answered(label).exchange.answer == "error" or heard.wants_input
+        refused = refused or heard.result.get("isError") is True
+        return expect(refused, f"{what} was taken for an answer", heard, mild=True)
 
     return judge
 
@@ -226,10 +225,8 @@ def _tampering(scene: Scene) -> CheckFinding:
     asked, heard = scene["asked"], scene["tampered"]
     if "tampered" not in scene:
         return bad(_why_not_asking(asked) or "the result has no requestState to change", asked)
-    if not heard.answered:
-        return bad(heard.silence, heard)
-    refused = heard.exchange.answer == "error"
-    return verdict("" if refused else "a changed requestState was accepted", heard)
+    refused = scene.answered("tampered").exchange.answer == "error"
+    return expect(refused, "a changed requestState was accepted", heard)
 
 
 def _respects(scene: Scene) -> CheckFinding:
@@ -258,9 +255,7 @@ def _says_its_type(scene: Scene) -> CheckFinding:
     if heard.without_result or "resultType" not in heard.result:
         return bad(heard.without_result or "the result has no resultType", heard)
     kind = show(repr(heard.result["resultType"]), 60)
-    return verdict(
-        "" if heard.wants_input else f"resultType is {kind}, not 'input_required'", heard
-    )
+    return expect(heard.wants_input, f"resultType is {kind}, not 'input_required'", heard)
 
 
 SCRIPTS: dict[str, ServerScript] = {

@@ -8,12 +8,20 @@ from typing import Any, TypeAlias
 import msgspec
 
 from mcptest.core.capture import AnyRecord, Frame, Note, SseEvent
-from mcptest.core.message import ABSENT, Kind, Message, id_key, json_type
+from mcptest.core.message import Kind, Message, id_key, json_type
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
-from mcptest.probe.compliance.conversation import Conversation, Started, trouble_of
+from mcptest.probe.compliance.conversation import Asked, Conversation, Started, trouble_of
 from mcptest.probe.compliance.site import Site
-from mcptest.probe.conformance.scenario import CheckFinding, Judge, inside, object_in, verdict
+from mcptest.probe.conformance.scenario import (
+    CheckFinding,
+    Decided,
+    Judge,
+    bad,
+    inside,
+    object_in,
+    verdict,
+)
 from mcptest.schema.plausible import plausible_arguments
 from mcptest.session.lifecycle import PREFIX
 from mcptest.suite.observed import SeenExchange
@@ -67,15 +75,8 @@ class ServerOffer(msgspec.Struct, frozen=True):
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was asked, by its label, and what came of it."""
 
-    label: str
     method: str
-    exchange: SeenExchange
-    received: bytes = b""
-    """As it may be shown."""
-    identifier: Any = ABSENT
-    begins: int = 0
-    """The place in the records before anything was sent."""
-    stream: int | None = None
+    asked: Asked
     lost: str = ""
     """Why no answer could come any more; empty while the connection is fine."""
     trouble: str = ""
@@ -84,11 +85,15 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> int:
         # A capture's first record tells of the peer; the connection's own records follow it.
-        return self.begins + 1
+        return self.asked.place + 1
 
     @property
     def excerpt(self) -> str:
-        return show(self.received, _EXCERPT) if self.received else ""
+        return show(self.asked.received, _EXCERPT) if self.asked.received else ""
+
+    @property
+    def exchange(self) -> SeenExchange:
+        return self.asked.exchange
 
     @property
     def result(self) -> Obj:
@@ -174,19 +179,26 @@ class Scene(msgspec.Struct, kw_only=True):
 
     revision: Revision
     transport: str
-    offered: ServerOffer = ServerOffer()
-    heard: Mapping[str, Heard] = {}
-    records: Sequence[AnyRecord] = ()
-    """Of its connection, up to where the scenario ended."""
+    offered: ServerOffer
+    records: Sequence[AnyRecord]
+    """Of its connection, up to where the scenario has come."""
     names: Mapping[str, str] = {}
     """What the user calls a fixture, by its official name."""
-    facts: Mapping[str, Any] = {}
+    heard: dict[str, Heard] = {}
+    facts: dict[str, Any] = {}
 
     def __getitem__(self, label: str) -> Heard:
         """What was heard under a label; where the script did not come so far, that is heard."""
         never = "the scenario did not get so far"
-        nothing = Heard(label=label, method=label, exchange=SeenExchange(), lost=never)
+        nothing = Heard(method=label, asked=Asked(SeenExchange(), b"", b""), lost=never)
         return self.heard.get(label, nothing)
+
+    def answered(self, label: str) -> Heard:
+        """What was heard under a label. Decided where that is no answer."""
+        heard = self[label]
+        if not heard.answered:
+            raise Decided(bad(heard.silence, heard))
+        return heard
 
     def __contains__(self, label: str) -> bool:
         return label in self.heard
@@ -196,11 +208,12 @@ class Scene(msgspec.Struct, kw_only=True):
         return self.revision.era is Era.STATELESS
 
     def fixture(self, name: str) -> str:
+        """What the user calls it."""
         return self.names.get(name, name)
 
     def records_since(self, label: str) -> Sequence[AnyRecord]:
         """What happened on the connection from when this was asked to the scenario's end."""
-        return self.records[self[label].begins :]
+        return self.records[self[label].asked.place :]
 
     def said_since(self, label: str) -> Iterator[Message]:
         """Every message of the server from then on, whatever carried it."""
@@ -219,7 +232,7 @@ class Scene(msgspec.Struct, kw_only=True):
 
     def on_stream(self, label: str) -> list[Frame | SseEvent]:
         """What came on the HTTP stream of this request; on stdio, everything from then on."""
-        stream = self[label].stream
+        stream = self[label].asked.stream
         return [
             one
             for one in self.records_since(label)
@@ -291,45 +304,26 @@ class ScenarioStage:
         self,
         site: Site,
         conversation: Conversation,
+        scene: Scene,
         *,
         scenario: str,
-        offered: ServerOffer,
-        names: Mapping[str, str],
         whole: bool = False,
     ) -> None:
-        """`whole`: the connection was opened for this scenario, and its beginning counts."""
+        """`scene` is filled with what is heard. `whole`: the connection was opened for this
+        scenario, and its beginning counts."""
         self.site = site
-        self.revision: Revision = site.revision
-        self.transport = site.transport
-        self.offered = offered
+        self.scene = scene
         self.scenario = scenario
-        self.facts: dict[str, Any] = {}
         self.main = conversation
         self.begins = 0 if whole else len(conversation.tape.records)
         """Where in the records of the connection the scenario begins."""
-        self._names = names
-        self._heard: dict[str, Heard] = {}
-        self._under_way: dict[str, tuple[Started, int]] = {}
-        """Requests that are not collected yet, and where in the records each began."""
-
-    @property
-    def is_stateless(self) -> bool:
-        return self.revision.era is Era.STATELESS
+        self._under_way: dict[str, Started] = {}
+        """Requests that are not collected yet."""
 
     @property
     def patience(self) -> float:
         """How long something is waited for that may well not come."""
         return self.site.order.patience
-
-    def fixture(self, name: str) -> str:
-        """What the user calls it."""
-        return self._names.get(name, name)
-
-    def __contains__(self, label: str) -> bool:
-        return label in self._heard
-
-    def heard(self, label: str) -> Heard:
-        return self._heard[label]
 
     def ask(
         self, label: str, method: str, params: Mapping[str, Any] | None = None, **changed: Any
@@ -361,9 +355,9 @@ class ScenarioStage:
         """What calls a fixture. A tool of the user's own that stands for it gets what its schema
         requires as well, and nothing that the schema forbids.
         """
-        name = self.fixture(tool)
-        schema = self.offered.input_schema(name)
-        if tool in self._names and schema:
+        name = self.scene.fixture(tool)
+        schema = self.scene.offered.input_schema(name)
+        if tool in self.scene.names and schema:
             given = dict(arguments or {})
             if schema.get("additionalProperties") is False:
                 known = object_in(schema, "properties")
@@ -377,9 +371,9 @@ class ScenarioStage:
         """What gets a prompt. One of the user's own takes the values under its own names, in
         order, and each argument beyond these that it requires.
         """
-        name = self.fixture(prompt)
-        declared = self.offered.prompt_arguments(name)
-        if prompt in self._names and declared:
+        name = self.scene.fixture(prompt)
+        declared = self.scene.offered.prompt_arguments(name)
+        if prompt in self.scene.names and declared:
             values = list((arguments or {}).values())
             given = dict(zip(declared, values, strict=False))
             more = {key: key for key in declared if declared[key] and key not in given}
@@ -392,32 +386,26 @@ class ScenarioStage:
         return self.collect(label)
 
     def collect(self, label: str) -> Heard:
-        started, place = self._under_way.pop(label)
-        main, sent = self.main, started.check
+        started, main = self._under_way.pop(label), self.main
+        sent, since = started.check, main.tape.records[started.place :]
         asked = main.finish(started)
         lost = "the server answers nothing any more" if main.mute else ""
         if main.gone is not None:
             lost = show(main.gone.message.partition("\n")[0], 300)
-        self._heard[label] = Heard(
-            label=label,
+        heard = self.scene.heard[label] = Heard(
             method=sent.method or (sent.http.method if sent.http else ""),
-            exchange=asked.exchange,
-            received=asked.received,
-            identifier=asked.identifier,
-            begins=place,
-            stream=asked.stream,
+            asked=asked,
             lost=lost,
-            trouble=asked.unusable or trouble_of(main.tape.records[place:], asked.stream),
+            trouble=asked.unusable or trouble_of(since, asked.stream),
         )
-        return self._heard[label]
+        return heard
 
     def _begin(self, label: str, check: SentCheck) -> None:
         """With a note, so that a capture which was kept says what was being done."""
         records = self.main.tape.records
         at = records[-1].t if records else 0.0
         self.main.tape(Note(t=at, text=f"{self.scenario}: {label}"))
-        place = len(records)
-        self._under_way[label] = self.main.start(check), place
+        self._under_way[label] = self.main.start(check)
 
     def await_notices(self, method: str, count: int, since: int = 0, seconds: float = 0.0) -> bool:
         """Wait until so many notifications of a method came, for as long as they may take."""
@@ -430,7 +418,7 @@ class ScenarioStage:
 
     def await_settled(self, labels: Sequence[str]) -> bool:
         """Wait until each of these subscriptions is acknowledged, or answered otherwise."""
-        waiting = [self._under_way[label][0] for label in labels]
+        waiting = [self._under_way[label] for label in labels]
 
         def settled() -> bool:
             acknowledged = {
@@ -444,17 +432,5 @@ class ScenarioStage:
 
     def give_up(self, label: str) -> None:
         """Take a request back, and keep what came of it so far."""
-        self.main.give_up(self._under_way[label][0])
+        self.main.give_up(self._under_way[label])
         self.collect(label)
-
-    def scene(self) -> Scene:
-        """All of it, up to now."""
-        return Scene(
-            revision=self.revision,
-            transport=self.transport,
-            offered=self.offered,
-            heard=self._heard,
-            records=self.main.tape.records,
-            names=self._names,
-            facts=self.facts,
-        )

@@ -15,7 +15,7 @@ from mcptest.probe.conformance.scenario import (
     CheckFinding,
     Findings,
     Judge,
-    findings_of,
+    expect,
     info,
     inside,
     object_in,
@@ -58,15 +58,14 @@ def _primed(scene: Scene, heard: Heard) -> CheckFinding:
     priming = [one for one in events if isinstance(one, SseEvent) and one.sse.id and not one.data]
     if not priming:
         return warned("no event with an id and no data came on the stream", heard)
-    late = events[0] is not priming[0]
-    return verdict("the priming event was not the first" if late else "", heard, mild=True)
+    return expect(events[0] is priming[0], "the priming event was not the first", heard, mild=True)
 
 
 @_streamed
 def _retried(scene: Scene, heard: Heard) -> CheckFinding:
     fields = [one.sse for one in scene.on_stream("called") if one.sse is not None]
     named = any(one.retry is not None for one in fields)
-    return verdict("" if named else "no event of the stream has a retry field", heard, mild=True)
+    return expect(named, "no event of the stream has a retry field", heard, mild=True)
 
 
 @_streamed
@@ -111,8 +110,7 @@ def _all_accepted(scene: Scene) -> CheckFinding:
     statuses = [scene[label].status for label in _STREAMS]
     fine = all(status is not None and 200 <= status < 300 for status in statuses)
     said = ", ".join(map(str, statuses))
-    problems = [] if fine else [f"three requests at once were answered with HTTP {said}"]
-    return verdict(problems, scene["first"])
+    return expect(fine, f"three requests at once were answered with HTTP {said}", scene["first"])
 
 
 def _all_deliver(scene: Scene) -> CheckFinding:
@@ -126,12 +124,13 @@ def _all_deliver(scene: Scene) -> CheckFinding:
 def _knock(stage: ScenarioStage) -> None:
     """Once as a page of another site would, once as a client on this machine does."""
     url = urlsplit(stage.site.order.target.url)
-    stage.facts["local"] = (url.hostname or "") in _LOOPBACK
-    if not stage.facts["local"]:
+    scene = stage.scene
+    scene.facts["local"] = (url.hostname or "") in _LOOPBACK
+    if not scene.facts["local"]:
         return
     for label, host in (("stranger", _STRANGER), ("friend", url.netloc)):
         headers = {"Host": host, "Origin": f"http://{host}"}
-        method = "server/discover" if stage.is_stateless else "ping"
+        method = "server/discover" if scene.is_stateless else "ping"
         stage.ask(label, method, headers=headers)
 
 
@@ -143,7 +142,7 @@ def _local(label: str, statuses: range, fault: str) -> Judge[Scene]:
             return untestable("run the server on this machine: its URL must be of localhost")
         heard = scene[label]
         came = heard.silence if heard.status is None else f"HTTP {heard.status}"
-        return verdict("" if heard.status in statuses else fault.format(came), heard)
+        return expect(heard.status in statuses, fault.format(came), heard)
 
     return judge
 
@@ -191,7 +190,9 @@ _LEFT_OUT: dict[str, tuple[str, str | None]] = {
 
 def _try_headers(stage: ScenarioStage) -> None:
     # A tool that says that it only reads; else the first, as the official suite does it.
-    offered = [one for one in stage.offered.tools if isinstance(one, Mapping) and one.get("name")]
+    offered = [
+        one for one in stage.scene.offered.tools if isinstance(one, Mapping) and one.get("name")
+    ]
     reading = [one for one in offered if is_safe(one)]
     tool = next((str(one["name"]) for one in (*reading, *offered)), None)
     for label, headers in {**_REFUSED, **_SPACED, **_OTHER_CASE}.items():
@@ -199,13 +200,13 @@ def _try_headers(stage: ScenarioStage) -> None:
             stage.ask(label, "tools/list", headers=headers)
         elif tool is not None:
             named = {key: value and value.replace("{tool}", tool) for key, value in headers.items()}
-            arguments = plausible_arguments(stage.offered.input_schema(tool))
+            arguments = plausible_arguments(stage.scene.offered.input_schema(tool))
             stage.ask(label, "tools/call", {"name": tool, "arguments": arguments}, headers=named)
 
 
 def _try_params(stage: ScenarioStage) -> None:
     """With the first tool that has an argument which is a header too."""
-    for tool in stage.offered.tools:
+    for tool in stage.scene.offered.tools:
         schema = object_in(tool, "inputSchema")
         for argument, field in object_in(schema, "properties").items():
             header = inside(field, "x-mcp-header")
@@ -233,10 +234,9 @@ def _coded(heard: Heard) -> str:
 
 
 def _served(heard: Heard) -> str:
-    problems = [heard.without_result]
-    if heard.status is not None and heard.status >= 400:
-        problems.insert(0, f"HTTP {heard.status} came, and the request should be served")
-    return "; ".join(filter(None, problems))
+    refused = heard.status is not None and heard.status >= 400
+    came = f"HTTP {heard.status} came, and the request should be served" if refused else ""
+    return "; ".join(filter(None, (came, heard.without_result)))
 
 
 def _each(
@@ -244,7 +244,7 @@ def _each(
     labels: Iterable[str],
     unlock: str = _NO_CARRIER,
     mild: bool = False,
-) -> Judge[Scene]:
+) -> Callable[[Scene], Findings]:
     """A row for each of these requests; what was not asked needs something to be unlocked."""
 
     def judge(scene: Scene) -> Findings:
@@ -259,8 +259,8 @@ def _each(
 
 
 def _match_argument(scene: Scene) -> Findings:
-    for judge in (_each(_served, _LITERAL), _each(_refused, _LEFT_OUT)):
-        yield from findings_of(judge(scene))
+    yield from _each(_served, _LITERAL)(scene)
+    yield from _each(_refused, _LEFT_OUT)(scene)
 
 
 SCRIPTS: dict[str, ServerScript] = {

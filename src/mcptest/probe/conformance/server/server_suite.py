@@ -8,10 +8,9 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from mcptest.core.capture import Frame
 from mcptest.core.errors import ErrorKind, PeerError
@@ -46,10 +45,8 @@ from mcptest.rules.declaration import specification_url
 from mcptest.rules.session import NO_MESSAGE, AnswerMismatch, Session, Step, follow
 from mcptest.schema.shapes.checker import problems_if_known
 from mcptest.session.connection import Stopped
-from mcptest.session.meeting import ASKED_FOR
 from mcptest.session.pages import LIST_CAPABILITIES
 from mcptest.session.tape import Tape
-from mcptest.transport.target import Target
 from mcptest.wire.capture_forms import SessionSource
 from mcptest.wire.envelope import answer_problems, is_tolerable
 
@@ -223,13 +220,15 @@ class ScenarioLane:
             conversation = self._connection(scenario)
         except PeerError as error:
             return unmet(scenario, site, order.repeat, show(error.message, 600), begun)
-        stage = ScenarioStage(
-            site,
-            conversation,
-            scenario=scenario.name,
+        scene = Scene(
+            revision=site.revision,
+            transport=site.transport,
             offered=self._offered,
             names=order.fixtures,
-            whole=scenario.isolated,
+            records=conversation.tape.records,
+        )
+        stage = ScenarioStage(
+            site, conversation, scene, scenario=scenario.name, whole=scenario.isolated
         )
         try:
             scenario.script(stage)
@@ -268,7 +267,7 @@ class ScenarioLane:
     def _judged(
         self, scenario: Scenario[Scene], stage: ScenarioStage, begun: float
     ) -> ScenarioResult:
-        scene, site, tape = stage.scene(), self._site, stage.main.tape
+        scene, site, tape = stage.scene, self._site, stage.main.tape
         strict = self._order.strict_fixtures
         why = "" if strict else unserved(scenario, scene)
         if why:
@@ -337,30 +336,17 @@ def learn(site: Site, conversation: Conversation) -> ServerOffer:
     )
 
 
-_PATIENCE = 2.0
 _MOST_LANES = 16
 _STOPPED = "stopped before it was run"
 
 
-class ConformanceOrder(msgspec.Struct, frozen=True, kw_only=True):
+class ConformanceOrder(Order, frozen=True, kw_only=True):
     """One server, and the scenarios that it is to be put through."""
 
-    target: Target
     revision: Revision
-    because: str = ASKED_FOR
-    """Why that revision."""
     scenarios: tuple[str, ...]
-    fixtures: Mapping[str, str] = {}
-    """What the user calls a fixture, by its official name."""
     strict_fixtures: bool = False
     """What can't be tested fails, as the official suite has it."""
-    timeout: float = 30.0
-    """For one answer."""
-    startup: float = 30.0
-    captures: Path | None = None
-    """The folder in which to keep everything that went over the wire."""
-    repeat: str = ""
-    """The command that runs this suite again; ` --scenario NAME` is appended."""
     jobs: int = 1
     """How many scenarios run side by side."""
 
@@ -379,18 +365,8 @@ def run_server_scenarios(
     scenario that there is not.
     """
     scenarios = [scenario_named(Side.SERVER, name) for name in order.scenarios]
-    site = Site(
-        Order(
-            target=order.target,
-            revision=order.revision,
-            because=order.because,
-            timeout=order.timeout,
-            startup=order.startup,
-            patience=min(_PATIENCE, order.timeout),
-            captures=order.captures,
-            should_stop=should_stop,
-        )
-    )
+    patience = min(order.patience, order.timeout)
+    site = Site(replace(order, patience=patience, should_stop=should_stop))
     runs = ScenarioRuns(tell)
     fitting: list[int] = []
     try:

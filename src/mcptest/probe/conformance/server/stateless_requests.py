@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mcptest.core.capture import Frame
@@ -9,9 +10,11 @@ from mcptest.core.message import Kind, Message, id_key
 from mcptest.core.safe_text import show
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
+    Decided,
     Findings,
     Judge,
     bad,
+    expect,
     good,
     inside,
     object_in,
@@ -65,13 +68,13 @@ def _ask(stage: ScenarioStage) -> None:
     discover("discover")
     stage.ask("prompts/list", "prompts/list", meta=BARE)
     stage.ask("tools/list", "tools/list", meta=BARE)
-    spoken = {"MCP-Protocol-Version": stage.revision.wire_version}
+    spoken = {"MCP-Protocol-Version": stage.scene.revision.wire_version}
     discover("unknown version", meta={**BARE, VERSION: _UNKNOWN})
-    if stage.transport == "http":
+    if stage.scene.transport == "http":
         discover("other version", meta={**BARE, VERSION: _UNKNOWN}, headers=spoken)
     _call(stage, "capability", _NEEDS_SAMPLING)
     # Over a pipe, initialize may turn a server of both eras into one of the other.
-    for method in (*_REMOVED, "unknown/method") if stage.transport == "http" else ():
+    for method in (*_REMOVED, "unknown/method") if stage.scene.transport == "http" else ():
         # Our client sends no headers with initialize, which it knows from the other era only.
         stage.ask(method, method, meta=BARE, headers={**spoken, "Mcp-Method": method})
     _call(stage, "stream", _STREAMS, {CAPABILITIES: {"elicitation": {}}})
@@ -93,7 +96,7 @@ def _listen(stage: ScenarioStage) -> None:
     for kind in _KINDS:
         since = len(stage.main.notifications)
         heard = _call(stage, f"change {kind}", _TRIGGERS[kind])
-        if heard.did_its_work and stage.offered.declares(f"{kind}.listChanged"):
+        if heard.did_its_work and stage.scene.offered.declares(f"{kind}.listChanged"):
             stage.await_notices(_changed(kind), 1, since)
     # What still comes of a change comes before the answer to this.
     stage.ask("afterwards", "server/discover", meta=BARE)
@@ -121,7 +124,7 @@ def _refused(label: str, code: int | None = None, status: int | None = None) -> 
         heard = scene[label]
         problems = [] if status is None else [heard.status_problem(status)]
         problems += [] if code is None else [_code_problem(heard, code)]
-        return verdict(filter(None, problems), heard)
+        return verdict(problems, heard)
 
     return judge
 
@@ -152,37 +155,38 @@ def _named(scene: Scene) -> CheckFinding:
     info = object_in(heard.result, "_meta", SERVER_INFO)
     named = info.get("name") and info.get("version")
     fault = f"_meta of the result has no {SERVER_INFO} with name and version"
-    return verdict("" if named else fault, heard, mild=True)
+    return expect(named, fault, heard, mild=True)
 
 
 def _declared(scene: Scene, capability: str) -> bool:
     return isinstance(inside(scene["discover"].result, "capabilities", capability), dict)
 
 
-def _declares_prompts(scene: Scene) -> CheckFinding:
-    heard = scene["prompts/list"]
-    if scene["discover"].without_result or not heard.answered:
-        return bad(scene["discover"].without_result or heard.silence, heard)
+def _with_discovery(label: str, judge: Callable[[Scene, Heard], CheckFinding]) -> Judge[Scene]:
+    """What is served is compared with what is declared: both must have been answered."""
+
+    def judged(scene: Scene) -> CheckFinding:
+        undiscovered, heard = scene["discover"].without_result, scene[label]
+        return bad(undiscovered, heard) if undiscovered else judge(scene, scene.answered(label))
+
+    return judged
+
+
+def _declares_prompts(scene: Scene, heard: Heard) -> CheckFinding:
     fine = heard.code == _NOT_FOUND or _declared(scene, "prompts")
-    fault = "prompts/list is served, and the capability prompts is not declared"
-    return verdict("" if fine else fault, heard)
+    return expect(fine, "prompts/list is served, and the capability prompts is not declared", heard)
 
 
-def _keeps_its_word(scene: Scene) -> CheckFinding:
-    heard = scene["tools/list"]
-    if scene["discover"].without_result or not heard.answered:
-        return bad(scene["discover"].without_result or heard.silence, heard)
+def _keeps_its_word(scene: Scene, heard: Heard) -> CheckFinding:
     if _declared(scene, "tools"):
         fine = isinstance(heard.result.get("tools"), list)
-        return verdict("" if fine else "tools is declared, and tools/list shows none", heard)
+        return expect(fine, "tools is declared, and tools/list shows none", heard)
     problem = _code_problem(heard, _NOT_FOUND)
     return verdict(problem and f"tools is not declared: {problem}", heard)
 
 
 def _unsupported(scene: Scene) -> CheckFinding:
-    heard = scene["unknown version"]
-    if not heard.answered:
-        return bad(heard.silence, heard)
+    heard = scene.answered("unknown version")
     supported = heard.error_data.get("supported")
     known = scene["discover"].result.get("supportedVersions")
     problems = []
@@ -201,7 +205,11 @@ def _unlocked_by(scene: Scene, tool: str, heard: Heard) -> CheckFinding | None:
     is_listed = scene.offered.has("tool", scene.fixture(tool))
     if is_listed or heard.did_its_work or not heard.answered:
         return None
-    return untestable(f"offer the fixture {tool}, or map it to a tool of yours", heard)
+    return untestable(_wanted(tool), heard)
+
+
+def _wanted(tool: str) -> str:
+    return f"offer the fixture {tool}, or map it to a tool of yours"
 
 
 def _undeclared(scene: Scene) -> CheckFinding:
@@ -211,7 +219,7 @@ def _undeclared(scene: Scene) -> CheckFinding:
         return _unlocked_by(scene, _NEEDS_SAMPLING, heard) or verdict(problem, heard)
     named = isinstance(inside(heard.error_data, "requiredCapabilities", "sampling"), dict)
     fault = "data.requiredCapabilities of the error is no object that names sampling"
-    return verdict("" if named else fault, heard)
+    return expect(named, fault, heard)
 
 
 def _undeclared_400(scene: Scene) -> CheckFinding:
@@ -228,7 +236,7 @@ def _messages(scene: Scene, label: str) -> list[Message]:
 
 def _own_id(scene: Scene) -> CheckFinding:
     errors = [
-        (label, message.id, heard.identifier)
+        (label, message.id, heard.asked.identifier)
         for label, heard in scene.heard.items()
         for message in _messages(scene, label)
         if message.kind is Kind.ERROR
@@ -254,21 +262,19 @@ def _no_requests(scene: Scene) -> CheckFinding:
 
 
 def _no_logs(scene: Scene) -> CheckFinding:
-    heard = scene["log"]
-    if not heard.answered:
-        return bad(heard.silence, heard)
+    heard = scene.answered("log")
     if not heard.did_its_work:
         refused = untestable(f"let {_LOGS} run without a log level", heard)
         return _unlocked_by(scene, _LOGS, heard) or refused
     logs = sum(one.method == "notifications/message" for one in _messages(scene, "log"))
     fault = f"{logs} log messages came, though the request set no log level"
-    return verdict(fault if logs else "", heard)
+    return expect(not logs, fault, heard)
 
 
 def _heard_on(scene: Scene, label: str) -> list[Message]:
     """What came on a subscription. Over HTTP it has a stream, on stdio its id tells."""
     heard, messages = scene[label], _messages(scene, label)
-    own = id_key(heard.identifier)
+    own = id_key(heard.asked.identifier)
 
     def belongs(message: Message) -> bool:
         if message.kind is not Kind.NOTIFICATION:
@@ -277,38 +283,38 @@ def _heard_on(scene: Scene, label: str) -> list[Message]:
         about = message.method == ACKNOWLEDGED or str(message.method).endswith("/list_changed")
         return bool(id_key(tag) == own or (about and tag is None))
 
-    return [one for one in messages if heard.stream is not None or belongs(one)]
+    return [one for one in messages if heard.asked.stream is not None or belongs(one)]
 
 
 def _tag(message: Message) -> Any:
     return inside(message.params, "_meta", SUBSCRIPTION)
 
 
-def _without_subscriptions(scene: Scene, label: str) -> CheckFinding | None:
+def _need_subscriptions(scene: Scene, label: str) -> None:
+    """Decided where the server has none."""
     if scene[label].code != _NOT_FOUND:
-        return None
+        return
     declared = [one for one in _SUBSCRIBED if scene.offered.declares(one)]
     if not declared:
-        return skipped("the server declares nothing that could be subscribed to")
-    return bad(f"{', '.join(declared)} is declared, and {_LISTEN} is unknown", scene[label])
+        raise Decided(skipped("the server declares nothing that could be subscribed to"))
+    raise Decided(bad(f"{', '.join(declared)} is declared, and {_LISTEN} is unknown", scene[label]))
 
 
 def _acknowledged(scene: Scene) -> CheckFinding:
     label = "listen tools"
-    nothing, messages = _without_subscriptions(scene, label), _heard_on(scene, label)
-    if nothing is not None or not messages:
-        return nothing or bad(f"nothing came on {_LISTEN}", scene[label])
+    _need_subscriptions(scene, label)
+    messages = _heard_on(scene, label)
+    if not messages:
+        return bad(f"nothing came on {_LISTEN}", scene[label])
     first = messages[0].method
     fault = f"the first message is {show(str(first), 80)}, not {ACKNOWLEDGED}"
-    return verdict("" if first == ACKNOWLEDGED else fault, scene[label])
+    return expect(first == ACKNOWLEDGED, fault, scene[label])
 
 
 def _tagged(scene: Scene) -> CheckFinding:
-    nothing = _without_subscriptions(scene, "listen tools")
-    if nothing is not None:
-        return nothing
+    _need_subscriptions(scene, "listen tools")
     notices = [
-        (one, scene[f"listen {kind}"].identifier)
+        (one, scene[f"listen {kind}"].asked.identifier)
         for kind in _KINDS
         for one in _heard_on(scene, f"listen {kind}")
         if one.kind is Kind.NOTIFICATION
@@ -323,9 +329,8 @@ def _tagged(scene: Scene) -> CheckFinding:
 
 
 def _filtered(scene: Scene) -> CheckFinding:
-    nothing, heard = _without_subscriptions(scene, "listen prompts"), scene["listen prompts"]
-    if nothing is not None:
-        return nothing
+    heard = scene["listen prompts"]
+    _need_subscriptions(scene, "listen prompts")
     came = {kind: _heard_on(scene, f"listen {kind}") for kind in _KINDS}
     leaks = [
         f"{_changed(other)} came to who asked for {kind} only"
@@ -333,7 +338,7 @@ def _filtered(scene: Scene) -> CheckFinding:
         # What names no subscription could be for anybody; that it does not is another check's.
         if any(
             one.method == _changed(other)
-            and (scene[f"listen {kind}"].stream is not None or _tag(one) is not None)
+            and (scene[f"listen {kind}"].asked.stream is not None or _tag(one) is not None)
             for one in came[kind]
         )
     ]
@@ -343,7 +348,7 @@ def _filtered(scene: Scene) -> CheckFinding:
         return good(heard)
     if not scene.offered.declares("tools.listChanged"):
         return skipped("the server declares no tools.listChanged, so there is nothing to leak")
-    return untestable(f"offer the fixture {_TRIGGERS['tools']}, or map it to a tool of yours")
+    return untestable(_wanted(_TRIGGERS["tools"]))
 
 
 def _announced(kind: str) -> Judge[Scene]:
@@ -352,11 +357,10 @@ def _announced(kind: str) -> Judge[Scene]:
             return skipped(f"the server does not declare {kind}.listChanged")
         trigger, label = scene[f"change {kind}"], f"listen {kind}"
         if not trigger.did_its_work:
-            wanted = f"offer the fixture {_TRIGGERS[kind]}, or map it to a tool of yours"
-            return untestable(wanted, trigger)
+            return untestable(_wanted(_TRIGGERS[kind]), trigger)
         came = any(one.method == _changed(kind) for one in _heard_on(scene, label))
         fault = f"the list changed, and no {_changed(kind)} came on the subscription"
-        return verdict("" if came else fault, scene[label], mild=True)
+        return expect(came, fault, scene[label], mild=True)
 
     return judge
 
@@ -371,8 +375,10 @@ JUDGES: dict[str, Judge[Scene]] = {
     "sep-2575-request-meta-client-info-optional": _served_without_name,
     "sep-2575-server-implements-discover": _discovered,
     "sep-2575-server-identifies-in-result-meta": _named,
-    "sep-2575-server-declares-prompts-in-discover": _declares_prompts,
-    "sep-2575-discover-capabilities-match-handlers": _keeps_its_word,
+    "sep-2575-server-declares-prompts-in-discover": _with_discovery(
+        "prompts/list", _declares_prompts
+    ),
+    "sep-2575-discover-capabilities-match-handlers": _with_discovery("tools/list", _keeps_its_word),
     "sep-2575-server-unsupported-version-error": _unsupported,
     "sep-2575-http-server-unsupported-version-400": _refused("unknown version", status=400),
     "sep-2575-http-server-header-mismatch-400": _refused("other version", _HEADER_MISMATCH, 400),
