@@ -8,7 +8,7 @@ from types import ModuleType
 import msgspec
 import pytest
 
-from mcptest.probe.conformance.auth import auth_scenarios, authorization_checks, flow
+from mcptest.probe.conformance.auth import auth_scenarios, authorization_checks
 from mcptest.probe.conformance.client import client_scenarios
 from mcptest.probe.conformance.scenario_file import ScenarioFile, read_scenarios
 from mcptest.probe.conformance.server import server_scenarios
@@ -16,7 +16,7 @@ from mcptest.probe.conformance.server import server_scenarios
 FILES = {
     client_scenarios: client_scenarios._SUBJECTS,
     server_scenarios: server_scenarios._SUBJECTS,
-    auth_scenarios: (authorization_checks, flow),
+    auth_scenarios: (authorization_checks,),
 }
 SCENARIO = """
 scenarios:

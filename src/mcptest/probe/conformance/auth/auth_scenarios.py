@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from mcptest.probe.conformance.auth import authorization_checks, flow
+from mcptest.probe.conformance.auth.authorization_checks import JUDGES, AuthFlow
 from mcptest.probe.conformance.auth.protected_server import TOOL, AuthPlan, ProtectedServer
 from mcptest.probe.conformance.client.seen import SeenSession
 from mcptest.probe.conformance.scenario import CheckFinding, findings_of, worst
@@ -32,13 +32,9 @@ def _of_plan(check: Obj, plan: AuthPlan) -> Obj:
     """It looks at all steps of a kind, and says the worst of them."""
 
     def judge(seen: SeenSession) -> CheckFinding | None:
-        return worst(findings_of(check["judge"](flow.AuthFlow(seen, plan))))
+        return worst(findings_of(check["judge"](AuthFlow(seen, plan))))
 
     return {**check, "judge": judge, "description": check["description"].format(plan=plan)}
 
 
-SCENARIOS = read_scenarios(
-    Path(__file__).with_suffix(".yml"),
-    (flow.JUDGES, authorization_checks.JUDGES),
-    completed=_planned,
-)
+SCENARIOS = read_scenarios(Path(__file__).with_suffix(".yml"), [JUDGES], completed=_planned)
