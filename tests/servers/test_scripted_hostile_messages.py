@@ -12,7 +12,7 @@ from mcptest.core.revision import Revision
 from mcptest.core.verdict import Side
 from mcptest.probe.conformance.scenario_catalogue import scenario_table
 from mcptest.servers.demo.jsonrpc import Refusal, kind_of
-from mcptest.servers.scripted.http_site import EventStream, Visit
+from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import (
     Obj,
     Script,
@@ -47,23 +47,6 @@ CASES = [
     for revision in sorted(scenario.revisions)
     for transport in sorted(scenario.transports)
 ]
-
-
-class Nowhere(EventStream):
-    def __init__(self) -> None:
-        pass
-
-    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
-        pass
-
-    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-    def cut(self) -> None:
-        pass
 
 
 class Pretended(ScriptStage):
@@ -104,8 +87,17 @@ class PretendedVisit(Visit):
     def respond(self, status: int, body: bytes | Obj = b"", **more: Any) -> None:
         assert 200 <= status < 600
 
-    def stream(self, headers: Mapping[str, str] | None = None) -> EventStream:
-        return Nowhere()
+    def stream(self, headers: Mapping[str, str] | None = None) -> Visit:
+        return self
+
+    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
+        pass
+
+    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
 
     def cut(self) -> None:
         pass
@@ -121,11 +113,9 @@ class PretendedCall(ScriptedCall):
             "mcp-name": named if isinstance(named, str) else "",
             "mcp-protocol-version": script.stage.revision.wire_version,
         }
-        over_http = transport == "http"
-        self.visit = PretendedVisit("POST", "/mcp", headers, b"{}") if over_http else None
+        self.visit = PretendedVisit("POST", "/mcp", headers, b"{}") if transport == "http" else None
         self.answer_headers = {}
         self._script = script
-        self._over_http = over_http
 
     def result(self, result: Obj) -> None:
         self.reply({"result": self._script.finish(self, result)})
@@ -136,8 +126,8 @@ class PretendedCall(ScriptedCall):
     def send(self, message: Obj | bytes) -> None:
         pass
 
-    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
-        return Nowhere() if self._over_http else None
+    def begin_stream(self, priming: Sse | None = None) -> Visit | None:
+        return self.visit
 
     def keep_open(self) -> None:
         pass

@@ -181,6 +181,8 @@ class Conforming(Script):
         one, whose id is None."""
         self.listening: dict[Any, ScriptedCall] = {}
         """Open `subscriptions/listen`, by the id of their requests."""
+        self._waiting: dict[str, ScriptedCall] = {}
+        """Calls that are answered after the client has, by the id of what it was asked."""
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         call.error(INVALID_PARAMS, f"Unknown tool: {name[:200]}", status=self.refused)
@@ -265,6 +267,20 @@ class Conforming(Script):
             self.other(call)
         else:
             call.error(INVALID_REQUEST, "Invalid request: initialize comes first")
+
+    def ask_first(self, call: ScriptedCall, identifier: str, method: str, params: Obj) -> None:
+        """A request of ours; the call is answered when its answer has come."""
+        self._waiting[identifier] = call
+        call.ask(identifier, method, params)
+
+    def answered(self, message: Obj) -> None:
+        self.settle(message.get("id"), "thank you")
+
+    def settle(self, identifier: Any, text: str) -> None:
+        """Answer the call that waits for this, if it still does."""
+        call = self._waiting.pop(identifier, None) if isinstance(identifier, str) else None
+        if call is not None:
+            self.text(call, text)
 
     def notified(self, message: Obj) -> None:
         params = message.get("params")

@@ -70,6 +70,8 @@ class Visit:
         """By name in lower case; repeated ones are joined with a comma."""
         self.body = request.body
         self.state = WAITING
+        self.unanswered = 1
+        """Requests in its body: a batch, as 2025-03-26 has it, may have several."""
         self.performance = performance
         self.tape = performance.tape
         self.stream_number = self.tape.new_stream()
@@ -98,13 +100,35 @@ class Visit:
             self.tape.frame("server", data, self.stream_number)
         self.tape.end(self.stream_number, complete=connection.open)
 
-    def stream(self, headers: Mapping[str, str] | None = None) -> EventStream:
+    def stream(self, headers: Mapping[str, str] | None = None) -> Visit:
+        """Answer with an event stream, on which messages and events are sent until its end."""
         if self.state == WAITING:
             self.state = STREAMING
             self._connection.start_stream(_safe(headers))
         else:
             self.remark("answered already; no stream was begun")
-        return EventStream(self)
+        return self
+
+    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
+        """A JSON-RPC message as an event, with an event id if one is given."""
+        raw = message if isinstance(message, bytes) else encode(message)
+        sse = Sse(event="message", id=event_id)
+        if self._write(written(sse, raw), "a message"):
+            self.tape.frame("server", raw, self.stream_number, sse)
+
+    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
+        """Any event, also one without a message: a priming event, a comment."""
+        # Without a data line an event is never dispatched: a priming event has an empty one.
+        raw = data.encode() if data or sse.event is not None or sse.id is not None else None
+        if self._write(written(sse, raw, comment), "an event"):
+            self.tape.event(self.stream_number, sse, data, comment)
+
+    def end(self) -> None:
+        """The stream is complete."""
+        if self.state == STREAMING:
+            connection = self.leave()
+            connection.end_stream()
+            self.tape.end(self.stream_number, complete=connection.open)
 
     def cut(self) -> None:
         """Close the connection without an answer."""
@@ -115,11 +139,12 @@ class Visit:
         self.tape.end(self.stream_number, complete=False)
         connection.close()
 
-    def write_event(self, data: bytes) -> bool:
+    def _write(self, event: bytes, what: str) -> bool:
         """False when there is nobody to write to any more."""
         if self.state != STREAMING or not self._connection.open:
+            self.remark(f"{what} could not be sent: the stream has ended")
             return False
-        self._connection.stream(data)
+        self._connection.stream(event)
         return True
 
     def remark(self, text: str) -> None:
@@ -140,94 +165,41 @@ class Visit:
         self.performance.play(self.performance.script.hung_up, self)
 
 
-class EventStream:
-    """An event stream that is the answer of an HTTP request."""
-
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
-
-    @property
-    def is_open(self) -> bool:
-        return self._visit.state == STREAMING
-
-    def message(self, message: Obj | bytes, *, event_id: str | None = None) -> None:
-        """A JSON-RPC message as an event, with an event id if one is given."""
-        raw = message if isinstance(message, bytes) else encode(message)
-        sse = Sse(event="message", id=event_id)
-        if self._visit.write_event(written(sse, raw)):
-            self._visit.tape.frame("server", raw, self._visit.stream_number, sse)
-        else:
-            self._visit.remark("a message could not be sent: the stream has ended")
-
-    def event(self, sse: Sse, data: str = "", comment: str | None = None) -> None:
-        """Any event, also one without a message: a priming event, a comment."""
-        # Without a data line an event is never dispatched: a priming event has an empty one.
-        raw = data.encode() if data or sse.event is not None or sse.id is not None else None
-        if self._visit.write_event(written(sse, raw, comment)):
-            self._visit.tape.event(self._visit.stream_number, sse, data, comment)
-        else:
-            self._visit.remark("an event could not be sent: the stream has ended")
-
-    def end(self) -> None:
-        """The stream is complete."""
-        if self._visit.state == STREAMING:
-            connection = self._visit.leave()
-            connection.end_stream()
-            self._visit.tape.end(self._visit.stream_number, complete=connection.open)
-
-    def cut(self) -> None:
-        self._visit.cut()
-
-
 class HttpCall(ScriptedCall):
     """One JSON-RPC request that came in a POST."""
 
-    def __init__(self, visit: Visit, message: Obj, batch: BatchedCalls | None = None) -> None:
+    def __init__(self, visit: Visit, message: Obj) -> None:
         super().__init__(visit.performance.script, message, visit)
         self._visit = visit
-        self._batch = batch
-        self._events: EventStream | None = batch.events if batch is not None else None
+        self._has_stream = visit.state == STREAMING
         self._stays_open = False
 
     def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
-        if self._events is None:
+        if not self._has_stream:
             data = message if isinstance(message, bytes) else encode(message)
             self._visit.respond(status, data, headers=self.answer_headers)
             return
-        self._events.message(message)
-        if self._batch is not None:
-            self._batch.one_is_answered()
-        elif not self._stays_open:
-            self._events.end()
+        self._visit.message(message)
+        self._visit.unanswered -= 1
+        if self._visit.unanswered == 0 and not self._stays_open:
+            self._visit.end()
 
     def send(self, message: Obj | bytes) -> None:
         self.begin_stream().message(message)
 
-    def begin_stream(self, priming: Sse | None = None) -> EventStream:
-        if self._events is None:
-            self._events = self._visit.stream(self.answer_headers)
+    def begin_stream(self, priming: Sse | None = None) -> Visit:
+        if not self._has_stream:
+            self._has_stream = True
+            self._visit.stream(self.answer_headers)
         if priming is not None:
-            self._events.event(priming)
-        return self._events
+            self._visit.event(priming)
+        return self._visit
 
     def keep_open(self) -> None:
         self._stays_open = True
 
     def cut(self) -> None:
         self._visit.cut()
-
-
-class BatchedCalls:
-    """Several requests in one POST, as 2025-03-26 has them: answered one by one on a stream."""
-
-    def __init__(self, visit: Visit, requests: int) -> None:
-        self.events = visit.stream()
-        self._left = requests
-
-    def one_is_answered(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            self.events.end()
 
 
 def _safe(headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -283,7 +255,7 @@ class ScriptedSite(ScriptStage):
         super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
         self._listeners: list[Listener] = []
         self._ports: dict[str, int] = {}
-        self._general: list[EventStream] = []
+        self._general: list[Visit] = []
         try:
             for origin in self._script.origins:
                 self._ports[origin] = self._listen(origin, port)
@@ -298,7 +270,7 @@ class ScriptedSite(ScriptStage):
         return f"http://{NAME}:{self._ports[origin]}"
 
     def send(self, message: Obj | bytes) -> bool:
-        self._general = [events for events in self._general if events.is_open]
+        self._general = [one for one in self._general if one.state == STREAMING]
         if not self._general:
             return False
         self._general[-1].message(message)
@@ -408,7 +380,7 @@ class ScriptedSite(ScriptStage):
             raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
         else:
             visit.respond(202)
-            self._tell(value, kind)
+            self.tell(value, kind)
 
     def _batch(self, visit: Visit, values: list[Any]) -> None:
         if self.revision is not Revision.V2025_03_26:
@@ -416,16 +388,13 @@ class ScriptedSite(ScriptStage):
         if not 0 < len(values) <= MAX_BATCH:
             raise Refusal(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages")
         kinds = [kind_of(value) for value in values]
-        asked = kinds.count(REQUEST)
-        batch = BatchedCalls(visit, asked) if asked else None
+        visit.unanswered = kinds.count(REQUEST)
+        if visit.unanswered:
+            visit.stream()  # on which they are answered one by one
         for value, kind in zip(values, kinds, strict=True):
             if kind == REQUEST:
-                self._performance.play(self._script.request, HttpCall(visit, value, batch))
+                self._performance.play(self._script.request, HttpCall(visit, value))
             else:
-                self._tell(value, kind)
-        if batch is None:
+                self.tell(value, kind)
+        if REQUEST not in kinds:
             visit.respond(202)
-
-    def _tell(self, value: Obj, kind: str) -> None:
-        script = self._script
-        self._performance.play(script.notified if kind == NOTIFICATION else script.answered, value)

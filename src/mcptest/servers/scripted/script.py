@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from mcptest.core.capture import Sse
 from mcptest.core.revision import Era, Revision
+from mcptest.servers.demo.jsonrpc import NOTIFICATION
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.loop import Loop
 
 if TYPE_CHECKING:
-    from mcptest.servers.scripted.http_site import EventStream, Visit
+    from mcptest.servers.scripted.http_site import Visit
 
 Obj: TypeAlias = dict[str, Any]
 MCP = "mcp"
@@ -67,6 +68,12 @@ class ScriptStage(ABC):
         if revision is not self.agreed:
             self.agreed = revision
             self.note(spoken_note(revision))
+
+    def tell(self, message: Obj, kind: str) -> None:
+        """The script hears of a notification, or of an answer to what it asked."""
+        script = self._script
+        told = script.notified if kind == NOTIFICATION else script.answered
+        self._performance.play(told, message)
 
     @abstractmethod
     def url(self, origin: str = MCP) -> str:
@@ -139,7 +146,7 @@ class ScriptedCall(ABC):
         begins a stream."""
 
     @abstractmethod
-    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
+    def begin_stream(self, priming: Sse | None = None) -> Visit | None:
         """Over HTTP answer with an event stream, begun with a priming event if there is one. None
         on stdio."""
 

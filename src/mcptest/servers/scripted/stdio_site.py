@@ -10,7 +10,6 @@ from mcptest.core.errors import ErrorKind
 from mcptest.core.revision import Revision
 from mcptest.servers.demo.jsonrpc import (
     INVALID_REQUEST,
-    NOTIFICATION,
     REQUEST,
     Refusal,
     encode,
@@ -21,8 +20,7 @@ from mcptest.servers.demo.jsonrpc import (
     too_large,
 )
 from mcptest.servers.demo.stdio_server import StdioPipes
-from mcptest.servers.scripted.http_site import EventStream
-from mcptest.servers.scripted.recording import SiteTape
+from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import (
     MCP,
     Obj,
@@ -31,7 +29,6 @@ from mcptest.servers.scripted.script import (
     ScriptedCall,
     ScriptStage,
 )
-from mcptest.transport.loop import Loop
 
 
 class ScriptedPipes(ScriptStage):
@@ -104,10 +101,8 @@ class ScriptedPipes(ScriptStage):
         kind, script = kind_of(value), self._script
         if kind == REQUEST:
             self._performance.play(script.request, LineCall(self, script, value))
-        elif kind == NOTIFICATION:
-            self._performance.play(script.notified, value)
         else:
-            self._performance.play(script.answered, value)
+            self.tell(value, kind)
 
 
 class LineCall(ScriptedCall):
@@ -123,7 +118,7 @@ class LineCall(ScriptedCall):
     def send(self, message: Obj | bytes) -> None:
         self._pipes.send(message)
 
-    def begin_stream(self, priming: Sse | None = None) -> EventStream | None:
+    def begin_stream(self, priming: Sse | None = None) -> Visit | None:
         return None
 
     def keep_open(self) -> None:
@@ -132,20 +127,3 @@ class LineCall(ScriptedCall):
     def cut(self) -> None:
         self._pipes.note("the server ends on purpose")
         self._pipes.stop()
-
-
-def play_on_pipes(
-    script: Script,
-    offered: Collection[Revision],
-    tape: SiteTape,
-    saved: Callable[[], None] = lambda: None,
-    *,
-    asks_for_capabilities: bool = True,
-) -> str:
-    """Be the server until the client leaves or a signal comes. Gives the script's defect."""
-    loop = Loop()
-    loop.stop_on_signals()
-    performance = Performance(script, tape, loop)
-    pipes = ScriptedPipes(performance, offered, saved, asks_for_capabilities=asks_for_capabilities)
-    pipes.run()
-    return performance.defect

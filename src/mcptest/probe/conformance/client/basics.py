@@ -127,21 +127,14 @@ class AskingWithDefaults(Conforming):
             "test_client_elicitation_defaults", "Asks a question in which every field has a default"
         ),
     )
-    _waiting: ScriptedCall | None = None
 
     def call_tool(self, call: ScriptedCall, name: str, arguments: Obj) -> None:
         if not declares_forms(self.declared(call)):
             self.text(call, "nothing is asked of a client that declares no elicitation")
             return
-        self._waiting = call
         schema = {"type": "object", "properties": _PROPERTIES, "required": []}
         params = {"message": "Please accept what is filled in", "requestedSchema": schema}
-        call.ask(_ASKED, "elicitation/create", params)
-
-    def answered(self, message: Obj) -> None:
-        call, self._waiting = self._waiting, None
-        if call is not None:
-            self.text(call, "thank you")
+        self.ask_first(call, _ASKED, "elicitation/create", params)
 
 
 def _applies_default(field: str, fits: Callable[[Any], bool]) -> Judge[SeenSession]:

@@ -233,10 +233,7 @@ class Probing(Conforming):
     illegally = False
     checks_requests = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiting: dict[str, ScriptedCall] = {}
-        self._asked = 0
+    _asked = 0
 
     def list_tools(self, call: ScriptedCall) -> None:
         offered = (probe for probe in PROBES if probe.since <= self.stage.revision)
@@ -268,26 +265,18 @@ class Probing(Conforming):
         """With a ping behind it: a client that answers that one is awake, and then has a while."""
         self._asked += 1
         identifier = f"{probe.name}-{self._asked}"
-        self._waiting[identifier] = call
         has_modes = self.stage.revision >= Revision.V2025_11_25
         params = {key: value for key, value in probe.params.items() if has_modes or key != "mode"}
-        call.ask(identifier, probe.method, params)
+        self.ask_first(call, identifier, probe.method, params)
         call.ask(ALIVE + identifier, "ping", {})
 
     def answered(self, message: Obj) -> None:
         identifier = message.get("id")
-        if not isinstance(identifier, str):
-            return
-        if identifier.startswith(ALIVE):
+        if isinstance(identifier, str) and identifier.startswith(ALIVE):
             waiting = identifier.removeprefix(ALIVE)
-            self.stage.after(PATIENCE, lambda: self._settle(waiting, "no answer came"))
+            self.stage.after(PATIENCE, lambda: self.settle(waiting, "no answer came"))
         else:
-            self._settle(identifier, "thank you")
-
-    def _settle(self, identifier: str, text: str) -> None:
-        call = self._waiting.pop(identifier, None)
-        if call is not None:
-            self.text(call, text)
+            super().answered(message)
 
 
 class ProbingIllegally(Probing):

@@ -143,24 +143,17 @@ class UnknownRequests(GoingWrong):
 
     def __init__(self) -> None:
         super().__init__()
-        self._call: ScriptedCall | None = None
         self._open = {"unknown-1", "ping-1"}
 
     def go_wrong(self, call: ScriptedCall) -> None:
-        self._call = call
-        call.ask("unknown-1", "example/unknown", {})
+        self.ask_first(call, "unknown-1", "example/unknown", {})
         call.ask("ping-1", "ping", {})
-        self.stage.after(5.0, self._finish)
+        self.stage.after(5.0, lambda: self.settle("unknown-1", "thank you"))
 
     def answered(self, message: Obj) -> None:
         self._open.discard(str(message.get("id")))
         if not self._open:
-            self._finish()
-
-    def _finish(self) -> None:
-        call, self._call = self._call, None
-        if call is not None:
-            self.text(call, "thank you")
+            self.settle("unknown-1", "thank you")
 
 
 def _refuses_the_unknown(seen: SeenSession) -> Findings:
@@ -285,20 +278,20 @@ def _falls_back(seen: SeenSession) -> CheckFinding | None:
 class AnsweringTooLate(GoingWrong):
     """Answers only what was given up, which is nobody's answer any more."""
 
-    _waiting: ScriptedCall | None = None
+    _late: ScriptedCall | None = None
 
     def go_wrong(self, call: ScriptedCall) -> None:
         call.begin_stream()
-        self._waiting = call
+        self._late = call
 
     def notified(self, message: Obj) -> None:
         super().notified(message)
-        call, self._waiting = self._waiting, None
+        call, self._late = self._late, None
         if call is not None and message.get("method") == "notifications/cancelled":
             self.stage.note("answers a request that was cancelled, as may happen")
             self.text(call, "too late")
         else:
-            self._waiting = call
+            self._late = call
 
 
 def _cancels(seen: SeenSession) -> Findings:

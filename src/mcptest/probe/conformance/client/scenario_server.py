@@ -33,7 +33,7 @@ from mcptest.probe.conformance.scenario import Scenario
 from mcptest.servers.scripted.http_site import ScriptedSite
 from mcptest.servers.scripted.recording import SiteTape, origins_of, spoken_in
 from mcptest.servers.scripted.script import Performance, Script
-from mcptest.servers.scripted.stdio_site import play_on_pipes
+from mcptest.servers.scripted.stdio_site import ScriptedPipes
 from mcptest.transport.base import Sink
 from mcptest.transport.capture_file import open_capture
 from mcptest.transport.files import replace_file
@@ -111,9 +111,13 @@ def serve_on_pipes(
     if "stdio" not in scenario.transports:
         raise UsageError(f"scenario {scenario.name} is about HTTP", hint="use --transport http")
     script, offered = scenario.script(), _offered(scenario, wanted)
+    loop = Loop()
+    loop.stop_on_signals()
     with _recording(scenario, script, wanted, "stdio", capture) as (tape, flush):
-        defect = play_on_pipes(script, offered, tape, flush, asks_for_capabilities=mode == "probe")
-    return _outcome(defect)
+        performance = Performance(script, tape, loop)
+        probes = mode == "probe"
+        ScriptedPipes(performance, offered, flush, asks_for_capabilities=probes).run()
+    return _outcome(performance.defect)
 
 
 def serve_on_site(
