@@ -85,9 +85,7 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     add("--client", action="store_true", help="only those for clients")
     add("--server", action="store_true", help="only those for servers")
     add("--spec-version", default="auto", metavar="REV", help="only those of this revision")
-    add("--json", action="store_true", help="as JSON")
-    add("--no-color", action="store_true", help="plain text")
-    add("--debug", action="store_true", help=argparse.SUPPRESS)
+    _add_listing(parser)
 
 
 def _configure_driver(parser: argparse.ArgumentParser) -> None:
@@ -96,9 +94,7 @@ def _configure_driver(parser: argparse.ArgumentParser) -> None:
     add(
         "--list", action="store_true", help="the libraries, and what to install (also without NAME)"
     )
-    add("--json", action="store_true", help="as JSON")
-    add("--no-color", action="store_true", help="plain text")
-    add("--debug", action="store_true", help=argparse.SUPPRESS)
+    _add_listing(parser)
 
 
 def _configure_judge(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +119,13 @@ def _configure_judge(parser: argparse.ArgumentParser) -> None:
     _add_gates(parser, _FOR_CLIENTS, knows_failures=False)
     _add_reports(parser)
     add_common_options(parser)
+
+
+def _add_listing(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--json", action="store_true", help="as JSON")
+    add("--no-color", action="store_true", help="plain text")
+    add("--debug", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_choice(parser: argparse.ArgumentParser, suites: str) -> None:

@@ -400,6 +400,10 @@ def judge_again(arguments: argparse.Namespace) -> int:
     )
     subject = ", ".join(str(one) for one in arguments.capture)
     report = conformance_report(
-        Side.CLIENT, subject, [result], stopwatch=stopwatch, fail_on_warning=arguments.warnings
+        Side.CLIENT,
+        [result],
+        stopwatch=stopwatch,
+        fail_on_warning=arguments.warnings,
+        subject=subject,
     )
     return publish(arguments, report)

@@ -131,7 +131,6 @@ class Stopwatch:
 
 def conformance_report(
     side: Side,
-    subject: str,
     results: Sequence[ScenarioResult],
     *,
     stopwatch: Stopwatch,
@@ -139,12 +138,12 @@ def conformance_report(
     scored: Sequence[str] = (),
     notes: Sequence[str] = (),
     problems: Sequence[str] = (),
-    interrupted: bool = False,
-    revision_reason: str = "",
     fail_on_warning: bool | None = None,
+    **facts: Any,
 ) -> ConformanceReport:
-    """`fail_on_warning` None: as the official suite has it. It lets warnings fail a client, but no
-    server, and nothing when a requirement set is what counts."""
+    """`facts` are what the report says besides. `fail_on_warning` None: as the official suite has
+    it. It lets warnings fail a client, but no server, and nothing when a requirement set is what
+    counts."""
     warnings_fail: Literal["none", "own", "all"] = "none"
     if fail_on_warning is not None:
         warnings_fail = "all" if fail_on_warning else "none"
@@ -153,7 +152,6 @@ def conformance_report(
     counted = [one for one in results if not scored or one.scenario in scored]
     return ConformanceReport(
         side=side,
-        subject=subject,
         results=tuple(results),
         compared=None if expected is None else compared_with(expected, counted),
         scored=tuple(scored),
@@ -162,9 +160,8 @@ def conformance_report(
         duration_ms=stopwatch.ms,
         notes=tuple(notes),
         problems=tuple(problems),
-        interrupted=interrupted,
-        revision_reason=revision_reason,
         warnings_fail=warnings_fail,
+        **facts,
     )
 
 
