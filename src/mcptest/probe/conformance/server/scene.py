@@ -40,10 +40,8 @@ class ServerOffer(msgspec.Struct, frozen=True):
     """What the server declares and lists, learned once for all scenarios."""
 
     capabilities: Mapping[str, Any] = {}
-    tools: tuple[Any, ...] = ()
-    prompts: tuple[Any, ...] = ()
-    resources: tuple[Any, ...] = ()
-    templates: tuple[Any, ...] = ()
+    lists: Mapping[str, tuple[Any, ...]] = {}
+    """What each list has, by its method."""
     endless: tuple[str, ...] = ()
     """Which lists could not be read to their end, and why."""
 
@@ -54,9 +52,15 @@ class ServerOffer(msgspec.Struct, frozen=True):
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is listed: a `tool`, a `prompt` or a `resource`."""
-        listed = {"tool": self.tools, "prompt": self.prompts, "resource": self.resources}[kind]
         key = "uri" if kind == "resource" else "name"
-        return any(inside(one, key) == name for one in listed)
+        return any(inside(one, key) == name for one in self.listed(f"{kind}s/list"))
+
+    def listed(self, method: str) -> tuple[Any, ...]:
+        return self.lists.get(method, ())
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        return self.listed("tools/list")
 
     def input_schema(self, tool: str) -> Mapping[str, Any]:
         """Of a tool that is listed; empty when it has none."""
@@ -65,7 +69,9 @@ class ServerOffer(msgspec.Struct, frozen=True):
 
     def prompt_arguments(self, prompt: str) -> dict[str, bool]:
         """The arguments of a prompt that is listed, and whether each is required."""
-        named = next((one for one in self.prompts if inside(one, "name") == prompt), None)
+        named = next(
+            (one for one in self.listed("prompts/list") if inside(one, "name") == prompt), None
+        )
         return {
             str(about.get("name")): about.get("required") is True
             for about in listed(inside(named, "arguments"))
@@ -387,8 +393,8 @@ class ScenarioStage:
 
     def collect(self, label: str) -> Heard:
         started, main = self._under_way.pop(label), self.main
-        sent, since = started.check, main.tape.records[started.place :]
-        asked = main.finish(started)
+        sent, asked = started.check, main.finish(started)
+        since = main.tape.records[asked.place :]
         lost = "the server answers nothing any more" if main.mute else ""
         if main.gone is not None:
             lost = show(main.gone.message.partition("\n")[0], 300)

@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from mcptest.core.capture import Frame
-from mcptest.core.errors import ErrorKind, PeerError
+from mcptest.core.errors import PeerError
 from mcptest.core.message import Kind
 from mcptest.core.revision import Revision
 from mcptest.core.safe_text import show, show_lines
@@ -72,7 +73,9 @@ def unserved(scenario: Scenario[Scene], scene: Scene) -> str:
         heard.exchange.answer == "error" and heard.code != _METHOD_NOT_FOUND
         for heard in scene.heard.values()
     )
-    templates = [inside(one, "uriTemplate") for one in scene.offered.templates]
+    templates = [
+        inside(one, "uriTemplate") for one in scene.offered.listed("resources/templates/list")
+    ]
     for official in scenario.needs.resources if refused else ():
         uri = scene.fixture(official)
         if not scene.offered.has("resource", uri) and uri not in templates:
@@ -184,46 +187,38 @@ class Lost:
 
     def __init__(self) -> None:
         self.vain = 0
-        self.why = ""
-        self.kind = ErrorKind.CLOSED
+        self.error: PeerError | None = None
+        """Of the last connection that failed."""
         self.opening = threading.Lock()
 
 
-class ScenarioLane:
+class ScenarioLane(msgspec.Struct):
     """Runs one scenario after the other. A lane belongs to one thread."""
 
-    def __init__(
-        self,
-        site: Site,
-        scenarios: Sequence[Scenario[Scene]],
-        offered: ServerOffer,
-        order: ConformanceOrder,
-        lost: Lost,
-        first: Conversation | None,
-    ) -> None:
-        self._site = site
-        self._scenarios = scenarios
-        self._offered = offered
-        self._order = order
-        self._lost = lost
-        self._shared = first
+    site: Site
+    scenarios: Sequence[Scenario[Scene]]
+    offered: ServerOffer
+    order: ConformanceOrder
+    lost: Lost
+    shared: Conversation | None
+    """The connection of those scenarios that need none of their own."""
 
     def run(self, place: int) -> ScenarioResult:
         begun = time.monotonic()
-        site, order, scenario = self._site, self._order, self._scenarios[place]
+        site, order, scenario = self.site, self.order, self.scenarios[place]
         if not order.strict_fixtures:
-            why = missing_for(scenario, self._offered, order.fixtures)
+            why = missing_for(scenario, self.offered, order.fixtures)
             if why:
                 rows = every_check(scenario, site.revision, site.transport, untestable(why))
-                return _result(scenario, site, order.repeat, rows, begun)
+                return _result(scenario, site, rows, begun)
         try:
             conversation = self._connection(scenario)
         except PeerError as error:
-            return unmet(scenario, site, order.repeat, show(error.message, 600), begun)
+            return unmet(scenario, site, show(error.message, 600), begun)
         scene = Scene(
             revision=site.revision,
             transport=site.transport,
-            offered=self._offered,
+            offered=self.offered,
             names=order.fixtures,
             records=conversation.tape.records,
         )
@@ -240,26 +235,26 @@ class ScenarioLane:
     def _connection(self, scenario: Scenario[Scene]) -> Conversation:
         if scenario.isolated:
             return self._open()
-        if self._shared is None or not is_usable(self._shared):
-            if self._shared is not None:
-                self._site.leave(self._shared)
-            self._shared = self._open()
-        return self._shared
+        if self.shared is None or not is_usable(self.shared):
+            if self.shared is not None:
+                self.site.leave(self.shared)
+            self.shared = self._open()
+        return self.shared
 
     def _open(self) -> Conversation:
         """Raises PeerError when there is no connection to be had."""
-        lost, site = self._lost, self._site
+        lost, site = self.lost, self.site
         try:
             with lost.opening:
-                if lost.vain >= _VAIN_STARTS:
-                    raise PeerError(lost.kind, lost.why)
+                if lost.error is not None and lost.vain >= _VAIN_STARTS:
+                    raise lost.error
                 launched = site.launch(declare=EVERYTHING)
             made = site.ready(launched)
         except PeerError as error:
             if lost.vain < _VAIN_STARTS:  # otherwise it was given up before
                 lost.vain += 1
-                lost.why = f"the server did not come back: {error.message}"
-                lost.kind = error.kind
+                why = f"the server did not come back: {error.message}"
+                lost.error = PeerError(error.kind, why)
             raise
         lost.vain = 0
         return made
@@ -267,8 +262,8 @@ class ScenarioLane:
     def _judged(
         self, scenario: Scenario[Scene], stage: ScenarioStage, begun: float
     ) -> ScenarioResult:
-        scene, site, tape = stage.scene, self._site, stage.main.tape
-        strict = self._order.strict_fixtures
+        scene, site, tape = stage.scene, self.site, stage.main.tape
+        strict = self.order.strict_fixtures
         why = "" if strict else unserved(scenario, scene)
         if why:
             rows = [*every_check(scenario, site.revision, site.transport, untestable(why))]
@@ -281,17 +276,17 @@ class ScenarioLane:
         if tape.exited is not None:  # what a server that died had to say
             stderr = show_lines(site.masker.text("\n".join(tape.stderr)), _STDERR)
         known = {"capture": capture, "stderr": stderr}
-        return _result(scenario, site, self._order.repeat, rows, begun, **known)
+        return _result(scenario, site, rows, begun, **known)
 
 
 def _result(
     scenario: Scenario[Scene],
     site: Site,
-    repeat: str,
     checks: Iterable[CheckResult],
     begun: float | None = None,
     **known: Any,
 ) -> ScenarioResult:
+    repeat = site.order.repeat
     spent = 0.0 if begun is None else (time.monotonic() - begun) * 1000
     return ScenarioResult(
         scenario=scenario.name,
@@ -306,34 +301,25 @@ def _result(
 
 
 def unmet(
-    scenario: Scenario[Scene], site: Site, repeat: str, cause: str, begun: float | None = None
+    scenario: Scenario[Scene], site: Site, cause: str, begun: float | None = None
 ) -> ScenarioResult:
     """One cause, and nothing green: every check fails of a server that could not be reached."""
     rows = every_check(scenario, site.revision, site.transport, bad(cause))
-    return _result(scenario, site, repeat, rows, begun, cause=cause)
+    return _result(scenario, site, rows, begun, cause=cause)
 
 
 def learn(site: Site, conversation: Conversation) -> ServerOffer:
     """Every list that the server declares; what it does not show is not there."""
     declared = ServerOffer(capabilities=site.capabilities)
-    found: dict[str, list[Any]] = {}
-    endless: list[str] = []
-    for method, capability in LIST_CAPABILITIES.items():
-        found[method] = []
-        if declared.declares(capability):
-            listed = list_through(conversation.ask, method, site.order.timeout)
-            found[method] = listed.items
-            endless += [listed.endless] if listed.endless else []
+    lists = {
+        method: list_through(conversation.ask, method, site.order.timeout)
+        for method, capability in LIST_CAPABILITIES.items()
+        if declared.declares(capability)
+    }
+    offered = replace(declared, lists={method: tuple(one.items) for method, one in lists.items()})
     # Whoever calls a tool may have to repeat its arguments as headers.
-    site.header_schemas.learn("tools/list", {"tools": found["tools/list"]})
-    return ServerOffer(
-        capabilities=site.capabilities,
-        tools=tuple(found["tools/list"]),
-        prompts=tuple(found["prompts/list"]),
-        resources=tuple(found["resources/list"]),
-        templates=tuple(found["resources/templates/list"]),
-        endless=tuple(endless),
-    )
+    site.header_schemas.learn("tools/list", {"tools": list(offered.tools)})
+    return replace(offered, endless=tuple(one.endless for one in lists.values() if one.endless))
 
 
 _MOST_LANES = 16
@@ -378,7 +364,7 @@ def run_server_scenarios(
                 why = f"it is not about {order.target.way}"
             if why:
                 rows = [check.row(skipped(why)) for check in scenario.checks]
-                runs.note(place, _result(scenario, site, order.repeat, rows))
+                runs.note(place, _result(scenario, site, rows))
             else:
                 fitting.append(place)
         if fitting:
@@ -387,8 +373,7 @@ def run_server_scenarios(
     finally:
         site.close()
     return [
-        runs.results.get(place) or unmet(one, site, order.repeat, _STOPPED)
-        for place, one in enumerate(scenarios)
+        runs.results.get(place) or unmet(one, site, _STOPPED) for place, one in enumerate(scenarios)
     ]
 
 
@@ -406,7 +391,7 @@ def _run_fitting(
     except PeerError as error:
         cause = show(error.message, 600)
         for place in fitting:
-            runs.note(place, unmet(scenarios[place], site, order.repeat, cause))
+            runs.note(place, unmet(scenarios[place], site, cause))
         return
     for problem in offered.endless:
         tell_problem(problem)
