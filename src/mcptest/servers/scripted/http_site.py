@@ -34,7 +34,6 @@ from mcptest.servers.scripted.script import (
     MCP,
     Obj,
     Performance,
-    ScriptedCall,
     ScriptStage,
 )
 from mcptest.transport.listener import Listener
@@ -100,6 +99,10 @@ class Visit:
             self.tape.frame("server", data, self.stream_number)
         self.tape.end(self.stream_number, complete=connection.open)
 
+    @property
+    def is_streaming(self) -> bool:
+        return self.state == STREAMING
+
     def stream(self, headers: Mapping[str, str] | None = None) -> Visit:
         """Answer with an event stream, on which messages and events are sent until its end."""
         if self.state == WAITING:
@@ -163,43 +166,6 @@ class Visit:
         self.remark("the client hung up before its answer was complete")
         self.tape.end(self.stream_number, complete=False)
         self.performance.play(self.performance.script.hung_up, self)
-
-
-class HttpCall(ScriptedCall):
-    """One JSON-RPC request that came in a POST."""
-
-    def __init__(self, visit: Visit, message: Obj) -> None:
-        super().__init__(visit.performance.script, message, visit)
-        self._visit = visit
-        self._has_stream = visit.state == STREAMING
-        self._stays_open = False
-
-    def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
-        if not self._has_stream:
-            data = message if isinstance(message, bytes) else encode(message)
-            self._visit.respond(status, data, headers=self.answer_headers)
-            return
-        self._visit.message(message)
-        self._visit.unanswered -= 1
-        if self._visit.unanswered == 0 and not self._stays_open:
-            self._visit.end()
-
-    def send(self, message: Obj | bytes) -> None:
-        self.begin_stream().message(message)
-
-    def begin_stream(self, priming: Sse | None = None) -> Visit:
-        if not self._has_stream:
-            self._has_stream = True
-            self._visit.stream(self.answer_headers)
-        if priming is not None:
-            self._visit.event(priming)
-        return self._visit
-
-    def keep_open(self) -> None:
-        self._stays_open = True
-
-    def cut(self) -> None:
-        self._visit.cut()
 
 
 def _safe(headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -270,7 +236,7 @@ class ScriptedSite(ScriptStage):
         return f"http://{NAME}:{self._ports[origin]}"
 
     def send(self, message: Obj | bytes) -> bool:
-        self._general = [one for one in self._general if one.state == STREAMING]
+        self._general = [one for one in self._general if one.is_streaming]
         if not self._general:
             return False
         self._general[-1].message(message)
@@ -374,13 +340,11 @@ class ScriptedSite(ScriptStage):
                 visit.respond(400, encode(error_message(readable_id(value), refusal)))
 
     def _message(self, visit: Visit, value: Obj, kind: str) -> None:
-        if kind == REQUEST:
-            self._performance.play(self._script.request, HttpCall(visit, value))
-        elif self.stateless and kind != NOTIFICATION:
+        if self.stateless and kind not in {REQUEST, NOTIFICATION}:
             raise Refusal(INVALID_REQUEST, "Invalid request: a client sends no responses")
-        else:
+        if kind != REQUEST:
             visit.respond(202)
-            self.tell(value, kind)
+        self.tell(value, kind, visit)
 
     def _batch(self, visit: Visit, values: list[Any]) -> None:
         if self.revision is not Revision.V2025_03_26:
@@ -392,9 +356,6 @@ class ScriptedSite(ScriptStage):
         if visit.unanswered:
             visit.stream()  # on which they are answered one by one
         for value, kind in zip(values, kinds, strict=True):
-            if kind == REQUEST:
-                self._performance.play(self._script.request, HttpCall(visit, value))
-            else:
-                self.tell(value, kind)
+            self.tell(value, kind, visit)
         if REQUEST not in kinds:
             visit.respond(202)

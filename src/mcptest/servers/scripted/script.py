@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from mcptest.core.capture import Sse
 from mcptest.core.revision import Era, Revision
-from mcptest.servers.demo.jsonrpc import NOTIFICATION
+from mcptest.servers.demo.jsonrpc import NOTIFICATION, REQUEST
 from mcptest.servers.scripted.recording import SiteTape, spoken_note
 from mcptest.transport.loop import Loop
 
@@ -69,11 +69,13 @@ class ScriptStage(ABC):
             self.agreed = revision
             self.note(spoken_note(revision))
 
-    def tell(self, message: Obj, kind: str) -> None:
-        """The script hears of a notification, or of an answer to what it asked."""
-        script = self._script
-        told = script.notified if kind == NOTIFICATION else script.answered
-        self._performance.play(told, message)
+    def tell(self, message: Obj, kind: str, visit: Visit | None = None) -> None:
+        """The script hears of a request, a notification, or an answer to what it asked."""
+        script, play = self._script, self._performance.play
+        if kind == REQUEST:
+            play(script.request, ScriptedCall(self, script, message, visit))
+        else:
+            play(script.notified if kind == NOTIFICATION else script.answered, message)
 
     @abstractmethod
     def url(self, origin: str = MCP) -> str:
@@ -87,35 +89,37 @@ class ScriptStage(ABC):
         """Put a remark in the capture: what the script does on purpose."""
         self._tape.note(text)
 
+    def stop(self) -> None:
+        """End the server."""
+        self._performance.loop.stop()
+
     @abstractmethod
     def send(self, message: Obj | bytes) -> bool:
         """Something that answers no request: on stdio a line, over HTTP on the client's open GET
         stream. False when there is no way to send it now."""
 
 
-class ScriptedCall(ABC):
+class ScriptedCall:
     """One JSON-RPC request of the client, on either transport.
 
     Whether it is answered once, late, twice or never is the script's business.
     """
 
-    id: Any
-    method: str
-    params: Obj
-    """Empty where there are none or they are no object."""
-    message: Obj
-    visit: Visit | None
-    """The HTTP request that carried it; None on stdio."""
-    answer_headers: Obj
-    """More headers for the HTTP answer, to be put in before it is begun."""
-
-    def __init__(self, script: Script, message: Obj, visit: Visit | None) -> None:
+    def __init__(
+        self, stage: ScriptStage, script: Script, message: Obj, visit: Visit | None = None
+    ) -> None:
         self.id, self.method = message["id"], message["method"]
-        self.params = message.get("params", {})
+        self.params: Obj = message.get("params", {})
+        """Empty where there are none or they are no object."""
         self.message = message
         self.visit = visit
-        self.answer_headers = {}
+        """The HTTP request that carried it; None on stdio."""
+        self.answer_headers: Obj = {}
+        """More headers for the HTTP answer, to be put in before it is begun."""
+        self._stage = stage
         self._script = script
+        self._has_stream = visit is not None and visit.is_streaming
+        self._stays_open = False
 
     @property
     def meta(self) -> Obj:
@@ -133,30 +137,53 @@ class ScriptedCall(ABC):
             error["data"] = data
         self.reply({"jsonrpc": "2.0", "id": self.id, "error": error}, status=status)
 
-    @abstractmethod
     def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
         """The answer as it is; over HTTP as JSON, or as the last event where a stream was begun.
 
         A second time: on stdio one more line; over HTTP only on a stream that was kept open.
         """
+        visit = self.visit
+        if visit is None:
+            self._stage.send(message)
+        elif not self._has_stream:
+            visit.respond(status, message, headers=self.answer_headers)
+        else:
+            visit.message(message)
+            visit.unanswered -= 1
+            if visit.unanswered == 0 and not self._stays_open:
+                visit.end()
 
-    @abstractmethod
     def send(self, message: Obj | bytes) -> None:
         """A notification or a request of the server that belongs to this request; over HTTP it
         begins a stream."""
+        visit = self.begin_stream()
+        if visit is None:
+            self._stage.send(message)
+        else:
+            visit.message(message)
 
-    @abstractmethod
     def begin_stream(self, priming: Sse | None = None) -> Visit | None:
         """Over HTTP answer with an event stream, begun with a priming event if there is one. None
         on stdio."""
+        visit = self.visit
+        if visit is not None and not self._has_stream:
+            self._has_stream = True
+            visit.stream(self.answer_headers)
+        if visit is not None and priming is not None:
+            visit.event(priming)
+        return visit
 
-    @abstractmethod
     def keep_open(self) -> None:
-        """Do not end the stream with the answer."""
+        """Do not end the stream with the answer; on stdio there is one only, and it stays."""
+        self._stays_open = True
 
-    @abstractmethod
     def cut(self) -> None:
         """Over HTTP close the connection without an answer; on stdio end the server."""
+        if self.visit is not None:
+            self.visit.cut()
+        else:
+            self._stage.note("the server ends on purpose")
+            self._stage.stop()
 
     def notify(self, method: str, params: Obj) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from mcptest.core.capture import Sse
 from mcptest.core.errors import ErrorKind
 from mcptest.core.revision import Revision
 from mcptest.servers.demo.jsonrpc import (
     INVALID_REQUEST,
-    REQUEST,
     Refusal,
     encode,
     error_message,
@@ -20,13 +18,10 @@ from mcptest.servers.demo.jsonrpc import (
     too_large,
 )
 from mcptest.servers.demo.stdio_server import StdioPipes
-from mcptest.servers.scripted.http_site import Visit
 from mcptest.servers.scripted.script import (
     MCP,
     Obj,
     Performance,
-    Script,
-    ScriptedCall,
     ScriptStage,
 )
 
@@ -66,9 +61,6 @@ class ScriptedPipes(ScriptStage):
         self._pipes.write(raw + b"\n")
         return True
 
-    def stop(self) -> None:
-        self._performance.loop.stop()
-
     def run(self) -> None:
         """Until the client closes our input, the script ends it, or a signal comes."""
         self._pipes.run()
@@ -92,38 +84,7 @@ class ScriptedPipes(ScriptStage):
             if isinstance(value, list) and self.revision is not Revision.V2025_03_26:
                 raise Refusal(INVALID_REQUEST, "Invalid request: there are no batches")
             for one in value if isinstance(value, list) else [value]:
-                self._take(one)
+                self.tell(one, kind_of(one))
         except Refusal as refusal:
             if not self._performance.play(self._script.broken, line or b""):
                 self.send(error_message(readable_id(value), refusal))
-
-    def _take(self, value: Any) -> None:
-        kind, script = kind_of(value), self._script
-        if kind == REQUEST:
-            self._performance.play(script.request, LineCall(self, script, value))
-        else:
-            self.tell(value, kind)
-
-
-class LineCall(ScriptedCall):
-    """One JSON-RPC request that came as a line."""
-
-    def __init__(self, pipes: ScriptedPipes, script: Script, message: Obj) -> None:
-        super().__init__(script, message, None)
-        self._pipes = pipes
-
-    def reply(self, message: Obj | bytes, *, status: int = 200) -> None:
-        self._pipes.send(message)
-
-    def send(self, message: Obj | bytes) -> None:
-        self._pipes.send(message)
-
-    def begin_stream(self, priming: Sse | None = None) -> Visit | None:
-        return None
-
-    def keep_open(self) -> None:
-        """There is one stream only, and it stays."""
-
-    def cut(self) -> None:
-        self._pipes.note("the server ends on purpose")
-        self._pipes.stop()
