@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -71,30 +72,27 @@ class ClientProcess:
         """Starts it. Raises PeerError when that can't be done."""
         self._loop = loop
         self._should_stop = should_stop
+        self.ended_for = ""
+        """Why we ended it: `timeout`, `interrupt`, or `settled` when the scenario had seen all that
+        it waits for. Empty when it ended by itself."""
         self._process = ServerProcess(command, env, cwd, clean_env=clean_env)
         self.stdout, self.stderr = Tail(), Tail()
-        self.timed_out = False
-        self.interrupted = False
-        self.was_settled = False
-        """We ended it after the scenario had seen all that it waits for."""
-        self.was_ended = False
-        """By us, for whatever reason."""
         self._status: ExitStatus | None = None
         self._watch(self._process.stdout, self.stdout)
         self._watch(self._process.stderr, self.stderr)
         if self._process.pidfd is not None:
             loop.watch(self._process.pidfd, READ, lambda events: self._look())
-        loop.after(timeout, self._expire)
+        loop.after(timeout, partial(self._end, "timeout"))
         loop.after(LOOK_SECONDS, self._look_around)
 
     @property
     def ended(self) -> Ended:
         status = self._status or ExitStatus()
-        return Ended(code=status.code, signal=status.signal, timed_out=self.timed_out)
+        return Ended(code=status.code, signal=status.signal, timed_out=self.ended_for == "timeout")
 
     def may_leave(self) -> None:
         """All has been seen. A client that stays is ended after a while."""
-        self._loop.after(LEAVE_SECONDS, self._end_settled)
+        self._loop.after(LEAVE_SECONDS, partial(self._end, "settled"))
 
     def release(self) -> None:
         """End what it left behind, and let go of it."""
@@ -132,25 +130,14 @@ class ClientProcess:
     def _look_around(self) -> None:
         self._look()
         if self._status is None:
-            if not self.interrupted and self._should_stop():
-                self.interrupted = True
-                self._end()
+            if self._should_stop():
+                self._end("interrupt")
             self._loop.after(LOOK_SECONDS, self._look_around)
 
-    def _expire(self) -> None:
-        if not self.was_ended and self._status is None:
-            self.timed_out = True
-            self._end()
-
-    def _end_settled(self) -> None:
-        if not self.was_ended and self._status is None:
-            self.was_settled = True
-            self._end()
-
-    def _end(self) -> None:
-        """The whole group: politely, then not."""
-        if not self.was_ended:
-            self.was_ended = True
+    def _end(self, why: str) -> None:
+        """The whole group: politely, then not. Once it is being ended, that is why."""
+        if not self.ended_for and self._status is None:
+            self.ended_for = why
             self._process.note_descendants()
             self._process.terminate()
             self._loop.after(TERMINATE_SECONDS, self._kill)

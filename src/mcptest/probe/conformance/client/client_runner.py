@@ -126,7 +126,7 @@ def _play_http(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
     with Recorder(order.capture, masker=masker, limits=CAPTURE_LIMITS) as recorder:
         tape = SiteTape(flushed_soon(recorder, loop))
         played = _play_on_site(order, Performance(script, tape, loop), should_stop)
-        recorder.close(interrupted=played.client.interrupted)
+        recorder.close(interrupted=played.client.ended_for == "interrupt")
         if recorder.error is not None:
             played.unwritten = recorder.error.strerror or str(recorder.error)
         return played
@@ -172,7 +172,7 @@ def _play_stdio(order: ClientOrder, should_stop: Callable[[], bool]) -> _Played:
         if order.capture is not None:
             server.keep(order.capture)
         records = server.records()
-        if client.was_ended:
+        if client.ended_for:
             records = without_broken_off(records)
         launched, defect = server.was_launched, defect_in(records)
         return _Played(records=records, client=client, launched=launched, defect=defect)
@@ -198,7 +198,7 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
         "stdout": masker.cut_text(client.stdout.text()),
         "stderr": masker.cut_text(client.stderr.text()),
     }
-    if client.interrupted:
+    if client.ended_for == "interrupt":
         return _result(order, cause=INTERRUPTED, ended=client.ended, **said)
     if played.defect:
         cause = f"a defect of mcptest: {played.defect}"
@@ -213,7 +213,7 @@ def _judged(order: ClientOrder, played: _Played) -> ScenarioResult:
         urls=played.urls,
         endpoint=order.scenario.path or "/",
         ended=client.ended,
-        was_settled=client.was_settled,
+        was_settled=client.ended_for == "settled",
         launched=played.launched,
         unwritten=played.unwritten,
         mode=order.capabilities,
