@@ -23,6 +23,7 @@ from mcptest.core.scenario_outcome import CheckResult, CheckStatus, Reference
 
 Seen = TypeVar("Seen")
 BOTH = frozenset({"http", "stdio"})
+Judged = TypeVar("Judged", "CheckFinding", CheckResult)
 
 
 class CheckFinding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -260,7 +261,7 @@ _WORST_FIRST = (
 )
 
 
-def worst(findings: Iterable[CheckFinding]) -> CheckFinding | None:
+def worst(findings: Iterable[Judged]) -> Judged | None:
     """Of many about the same, the worst one alone."""
     known = [one for one in findings if one.status in _WORST_FIRST]
     return min(known, key=lambda one: _WORST_FIRST.index(one.status), default=None)

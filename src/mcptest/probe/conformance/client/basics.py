@@ -51,8 +51,8 @@ def _initializes(seen: SeenSession) -> Findings:
 
 
 def _completes_the_handshake(seen: SeenSession) -> Findings:
-    for said in seen.said:
-        if said.sender == "client" and said.method == "notifications/initialized":
+    for said in seen.sent:
+        if said.method == "notifications/initialized":
             yield good(said)
             return
 

@@ -13,6 +13,7 @@ from mcptest.probe.conformance.scenario import (
     Findings,
     Judge,
     bad,
+    expect,
     good,
     missing,
     object_in,
@@ -75,10 +76,8 @@ def _unidentified(said: SeenMessage) -> str:
 def _version_header(seen: SeenSession) -> Findings:
     for said in seen.requests():
         header = said.header(_VERSION_HEADER)
-        if header is None:
-            yield bad(f"{said.method} has no MCP-Protocol-Version header", said)
-        else:
-            yield good(said, header=header)
+        problem = f"{said.method} has no MCP-Protocol-Version header"
+        yield good(said, header=header) if header is not None else bad(problem, said)
 
 
 def _header_equals_meta(seen: SeenSession) -> Findings:
@@ -88,7 +87,7 @@ def _header_equals_meta(seen: SeenSession) -> Findings:
             yield skipped("header or _meta is missing: see the checks about these")
         else:
             problem = f"the header says {shown(header)}, _meta says {shown(version)}"
-            yield verdict("" if header == version else problem, said)
+            yield expect(header == version, problem, said)
 
 
 def _retries(seen: SeenSession) -> Findings:
@@ -110,7 +109,7 @@ def _declares(capability: str) -> Judge[SeenSession]:
         for said in declaring:
             value = declared_on(said)[capability]
             problem = f"{capability} is {shown(value)}, not an object"
-            yield verdict("" if isinstance(value, dict) else problem, said)
+            yield expect(isinstance(value, dict), problem, said)
         for said in [] if declaring else seen.requests()[:1]:
             if seen.mode == "strict":
                 yield bad(f"no request declares {capability} (strict)", said)
@@ -245,7 +244,7 @@ def _mirrors_at_all(seen: SeenSession) -> Findings:
     for call in seen.calls(ALL)[:1]:
         headers = call.visited.headers if call.visited else {}
         found = any(name.startswith("mcp-param-") for name in headers)
-        yield verdict("" if found else "the call has no Mcp-Param header at all", call)
+        yield expect(found, "the call has no Mcp-Param header at all", call)
 
 
 def _mirrored(group: str) -> Judge[SeenSession]:
@@ -298,11 +297,8 @@ def _omits_null(seen: SeenSession) -> Findings:
         yield missing(f"the client did not call {NULL}", name="ClientCustomHeaderOmitNull")
     for call in calls[:1]:
         sent = call.header("mcp-param-verbose")
-        yield verdict(
-            "" if sent is None else f"Mcp-Param-Verbose is {shown(sent)} for null",
-            call,
-            "ClientCustomHeaderOmitNull",
-        )
+        problem = f"Mcp-Param-Verbose is {shown(sent)} for null"
+        yield expect(sent is None, problem, call, "ClientCustomHeaderOmitNull")
 
 
 _INVALID: tuple[tuple[str, str, Obj], ...] = (

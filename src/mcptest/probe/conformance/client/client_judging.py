@@ -26,7 +26,14 @@ from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import WIRE_SCHEMA, CheckResult, CheckStatus, Ended, Reference
 from mcptest.core.verdict import Finding, Outcome, Severity, Side
 from mcptest.probe.conformance.client.seen import SeenMessage, SeenSession
-from mcptest.probe.conformance.scenario import CheckFinding, Scenario, every_check, inside, judged
+from mcptest.probe.conformance.scenario import (
+    CheckFinding,
+    Scenario,
+    every_check,
+    inside,
+    judged,
+    worst,
+)
 from mcptest.rules.catalogue import all_rules
 from mcptest.rules.declaration import Rule
 from mcptest.rules.judge import judge
@@ -40,14 +47,6 @@ CAPTURE_COMPLETE = "capture-complete"
 SERVER_LAUNCHED = "server-launched"
 _TAIL = 3
 """Lines of a client's stderr that are told where it never got to the point."""
-_WORST = (
-    CheckStatus.FAILURE,
-    CheckStatus.WARNING,
-    CheckStatus.UNTESTABLE,
-    CheckStatus.SKIPPED,
-    CheckStatus.SUCCESS,
-    CheckStatus.INFO,
-)
 
 
 class JudgedClient(msgspec.Struct, frozen=True):
@@ -88,7 +87,7 @@ def _unreached(
     got_there = any(row.status is CheckStatus.SUCCESS for row in own)
     if not unseen or (got_there and not broke_off):
         return ""
-    sent = [one.method for one in seen.said if one.sender == "client" and one.method]
+    sent = [one.method for one in seen.sent if one.method]
     if not seen.launched:
         parts = ["the client did not launch the server"]
     elif not sent:
@@ -109,14 +108,12 @@ def _rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
     records = seen.records
     begins = [place for place, record in enumerate(records) if isinstance(record, Opened)]
     begins = begins if len(begins) > 1 else [0]
-    worst: dict[tuple[str, str], CheckResult] = {}
+    told: dict[tuple[str, str], list[CheckResult]] = {}
     for begin, end in pairwise([*begins, len(records)]):
         for row in rows_by_rules(replace(seen, records=records[begin:end])):
             placed = row if row.record is None else replace(row, record=row.record + begin)
-            known = worst.setdefault((row.id, row.name), placed)
-            if _WORST.index(placed.status) < _WORST.index(known.status):
-                worst[row.id, row.name] = placed
-    yield from worst.values()
+            told.setdefault((row.id, row.name), []).append(placed)
+    yield from filter(None, map(worst, told.values()))
 
 
 def _rows_on_the_capture(seen: SeenSession) -> Iterator[CheckResult]:
@@ -204,7 +201,7 @@ _TURNED_AWAY = frozenset({401, 403})
 
 def rows_by_rules(seen: SeenSession) -> Iterator[CheckResult]:
     """One row on the shape of all that the client sent, and one for each rule that it broke."""
-    if not any(said.sender == "client" for said in seen.said):
+    if not seen.sent:
         return
     # Which answers a client owes in a scenario is for its own checks to say, since a script may
     # ask for what nobody has to answer.
@@ -319,9 +316,7 @@ def _left(seen: SeenSession, first: SeenMessage) -> str:
         answers = answer.sender == "server" and answer.message.kind is Kind.RESULT
         if answers and answer.value.get("id") == first.value.get("id"):
             agreed = inside(answer.value, "result", "protocolVersion")
-            goes_on = any(
-                one.sender == "client" and one.place > answer.place and one.method for one in later
-            )
+            goes_on = any(one.place > answer.place and one.method for one in seen.sent)
             if agreed == proposed or revision_of_wire(agreed) is None or goes_on:
                 return ""
             why = f"it proposed that, was answered with {agreed}, and left"

@@ -17,12 +17,12 @@ from mcptest.probe.conformance.scenario import (
     Findings,
     Judge,
     bad,
+    expect,
     good,
     inside,
     missing,
     shown,
     skipped,
-    verdict,
     warned,
 )
 from mcptest.servers.scripted.conforming import Conforming, plain_tool
@@ -72,7 +72,7 @@ def _asked_once(seen: SeenSession) -> CheckFinding | None:
     """The call was not made again behind the user's back."""
     calls = seen.calls(GoingWrong.wrong)
     problem = f"the tool was called {len(calls)} times; it is not known to be safe"
-    return verdict(problem if calls[1:] else "", calls[:2][-1]) if calls else None
+    return expect(not calls[1:], problem, calls[:2][-1]) if calls else None
 
 
 class AnsweringTwice(GoingWrong):
@@ -133,9 +133,7 @@ def _http_error_is_no_end(seen: SeenSession) -> CheckFinding | None:
     again = [one for one in seen.requests("initialize") if first and one.place > first[0].place]
     if again:
         return bad("the client began a new session because of a 500", again[0])
-    if first:
-        return good(first[0])
-    return None
+    return good(first[0]) if first else None
 
 
 class UnknownRequests(GoingWrong):
@@ -160,13 +158,13 @@ def _refuses_the_unknown(seen: SeenSession) -> Findings:
     for said in seen.answers("unknown-1"):
         code = inside(said.value, "error", "code")
         problem = f"an unknown method is refused with -32601, not {shown(code)}"
-        yield verdict("" if code == -32601 else problem, said)
+        yield expect(code == -32601, problem, said)
 
 
 def _answers_ping(seen: SeenSession) -> Findings:
     for said in seen.answers("ping-1"):
         fine = isinstance(said.value.get("result"), dict)
-        yield verdict("" if fine else "ping is answered with an empty result", said)
+        yield expect(fine, "ping is answered with an empty result", said)
 
 
 CURSORS = ("0", 'a b+/=?&"{}é\u202e ' + "x" * 4_000 + " ")
@@ -211,9 +209,7 @@ def _leaves_cursors_alone(seen: SeenSession) -> Findings:
     sent = [said for said in seen.requests("tools/list") if "cursor" in said.params]
     for said in sent:
         cursor = said.params["cursor"]
-        yield verdict(
-            "" if cursor in CURSORS else f"{shown(cursor)} was never given as a cursor", said
-        )
+        yield expect(cursor in CURSORS, f"{shown(cursor)} was never given as a cursor", said)
     if not sent and seen.requests("tools/list"):
         yield skipped("the client did not go beyond the first page")
 
@@ -244,10 +240,9 @@ class AnsweringUnknownVersion(AnsweringVersion):
 def _gives_up_or_speaks(seen: SeenSession) -> Findings:
     """Nothing but an end may follow a version that nobody speaks."""
     first = seen.requests("initialize")
-    for said in seen.said:
-        if first and said.sender == "client" and said.place > first[0].place and said.method:
-            if said.method == "notifications/cancelled":
-                continue
+    for said in seen.sent:
+        allowed = said.method in {"", "notifications/cancelled"}
+        if first and said.place > first[0].place and not allowed:
             yield bad(f"{said.method} after a version that can't be known, 1999-12-31", said)
             return
     for said in first[:1]:
@@ -262,7 +257,7 @@ def _sends_the_agreed_version(seen: SeenSession) -> Findings:
         if header is None and seen.revision < Revision.V2025_06_18:
             yield skipped(f"{agreed} has no such header")
             return
-        yield verdict("" if header == agreed else f"MCP-Protocol-Version is {shown(header)}", said)
+        yield expect(header == agreed, f"MCP-Protocol-Version is {shown(header)}", said)
 
 
 def _falls_back(seen: SeenSession) -> CheckFinding | None:
@@ -305,12 +300,11 @@ def _cancels(seen: SeenSession) -> Findings:
             unclosed = "the stream of the call was not closed, which is how it would be cancelled"
             yield good() if closed else warned(unclosed)
             return
-        for said in seen.said:
-            if said.sender == "client" and said.method == "notifications/cancelled":
+        for said in seen.sent:
+            if said.method == "notifications/cancelled":
                 identifier = said.params.get("requestId")
-                right = identifier == call.value.get("id")
-                problem = [] if right else [f"requestId is {shown(identifier)}, not the call's id"]
-                yield verdict(problem, said)
+                problem = f"requestId is {shown(identifier)}, not the call's id"
+                yield expect(identifier == call.value.get("id"), problem, said)
                 return
         yield warned("the call timed out, and the server was not told", call)
 

@@ -178,24 +178,22 @@ class SeenSession(msgspec.Struct, dict=True):
             found += [SeenMessage(place, record.t, record.sender, one, visited) for one in items]
         return found
 
+    @cached_property
+    def sent(self) -> list[SeenMessage]:
+        """What the client said."""
+        return [one for one in self.said if one.sender == "client"]
+
     def requests(self, method: str = "") -> list[SeenMessage]:
         """Requests of the client, of one method or of all."""
-        return [
-            one
-            for one in self.said
-            if one.sender == "client"
-            and one.message.kind is Kind.REQUEST
-            and (not method or one.method == method)
-        ]
+        requests = (one for one in self.sent if one.message.kind is Kind.REQUEST)
+        return [one for one in requests if not method or one.method == method]
 
     def answers(self, identifier: Any) -> list[SeenMessage]:
         """What the client answered to the request of ours with this id."""
         return [
             one
-            for one in self.said
-            if one.sender == "client"
-            and one.message.kind in {Kind.RESULT, Kind.ERROR}
-            and one.value.get("id") == identifier
+            for one in self.sent
+            if one.message.kind in {Kind.RESULT, Kind.ERROR} and one.value.get("id") == identifier
         ]
 
     def calls(self, tool: str = "") -> list[SeenMessage]:

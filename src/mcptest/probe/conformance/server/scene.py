@@ -12,6 +12,7 @@ from mcptest.core.message import Kind, Message, id_key, json_type
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.probe.compliance.conversation import Asked, Conversation, Started, trouble_of
+from mcptest.probe.compliance.course import is_declared
 from mcptest.probe.compliance.site import Site
 from mcptest.probe.conformance.scenario import (
     CheckFinding,
@@ -47,8 +48,7 @@ class ServerOffer(msgspec.Struct, frozen=True):
 
     def declares(self, path: str) -> bool:
         """`resources.subscribe`: each part is there, and none of them is false."""
-        value = inside(self.capabilities, *path.split("."))
-        return value is not None and value is not False
+        return is_declared(path, self.capabilities)
 
     def has(self, kind: str, name: str) -> bool:
         """Whether it is listed: a `tool`, a `prompt` or a `resource`."""
