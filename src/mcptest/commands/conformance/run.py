@@ -106,8 +106,7 @@ def test_client(arguments: argparse.Namespace) -> int:
     claims = claims_of(arguments.claims)
     chosen, scored, notes = _client_chosen(arguments)
     if arguments.list:
-        for scenario, revision in chosen:
-            sys.stdout.write(f"{scenario.name} {revision}\n")
+        sys.stdout.writelines(f"{one.name} {revision}\n" for one, revision in chosen)
         return ExitCode.OK if chosen else ExitCode.NOTHING_MATCHED
     if not chosen:
         sys.stderr.write("mcptest: no scenario fits\n")

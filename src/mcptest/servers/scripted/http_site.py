@@ -210,15 +210,10 @@ class ScriptedSite(ScriptStage):
     transport = "http"
 
     def __init__(
-        self,
-        performance: Performance,
-        offered: Collection[Revision],
-        port: int = 0,
-        *,
-        asks_for_capabilities: bool = True,
+        self, performance: Performance, offered: Collection[Revision], port: int = 0
     ) -> None:
         """Listens at once, and lets the script begin. `port` is that of the first origin."""
-        super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
+        super().__init__(performance, offered)
         self._listeners: list[Listener] = []
         self._ports: dict[str, int] = {}
         self._general: list[Visit] = []

@@ -35,21 +35,15 @@ class ScriptStage(ABC):
     offered: tuple[Revision, ...]
     """What the server speaks, the oldest first."""
     asks_for_capabilities = True
-    """Whether a script may ask for what the client declares, to see that it is there."""
+    """Whether a script may ask for what the client declares, to see that it is there. May be set
+    before anything has come."""
     transport: str
     """`http` or `stdio`."""
     agreed: Revision | None = None
 
-    def __init__(
-        self,
-        performance: Performance,
-        offered: Collection[Revision],
-        *,
-        asks_for_capabilities: bool = True,
-    ) -> None:
+    def __init__(self, performance: Performance, offered: Collection[Revision]) -> None:
         self.offered = tuple(sorted(offered))
         self.revision = self.offered[-1]
-        self.asks_for_capabilities = asks_for_capabilities
         self._performance = performance
         self._script = performance.script
         self._tape = performance.tape

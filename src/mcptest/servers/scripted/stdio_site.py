@@ -35,12 +35,10 @@ class ScriptedPipes(ScriptStage):
         self,
         performance: Performance,
         offered: Collection[Revision],
-        saved: Callable[[], None] = lambda: None,
-        *,
-        asks_for_capabilities: bool = True,
+        saved: Callable[[], None],
     ) -> None:
         """`saved` is called whenever all that came was dealt with: the moment to write it down."""
-        super().__init__(performance, offered, asks_for_capabilities=asks_for_capabilities)
+        super().__init__(performance, offered)
         self._saved = saved
         self._pipes = StdioPipes(performance.loop, self._take_line, saved)
         performance.play(self._script.begin, self)

@@ -61,10 +61,7 @@ def _called_well(tool: str, expected: Mapping[str, Callable[[Any], bool]]) -> Ju
     """The tool was called at least once, each time with arguments of the right kinds."""
 
     def judge(seen: SeenSession) -> Findings:
-        calls = seen.calls(tool)
-        if not calls:
-            yield missing(f"the client did not call {tool}")
-        for call in calls:
+        for call in seen.need_calls(tool):
             arguments = call.params.get("arguments", {})
             if not isinstance(arguments, dict):
                 yield bad(f"the arguments are {json_type(arguments)}, not an object", call)

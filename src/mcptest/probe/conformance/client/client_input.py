@@ -28,6 +28,7 @@ from mcptest.probe.conformance.scenario import (
     Findings,
     Judge,
     bad,
+    expect,
     good,
     inside,
     missing,
@@ -103,11 +104,9 @@ def _each_retry(
 
     def judged(seen: SeenSession) -> Findings:
         pairs = [pair for tool in tools for pair in _retries(seen, tool)]
-        calls = seen.calls(tools[0])
+        calls = [] if pairs else seen.need_calls(tools[0])
         if pairs:
             yield from starmap(judge, pairs)
-        elif not calls:
-            yield missing(f"the client did not call {tools[0]}")
         elif not any(declares_forms(declared_on(call)) for call in calls):
             yield untestable("the client declares no elicitation, so it is asked nothing")
         else:
@@ -118,34 +117,31 @@ def _each_retry(
 
 def _state_comes_back(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     state = again.params.get("requestState")
-    problem = "" if state == STATE else f"requestState came back as {shown(state)}"
-    return verdict(problem, again, sent=STATE, received=state)
+    problem = f"requestState came back as {shown(state)}"
+    return expect(state == STATE, problem, again, sent=STATE, received=state)
 
 
 def _another_id(first: SeenMessage, again: SeenMessage) -> CheckFinding:
-    same = first.value.get("id") == again.value.get("id")
-    return verdict(f"the id is {shown(again.value.get('id'))} again" if same else "", again)
+    identifier = again.value.get("id")
+    return expect(
+        first.value.get("id") != identifier, f"the id is {shown(identifier)} again", again
+    )
 
 
 def _no_state_invented(first: SeenMessage, again: SeenMessage) -> CheckFinding:
     problem = f"requestState {shown(again.params.get('requestState'))} was never given"
-    return verdict(problem if "requestState" in again.params else "", again)
+    return expect("requestState" not in again.params, problem, again)
 
 
 def _nothing_leaks(seen: SeenSession) -> Findings:
-    calls = seen.calls(UNRELATED)
-    if not calls:
-        yield missing(f"the client did not call {UNRELATED}")
-    for call in calls:
+    for call in seen.need_calls(UNRELATED):
         leaked = [key for key in ("inputResponses", "requestState") if key in call.params]
         yield verdict((f"{key} belongs to another call" for key in leaked), call)
 
 
 def _complete_by_default(seen: SeenSession) -> CheckFinding:
-    calls = seen.calls(NO_TYPE)
+    calls = seen.need_calls(NO_TYPE)
     again = [call for call in calls if "inputResponses" in call.params]
-    if not calls:
-        return missing(f"the client did not call {NO_TYPE}")
     if again:
         return bad("a result without resultType was taken for an unfinished one", again[0])
     if seen.ended is not None and not seen.ended.well:

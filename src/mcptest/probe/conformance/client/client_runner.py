@@ -137,8 +137,8 @@ def _play_on_site(
 ) -> _Played:
     loop, script, tape = performance.loop, performance.script, performance.tape
     tape.opened(order.scenario.name, "http", "", order.asked_for)
-    probes = order.capabilities == "probe"
-    site = ScriptedSite(performance, order.offered, asks_for_capabilities=probes)
+    site = ScriptedSite(performance, order.offered)
+    site.asks_for_capabilities = order.capabilities == "probe"
     try:
         context = {**order.scenario.context, **script.context}
         words = (site.url() + order.scenario.path,)

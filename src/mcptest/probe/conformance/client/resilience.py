@@ -20,7 +20,6 @@ from mcptest.probe.conformance.scenario import (
     expect,
     good,
     inside,
-    missing,
     shown,
     skipped,
     warned,
@@ -59,12 +58,10 @@ class GoingWrong(Conforming):
 def goes_on(seen: SeenSession) -> CheckFinding:
     """After the call that went wrong came the next one."""
     wrong = GoingWrong.wrong
-    first = seen.calls(wrong)
-    after = [one for one in seen.calls(AFTERWARDS) if first and one.place > first[0].place]
-    if not first:
-        return missing(f"the client did not call {wrong}")
+    first = seen.need_calls(wrong)[0]
+    after = [one for one in seen.calls(AFTERWARDS) if one.place > first.place]
     if not after:
-        return bad(f"after the call of {wrong} the client did not call {AFTERWARDS}", first[0])
+        return bad(f"after the call of {wrong} the client did not call {AFTERWARDS}", first)
     return good(after[0])
 
 

@@ -115,8 +115,9 @@ def serve_on_pipes(
     loop.stop_on_signals()
     with _recording(scenario, script, wanted, "stdio", capture) as (tape, flush):
         performance = Performance(script, tape, loop)
-        probes = mode == "probe"
-        ScriptedPipes(performance, offered, flush, asks_for_capabilities=probes).run()
+        pipes = ScriptedPipes(performance, offered, flush)
+        pipes.asks_for_capabilities = mode == "probe"
+        pipes.run()
     return _outcome(performance.defect)
 
 
@@ -137,9 +138,10 @@ def serve_on_site(
     with _recording(scenario, script, wanted, "http", capture, loop) as (tape, _):
         performance = Performance(script, tape, loop)
         try:
-            site = ScriptedSite(performance, offered, port, asks_for_capabilities=mode == "probe")
+            site = ScriptedSite(performance, offered, port)
         except OSError as error:
             raise UsageError(f"can't listen on port {port}: {error.strerror}") from None
+        site.asks_for_capabilities = mode == "probe"
         try:
             _announce(site.url() + scenario.path, port_file, {**scenario.context, **script.context})
             if not performance.defect:

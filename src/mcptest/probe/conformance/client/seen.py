@@ -14,7 +14,7 @@ from mcptest.core.message import Kind, Message
 from mcptest.core.revision import Era, Revision
 from mcptest.core.safe_text import show
 from mcptest.core.scenario_outcome import Ended
-from mcptest.probe.conformance.scenario import Scenario, object_in
+from mcptest.probe.conformance.scenario import Decided, Scenario, missing, object_in
 from mcptest.servers.http_connection import headers_by_name
 from mcptest.servers.scripted.conforming import CAPABILITIES
 from mcptest.wire.envelope import decode, is_meant_as_message
@@ -201,6 +201,13 @@ class SeenSession(msgspec.Struct, dict=True):
         return [
             one for one in self.requests("tools/call") if not tool or one.params.get("name") == tool
         ]
+
+    def need_calls(self, tool: str) -> list[SeenMessage]:
+        """The calls of a tool. Decided where there are none."""
+        calls = self.calls(tool)
+        if not calls:
+            raise Decided(missing(f"the client did not call {tool}"))
+        return calls
 
     def declares(self, wanted: Callable[[dict[str, Any]], bool]) -> bool:
         """Whether any request declares such capabilities."""
