@@ -323,7 +323,7 @@ def invalid_messages(
         raise ValueError(f"no mutation is called {', '.join(sorted(unknown))}")
     return st.one_of(
         [
-            spoilt_message(mutation, revision)
+            spoilt_message(name, revision)
             for name, mutation in MUTATIONS.items()
             if (not only or name in only) and mutation.applies(revision, transport)
         ]

@@ -1,65 +1,92 @@
-"""Every mutation by its name, the plainest first: what makes a harmless request an invalid one."""
+"""Every mutation by its name, the plainest first: what makes a harmless request an invalid one.
+
+`mutations.yml` is the table, and says how it is to be read.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from msgspec.structs import replace
 
 from mcptest.core.limits import DEFAULT_LIMITS
 from mcptest.core.message import ABSENT, json_type
-from mcptest.core.revision import STATELESS_REVISIONS, TIMELINE, Era, Revision
+from mcptest.core.revision import Era, Revision, Window
 from mcptest.probe.properties.crafted import ALIVE, Crafted, Intent, encoded_message, request
 from mcptest.rules.protocol import META_PREFIX
 
 # -- A mutation ----------------------------------------------------------------------------------
 
-EVERYWHERE: Final = frozenset(TIMELINE)
-_STATELESS: Final = frozenset(STATELESS_REVISIONS)
-_HANDSHAKE: Final = EVERYWHERE - _STATELESS
-
+VALUES: Final[tuple[Any, ...]] = (None, True, 1, 0.5, "x", [], {}, False, 0, "", [1], {"a": 1})
+_OTHER_THAN: Final = "other than "
+Choices: TypeAlias = list[Any] | str
+"""Values, or what stands for plain values of all types but some."""
 Change: TypeAlias = Callable[[DrawFn, dict[str, Any], Revision], Any]
 """From a harmless request, which it may change, to a value or bytes."""
 
 
-class Mutation(msgspec.Struct, frozen=True):
-    """`rules`: what a server must, should or may do with it; a rule that does not hold in the
-    revision or over the transport says nothing there."""
+class Mutation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """A row of the table, which explains what its members mean."""
 
-    name: str
     about: str
-    change: Change
-    rules: tuple[str, ...]
-    kind: Intent
-    revisions: frozenset[Revision]
-    transports: frozenset[str]
-    """Where it is one; everywhere when empty."""
+    name: str = ""
+    rules: tuple[str, ...] = ()
+    kind: Intent = "request"
+    since: Revision = Revision.V2024_11_05
+    until: Revision | None = None
+    transports: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    members: dict[str, Choices] = msgspec.field(name="with", default={})
+    params: dict[str, Choices] = {}
+    meta: dict[str, Choices] = {}
+    meta_without: tuple[str, ...] = ()
+    instead: Choices = []
+    text: tuple[str, ...] = ()
+    holding: tuple[str, ...] = ()
 
     def applies(self, revision: Revision, transport: str) -> bool:
-        return revision in self.revisions and (not self.transports or transport in self.transports)
+        holds = revision in Window(self.since, self.until)
+        return holds and (not self.transports or transport in self.transports)
+
+    def changed(self, draw: DrawFn, value: dict[str, Any], revision: Revision) -> Any:
+        """What is sent in place of a harmless request: a value or bytes."""
+        if self.name in _CHANGES:
+            return _CHANGES[self.name](draw, value, revision)
+        if self.text:
+            return draw(st.sampled_from(self.text)).encode()
+        if self.instead:
+            return _drawn(draw, self.instead)
+        if self.holding:
+            return _text_with(value, draw(st.sampled_from(self.holding)).encode())
+        is_answer = self.kind == "response"
+        made = {"jsonrpc": "2.0", "id": value["id"]} if is_answer else _less(value, *self.without)
+        made |= {name: _drawn(draw, one) for name, one in self.members.items()}
+        if self.params:
+            own = {name: _drawn(draw, one) for name, one in self.params.items()}
+            made["params"] = {**made["params"], **own}
+        if self.meta or self.meta_without:
+            meta = _less(made["params"].get("_meta", {}), *self.meta_without)
+            meta |= {name: _drawn(draw, one) for name, one in self.meta.items()}
+            made["params"] = {**made["params"], "_meta": meta}
+        return made
 
 
-def _mutation(
-    name: str,
-    about: str,
-    change: Change,
-    *rules: str,
-    kind: Intent = "request",
-    revisions: frozenset[Revision] = EVERYWHERE,
-    transports: frozenset[str] = frozenset(),
-) -> Mutation:
-    """Whatever else a rule says of it: the server is still there afterwards."""
-    return Mutation(name, about, change, (*rules, ALIVE), kind, revisions, transports)
+def _drawn(draw: DrawFn, choices: Choices) -> Any:
+    if isinstance(choices, str):
+        choices = other_than(*choices.removeprefix(_OTHER_THAN).split(", "))
+    return draw(st.sampled_from(choices))
 
 
-_stateless = functools.partial(_mutation, revisions=_STATELESS)
-_response = functools.partial(_mutation, kind="response")
-_batch = functools.partial(_mutation, kind="batch")
+def other_than(*kinds: str) -> list[Any]:
+    """Plain values of any JSON type but these."""
+    return [one for one in VALUES if json_type(one) not in kinds]
 
 
 def harmless_method(revision: Revision) -> str:
@@ -84,19 +111,21 @@ _IDS: Final = st.sampled_from((1, "a", 0, 2**53 - 1)) | st.integers(1, 10_000)
 
 @functools.lru_cache(maxsize=1_000)
 @st.composite
-def spoilt_message(draw: DrawFn, mutation: Mutation, revision: Revision) -> Crafted:
+def spoilt_message(draw: DrawFn, mutation: str, revision: Revision) -> Crafted:
+    """By the mutation of that name."""
+    row = MUTATIONS[mutation]
     value = request(harmless_method(revision), needed_params(revision), draw(_IDS))
-    made = mutation.change(draw, dict(value), revision)
+    made = row.changed(draw, dict(value), revision)
     name = made.get("method") if isinstance(made, dict) else None
     return Crafted(
         raw=made if isinstance(made, bytes) else encoded_message(made),
         valid=False,
-        kind=mutation.kind,
-        mutation=mutation.name,
+        kind=row.kind,
+        mutation=mutation,
         method=name if isinstance(name, str) else "",
         identifier=_identifier(made, value["id"]),
-        about=mutation.about,
-        rules=mutation.rules,
+        about=row.about,
+        rules=row.rules,
     )
 
 
@@ -111,76 +140,8 @@ def _identifier(made: Any, original: int | str) -> Any:
     return identifier if type(identifier) in (int, str) else ABSENT
 
 
-# -- Changes: of members, of params and of the text ----------------------------------------------
-
-VALUES: Final[tuple[Any, ...]] = (None, True, 1, 0.5, "x", [], {}, False, 0, "", [1], {"a": 1})
-
-
-def other_than(*kinds: str) -> list[Any]:
-    """Plain values of any JSON type but these."""
-    return [one for one in VALUES if json_type(one) not in kinds]
-
-
-def _one_of(*values: Any) -> Change:
-    """One of these in place of the message: a value, or bytes."""
-    return lambda draw, value, revision: draw(st.sampled_from(values))
-
-
-def _without(*names: str) -> Change:
-    return lambda draw, value, revision: _less(value, *names)
-
-
-def _with(name: str, *values: Any) -> Change:
-    return lambda draw, value, revision: {**value, name: draw(st.sampled_from(values))}
-
-
-def _answer(name: str, *values: Any, **members: Any) -> Change:
-    """A response with these members, and one of the values in the one of that name."""
-    head = {"jsonrpc": "2.0"}
-    return lambda draw, value, revision: (
-        head | {"id": value["id"], name: draw(st.sampled_from(values))} | members
-    )
-
-
-def _asking(method: str, **content: Any) -> Change:
-    return lambda draw, value, revision: {**value, **_call(revision, method, content)}
-
-
-def _call(revision: Revision, method: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    return {"method": method, "params": {**content, **needed_params(revision)}}
-
-
 def _less(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: member for name, member in value.items() if name not in names}
-
-
-def _meta_with(key: str, *values: Any) -> Change:
-    def change(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
-        params = value["params"]
-        meta = {**params.get("_meta", {}), key: draw(st.sampled_from(values))}
-        return {**value, "params": {**params, "_meta": meta}}
-
-    return change
-
-
-def _meta_without(key: str) -> Change:
-    def change(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
-        params = value["params"]
-        return {**value, "params": {**params, "_meta": _less(params["_meta"], key)}}
-
-    return change
-
-
-def _spoilt(spoil: Callable[[bytes, Any], bytes], *choices: Any) -> Change:
-    """What is made of the text of the message and one of the choices."""
-    return lambda draw, value, revision: spoil(
-        encoded_message(value), draw(st.sampled_from(choices))
-    )
-
-
-def _holding(*literals: bytes) -> Change:
-    """One of these stands among the params, as no encoder would write it."""
-    return lambda draw, value, revision: _text_with(value, draw(st.sampled_from(literals)))
 
 
 def _text_with(value: dict[str, Any], literal: bytes) -> bytes:
@@ -189,11 +150,6 @@ def _text_with(value: dict[str, Any], literal: bytes) -> bytes:
 
 
 # -- Mutations of the envelope -------------------------------------------------------------------
-
-_NO_MESSAGE: Final = "JSONRPC-003"
-_ONE_BATCHING: Final = frozenset({Revision.V2025_03_26})
-_NOT_BATCHING: Final = frozenset(one for one in TIMELINE if one >= Revision.V2025_06_18)
-_ERROR: Final = {"code": -1, "message": ""}
 
 
 def _array_of_requests(draw: DrawFn, value: dict[str, Any], revision: Revision) -> list[Any]:
@@ -227,103 +183,6 @@ def _unknown_notice(draw: DrawFn, value: dict[str, Any], revision: Revision) -> 
     return request(f"notifications/{_unknown_name(draw)}", params, ABSENT)
 
 
-_NO_PARAMS: Final = _with("params", *other_than("object", "array"))
-_NO_PARAMS_WORDS: Final = "params are neither an object nor an array"
-_NO_CODES: Final[tuple[Any, ...]] = ("-32600", 0.5, None, True, {})
-_CODES: Final = [{"code": one, "message": ""} for one in _NO_CODES]
-_NO_VERSIONS: Final[tuple[Any, ...]] = ("1.0", "2", 2.0, 2, None, "", "2.0 ", "3.0", [], True)
-
-_ENVELOPE: Final = (
-    _mutation("jsonrpc-missing", "jsonrpc is missing", _without("jsonrpc"), _NO_MESSAGE),
-    _mutation(
-        "jsonrpc-wrong", 'jsonrpc is not "2.0"', _with("jsonrpc", *_NO_VERSIONS), _NO_MESSAGE
-    ),
-    _mutation("method-missing", "there is no method", _without("method", "params"), _NO_MESSAGE),
-    _mutation(
-        "method-type", "the method is no text", _with("method", *other_than("string")), _NO_MESSAGE
-    ),
-    _mutation("id-null", "the id is null", _with("id", None), _NO_MESSAGE),
-    _mutation("id-boolean", "the id is a boolean", _with("id", False, True), _NO_MESSAGE),
-    _mutation(
-        "id-fraction", "the id is no whole number", _with("id", 0.5, -1.5, 1e-9), _NO_MESSAGE
-    ),
-    _mutation("id-array", "the id is an array", _with("id", [], [1], ["a"]), _NO_MESSAGE),
-    _mutation("id-object", "the id is an object", _with("id", {}, {"id": 1}), _NO_MESSAGE),
-    _mutation("scalar", "it is no object", _one_of(*other_than("object", "array")), _NO_MESSAGE),
-    _mutation("params-type", _NO_PARAMS_WORDS, _NO_PARAMS, _NO_MESSAGE, revisions=_HANDSHAKE),
-    # Without an object there is no _meta either, and that has a code of its own.
-    _stateless("params-type-and-no-meta", _NO_PARAMS_WORDS, _NO_PARAMS),
-    _mutation("params-array", "params are an array", _with("params", [], [1], [{}])),
-    # Nothing says that a request has no other members.
-    _mutation("method-and-result", "it is a request and a response", _with("result", {})),
-    _mutation("method-and-error", "it is a request and an error", _with("error", _ERROR)),
-    _response(
-        "result-and-error",
-        "a response has both a result and an error",
-        _answer("result", {}, error=_ERROR),
-    ),
-    _response("result-type", "a result is no object", _answer("result", *other_than("object"))),
-    _response("result-without-id", "a result has no id", _one_of({"jsonrpc": "2.0", "result": {}})),
-    _response("error-type", "an error is no object", _answer("error", "x", 1, None, [], True)),
-    _response(
-        "error-code-type", "the code of an error is no whole number", _answer("error", *_CODES)
-    ),
-    _batch("empty-array", "an empty array", _one_of([]), _NO_MESSAGE),
-    _batch("array-of-junk", "an array of things that are no messages", _array_of_junk, _NO_MESSAGE),
-    _batch(
-        "array",
-        "an array of requests, where there are no batches",
-        _array_of_requests,
-        "JSONRPC-007",
-        revisions=_NOT_BATCHING,
-    ),
-    _batch(
-        "initialize-in-batch",
-        "initialize inside a batch",
-        _initialize_in_batch,
-        revisions=_ONE_BATCHING,
-    ),
-    _mutation(
-        "unknown-method",
-        "no revision has the method",
-        lambda draw, value, revision: {**value, "method": _unknown_name(draw)},
-        "JSONRPC-001",
-        revisions=_HANDSHAKE,
-    ),
-    _stateless(
-        "unknown-method-in-a-header",
-        "no revision has the method",
-        _unknown_in_a_header,
-        "JSONRPC-001",
-    ),
-    _mutation(
-        "unknown-notification",
-        "no revision has the notification",
-        _unknown_notice,
-        "JSONRPC-005",
-        kind="notification",
-    ),
-    _mutation(
-        "method-of-server",
-        "only servers ask for that",
-        _with("method", "sampling/createMessage", "roots/list"),
-        "JSONRPC-001",
-    ),
-    _mutation(
-        "notification-with-id",
-        "a notification has an id",
-        _asking("notifications/cancelled", requestId="never-sent"),
-    ),
-    _stateless("ping-gone", "the revision has no ping", _asking("ping"), "PROTO-021"),
-    _stateless(
-        "set-level-gone",
-        "the revision has no logging/setLevel",
-        _asking("logging/setLevel", level="info"),
-        "LOG-106",
-    ),
-)
-
-
 # -- Mutations inside of params ------------------------------------------------------------------
 
 _NOWHERE: Final = "mcptest-no-such-name"
@@ -345,20 +204,21 @@ _OF_TYPE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "argument": ("completion/complete", {"ref": _REF}),
 }
 _WANTED: Final = {"arguments": "object", "ref": "object", "argument": "object"}
-_VERSION, _CAPABILITIES = META_PREFIX + "protocolVersion", META_PREFIX + "clientCapabilities"
 
 
 def _member_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
     method = draw(st.sampled_from(tuple(_NEEDED)))
     missing = draw(st.sampled_from(tuple(_NEEDED[method])))
-    return {**value, **_call(revision, method, _less(_NEEDED[method], missing))}
+    params = {**_less(_NEEDED[method], missing), **needed_params(revision)}
+    return {**value, "method": method, "params": params}
 
 
 def _member_type(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
     member = draw(st.sampled_from(tuple(_OF_TYPE)))
     method, content = _OF_TYPE[member]
     wrong = draw(st.sampled_from(other_than(_WANTED.get(member, "string"))))
-    return {**value, **_call(revision, method, {**content, member: wrong})}
+    params = {**content, member: wrong, **needed_params(revision)}
+    return {**value, "method": method, "params": params}
 
 
 def _params_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> dict[str, Any]:
@@ -369,67 +229,21 @@ def _meta_missing(draw: DrawFn, value: dict[str, Any], revision: Revision) -> di
     return {**value, "params": {}} if draw(st.booleans()) else _less(value, "params")
 
 
-_PARAMS: Final = (
-    _mutation("params-missing", "params that are needed are left out", _params_missing),
-    _mutation("member-missing", "a member that is needed is missing", _member_missing),
-    _mutation("member-type", "a member is of another type", _member_type),
-    _mutation(
-        "meta-type",
-        "_meta is no object",
-        _with("params", *({"_meta": one} for one in other_than("object"))),
-    ),
-    _mutation(
-        "progress-token-type",
-        "the progress token is neither text nor whole number",
-        _meta_with("progressToken", None, True, 0.5, [], {}),
-    ),
-    _stateless("meta-missing", "the request has no _meta", _meta_missing, "PROTO-013"),
-    _stateless("version-missing", "_meta names no version", _meta_without(_VERSION), "PROTO-011"),
-    _stateless(
-        "version-type",
-        "the version in _meta is no text",
-        _meta_with(_VERSION, *other_than("string")),
-    ),
-    _stateless(
-        "version-unknown",
-        "_meta names a version that does not exist",
-        _meta_with(_VERSION, "1999-01-01", "", "2026-07-29", "latest", "v2026-07-28"),
-        "PROTO-014",
-    ),
-    _stateless(
-        "capabilities-missing",
-        "_meta names no capabilities",
-        _meta_without(_CAPABILITIES),
-        "PROTO-012",
-    ),
-    _stateless(
-        "capabilities-type",
-        "the capabilities in _meta are no object",
-        _meta_with(_CAPABILITIES, *other_than("object")),
-    ),
-    _stateless(
-        "log-level-unknown",
-        "the log level in _meta does not exist",
-        _meta_with(META_PREFIX + "logLevel", "loud", "", "INFO", "warn"),
-        "LOG-104",
-    ),
-)
-
-
 # -- Mutations of the text -----------------------------------------------------------------------
 
-_NO_JSON: Final = ("JSONRPC-002", "STDIO-102")
 _LARGEST: Final = 1 << 20
-
 _BAD_UTF8: Final = (
     *(b"\xff", b"\xc0\xaf", b"\xed\xa0\x80"),
     *(b"\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"),
 )
 """Never a byte, overlong, a surrogate, a lone continuation, beyond the last code point, cut off."""
-_SCRAPS: Final = (
-    *(b"x", b"{", b"}", b"[", b"{}}", b"{'jsonrpc': '2.0'}", b'{"jsonrpc": "2.0",}'),
-    *(b"{jsonrpc: 2}", b"// {}", b"None", b"Content-Length: 2", b"\x00", b"\x1b[31m"),
-)
+
+
+def _spoilt(spoil: Callable[[bytes, Any], bytes], *choices: Any) -> Change:
+    """What is made of the text of the message and one of the choices."""
+    return lambda draw, value, revision: spoil(
+        encoded_message(value), draw(st.sampled_from(choices))
+    )
 
 
 def _truncated(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
@@ -445,6 +259,10 @@ def _two_in_one(draw: DrawFn, value: dict[str, Any], revision: Revision) -> byte
 def _invalid_utf8(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
     value["method"] = f"{value['method']}/?"
     return encoded_message(value).replace(b"/?", draw(st.sampled_from(_BAD_UTF8)))
+
+
+def _huge_number(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
+    return _text_with(value, draw(st.sampled_from((b"1e400", b"-1e999", b"9" * 5_000))))
 
 
 def _duplicate_key(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
@@ -468,73 +286,39 @@ def _huge(draw: DrawFn, value: dict[str, Any], revision: Revision) -> bytes:
     return encoded_message({**value, "method": "mcptest/" + "x" * length})
 
 
-_TEXT: Final = (
-    _mutation("not-json", "the text is no JSON", _one_of(*_SCRAPS), *_NO_JSON),
-    _mutation(
-        "blank",
-        "there is nothing but white space",
-        _one_of(b" ", b"", b"\t", b"   "),
-        "STDIO-103",
-        transports=frozenset({"stdio"}),
+_CHANGES: Final[Mapping[str, Change]] = {
+    "array": _array_of_requests,
+    "array-of-junk": _array_of_junk,
+    "initialize-in-batch": _initialize_in_batch,
+    "unknown-method": lambda draw, value, _: {**value, "method": _unknown_name(draw)},
+    "unknown-method-in-a-header": _unknown_in_a_header,
+    "unknown-notification": _unknown_notice,
+    "params-missing": _params_missing,
+    "member-missing": _member_missing,
+    "member-type": _member_type,
+    "meta-missing": _meta_missing,
+    "truncated": _truncated,
+    "unclosed": _unclosed,
+    "more-behind": _spoilt(lambda text, more: text + more, b"}", b"x", b",", b" 1", b"\x00"),
+    "two-in-one": _two_in_one,
+    "invalid-utf8": _invalid_utf8,
+    "byte-order-mark": _spoilt(lambda text, mark: mark + text, b"\xef\xbb\xbf"),
+    "utf-16": _spoilt(lambda text, form: text.decode().encode(form), "utf-16-le", "utf-16-be"),
+    "control-character": _spoilt(
+        lambda text, control: text.replace(b'"method":"', b'"method":"' + control),
+        *(b"\x01", b"\x00", b"\x09", b"\x08", b"\x1f"),
     ),
-    _mutation("truncated", "the text breaks off", _truncated, *_NO_JSON),
-    _mutation("unclosed", "nothing that is opened is closed", _unclosed, *_NO_JSON),
-    _mutation(
-        "more-behind",
-        "more text follows the message",
-        _spoilt(lambda text, more: text + more, b"}", b"x", b",", b" 1", b"\x00"),
-        *_NO_JSON,
-    ),
-    _mutation("two-in-one", "two messages stand on one line", _two_in_one, *_NO_JSON),
-    _mutation("invalid-utf8", "a byte of the method is not UTF-8", _invalid_utf8, *_NO_JSON),
-    _mutation(
-        "byte-order-mark",
-        "it starts with a byte order mark",
-        _spoilt(lambda text, mark: mark + text, b"\xef\xbb\xbf"),
-    ),
-    _mutation(
-        "utf-16",
-        "the text is UTF-16",
-        _spoilt(lambda text, form: text.decode().encode(form), "utf-16-le", "utf-16-be"),
-        *_NO_JSON,
-    ),
-    _mutation(
-        "control-character",
-        "a control character stands in a string",
-        _spoilt(
-            lambda text, control: text.replace(b'"method":"', b'"method":"' + control),
-            *(b"\x01", b"\x00", b"\x09", b"\x08", b"\x1f"),
-        ),
-        *_NO_JSON,
-    ),
-    _mutation(
-        "not-finite",
-        "a number is not finite",
-        _holding(b"NaN", b"Infinity", b"-Infinity"),
-        *_NO_JSON,
-    ),
-    _mutation(
-        "bad-number",
-        "a number is written as JSON has none",
-        _holding(b"01", b"+1", b".5", b"1.", b"0x1", b"1_0"),
-        *_NO_JSON,
-    ),
-    _mutation(
-        "huge-number",
-        "a number is too large for a double",
-        _holding(b"1e400", b"-1e999", b"9" * 5_000),
-    ),
-    _mutation("duplicate-key", "a member occurs twice", _duplicate_key),
-    _mutation(
-        "lone-surrogate",
-        "half a surrogate pair is escaped",
-        _holding(b'"\\ud800"', b'"\\udfff"', b'"\\udc00\\ud800"'),
-    ),
-    _mutation("too-deep", "it nests deeper than 512 levels", _too_deep),
-    _mutation("huge", "the name of its method is huge", _huge),
-)
+    "huge-number": _huge_number,
+    "duplicate-key": _duplicate_key,
+    "too-deep": _too_deep,
+    "huge": _huge,
+}
+"""What the table can't say."""
 
-
-# -- Every mutation by its name, the plainest first ----------------------------------------------
-
-MUTATIONS: Final[Mapping[str, Mutation]] = {one.name: one for one in (*_ENVELOPE, *_PARAMS, *_TEXT)}
+MUTATIONS: Final[Mapping[str, Mutation]] = {
+    # Whatever else a rule says of it: the server is still there afterwards.
+    name: replace(row, name=name, rules=(*row.rules, ALIVE))
+    for name, row in msgspec.yaml.decode(
+        Path(__file__).with_name("mutations.yml").read_bytes(), type=dict[str, Mutation]
+    ).items()
+}
