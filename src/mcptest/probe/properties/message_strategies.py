@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from mcptest.core.message import ABSENT
-from mcptest.core.revision import HANDSHAKE_ERA, Era, Revision
+from mcptest.core.revision import (
+    HANDSHAKE_ERA,
+    NEWEST_HANDSHAKE,
+    Era,
+    Revision,
+    parse_revision,
+)
 from mcptest.probe.properties.crafted import Crafted, encoded_message, request, valid_message
 from mcptest.probe.properties.mutations import MUTATIONS, spoilt_message
 from mcptest.probe.properties.steps import (
@@ -57,14 +63,14 @@ _TYPED: Final = frozenset({"type", "$ref", "allOf", "anyOf", "oneOf", "enum", "c
 
 
 def tool_arguments(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
-    """Every value that is drawn is valid against the schema; nothing when no value is."""
+    """Values that a JSON Schema accepts, every one of them; nothing when there is none."""
     if _TYPED.isdisjoint(schema.keys()):
         return fitting_values({"type": "object", **schema})
     return fitting_values(schema)
 
 
 def almost_valid_arguments(schema: Mapping[str, Any]) -> SearchStrategy[tuple[Any, str]]:
-    """Arguments with one thing amiss, and what that is. None of them is valid against the schema.
+    """Values that a JSON Schema does not accept, just so, each with what is wrong with it.
 
     Nothing when the schema accepts everything, or can't be used.
     """
@@ -148,11 +154,18 @@ def params_by_shape(revision: Revision) -> dict[str, SearchStrategy[Any]]:
         "inputResponses": None,
         "requestState": None,
     }
-    found = {}
-    for method, row in sent_by_client(revision).items():
-        whole = shaped(row.message, revision, members)
-        found[method] = whole.map(lambda content: content.get("params", ABSENT))
-    return found
+    return _params_of(sent_by_client(revision), revision, members)
+
+
+def _params_of(
+    rows: Mapping[str, MethodShapes], revision: Revision, members: Members
+) -> dict[str, SearchStrategy[Any]]:
+    return {
+        method: shaped(row.message, revision, members).map(
+            lambda content: content.get("params", ABSENT)
+        )
+        for method, row in rows.items()
+    }
 
 
 def params_of_offer(
@@ -241,16 +254,6 @@ _CONTENTS: Final[Mapping[str, Callable[[Offer], list[dict[str, SearchStrategy[An
 }
 
 
-def notice_params(revision: Revision) -> dict[str, SearchStrategy[Any]]:
-    """For every notification of a client: all that its shape allows."""
-    own_meta: Members = {"_meta": st.dictionaries(KEYS, TEXTS, max_size=1)}
-    found = {}
-    for method, row in told_by_client(revision).items():
-        whole = shaped(row.message, revision, own_meta)
-        found[method] = whole.map(lambda content: content.get("params", ABSENT))
-    return found
-
-
 # -- Strategies for single messages of a client --------------------------------------------------
 
 _MOST_IN_A_BATCH: Final = 4
@@ -262,31 +265,40 @@ _IDENTIFIERS: Final = st.sampled_from(_NOTABLE) | INTEGERS | TEXTS
 and those that a double can just hold."""
 
 
-def valid_requests(
-    revision: Revision, offer: Offer | None = None, *, methods: Collection[str] = ()
+def requests(
+    revision: str | Revision = NEWEST_HANDSHAKE,
+    offer: Offer | None = None,
+    *,
+    methods: Collection[str] = (),
 ) -> SearchStrategy[Crafted]:
     """Requests that a client of the revision may make.
 
     Without an offer: every method, with all that its shape allows. With one: only what that server
     answers with a result, with the names and arguments of its lists. `methods` takes some of them.
     """
+    revision = _revision(revision)
     by_method = params_by_shape(revision) if offer is None else params_of_offer(revision, offer)
     return _requests(by_method, methods).map(lambda value: valid_message(value, "request"))
 
 
-def valid_notifications(revision: Revision) -> SearchStrategy[Crafted]:
+def notifications(revision: str | Revision = NEWEST_HANDSHAKE) -> SearchStrategy[Crafted]:
+    """Notifications that a client of the revision may send."""
     return st.one_of(_notices(revision)).map(lambda value: valid_message(value, "notification"))
 
 
-def _notices(revision: Revision) -> list[SearchStrategy[dict[str, Any]]]:
+def _notices(revision: str | Revision) -> list[SearchStrategy[dict[str, Any]]]:
+    revision = _revision(revision)
+    own_meta: Members = {"_meta": st.dictionaries(KEYS, TEXTS, max_size=1)}
+    by_method = _params_of(told_by_client(revision), revision, own_meta)
     return [
         params.map(functools.partial(request, method, identifier=ABSENT))
-        for method, params in notice_params(revision).items()
+        for method, params in by_method.items()
     ]
 
 
-def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
-    """What a client answers to requests of a server. None in the stateless era, which has none."""
+def responses(revision: str | Revision = NEWEST_HANDSHAKE) -> SearchStrategy[Crafted]:
+    """What a client answers to requests of a server; nothing in the stateless era."""
+    revision = _revision(revision)
     if revision not in HANDSHAKE_ERA:
         return st.nothing()
     contents = [
@@ -301,8 +313,9 @@ def valid_responses(revision: Revision) -> SearchStrategy[Crafted]:
     )
 
 
-def valid_batches(revision: Revision) -> SearchStrategy[Crafted]:
+def batches(revision: str | Revision = Revision.V2025_03_26) -> SearchStrategy[Crafted]:
     """Arrays of requests and notifications, which only 2025-03-26 has. Ids are 1, 2, …"""
+    revision = _revision(revision)
     if revision is not Revision.V2025_03_26:
         return st.nothing()
     by_shape = params_by_shape(revision)
@@ -312,22 +325,32 @@ def valid_batches(revision: Revision) -> SearchStrategy[Crafted]:
 
 
 def invalid_messages(
-    revision: Revision, transport: str = "stdio", only: Collection[str] = ()
+    revision: str | Revision = NEWEST_HANDSHAKE,
+    transport: str = "stdio",
+    only: Collection[str] = (),
 ) -> SearchStrategy[Crafted]:
     """Messages that no client may send, each by one named mutation of a harmless one.
 
-    `only` names mutations; one that is no mutation in this revision adds nothing.
+    `only` takes some of `mutations()`; one that is none in this revision adds nothing.
     """
     unknown = set(only) - MUTATIONS.keys()
     if unknown:
         raise ValueError(f"no mutation is called {', '.join(sorted(unknown))}")
-    return st.one_of(
-        [
-            spoilt_message(name, revision)
-            for name, mutation in MUTATIONS.items()
-            if (not only or name in only) and mutation.applies(revision, transport)
-        ]
-    )
+    wanted = _revision(revision)
+    known = mutations(wanted, transport)
+    return st.one_of([spoilt_message(one, wanted) for one in known if not only or one in only])
+
+
+def mutations(
+    revision: str | Revision = NEWEST_HANDSHAKE, transport: str = "stdio"
+) -> tuple[str, ...]:
+    """The names of the mutations that the revision has."""
+    wanted = _revision(revision)
+    return tuple(name for name, one in MUTATIONS.items() if one.applies(wanted, transport))
+
+
+def _revision(named: str | Revision) -> Revision:
+    return named if isinstance(named, Revision) else parse_revision(named)
 
 
 # -- putting together ------------------------------------------------------------------------
@@ -369,11 +392,15 @@ _CHANGES: Final = ("tools.listChanged", "prompts.listChanged", "resources.listCh
 
 
 def conversations(
-    revision: Revision, offer: Offer, transport: str = "stdio", *, most: int = _LONGEST
+    revision: str | Revision = NEWEST_HANDSHAKE,
+    offer: Offer | None = None,
+    transport: str = "stdio",
+    *,
+    most: int = _LONGEST,
 ) -> SearchStrategy[Conversation]:
-    """Conversations that a client may have with a server of that offer; the shortest only
-    connects. `most` bounds the steps, without the connecting that they need."""
-    kinds = tuple(_steps(revision, offer, transport))
+    """Conversations that a client may have with a server of that offer, as steps; the shortest
+    only connects. `most` bounds the steps, without the connecting that they need."""
+    kinds = tuple(_steps(_revision(revision), offer or Offer(), transport))
     return st.lists(_step(kinds), min_size=1, max_size=most).map(settled)
 
 

@@ -14,16 +14,16 @@ from msgspec.structs import replace
 from mcptest.probe.properties.example_player import Steps
 from mcptest.probe.properties.message_strategies import (
     almost_valid_arguments,
+    batches,
     conversations,
     invalid_messages,
+    mutations,
+    notifications,
     params_of_offer,
+    requests,
     sent_by_client,
     tool_arguments,
-    valid_batches,
-    valid_notifications,
-    valid_requests,
 )
-from mcptest.probe.properties.mutations import MUTATIONS
 from mcptest.probe.properties.property_catalogue import KnownServer
 from mcptest.probe.properties.raw_steps import Relate, send_of
 from mcptest.probe.properties.steps import AskStep, Connect, Offer
@@ -56,19 +56,17 @@ def examples_of(name: str, ground: KnownServer) -> Examples:
 def _valid_messages(ground: KnownServer) -> Examples:
     revision, offer = ground.revision, ground.offer
     made = [
-        valid_requests(revision, offer, methods=[method]).map(
-            lambda one: (send_of(one, offered=True),)
-        )
+        requests(revision, offer, methods=[method]).map(lambda one: (send_of(one, offered=True),))
         for method in params_of_offer(revision, offer)
     ]
     made += [
-        valid_requests(revision, methods=[method]).map(lambda one: (send_of(one),))
+        requests(revision, methods=[method]).map(lambda one: (send_of(one),))
         for method in sorted(sent_by_client(revision).keys() - _NOT_BY_SHAPE)
     ]
     strands = [Strand(one, 2) for one in made]
-    strands.append(Strand(valid_notifications(revision).map(lambda one: (send_of(one),)), 5))
-    if not valid_batches(revision).is_empty:
-        strands.append(Strand(valid_batches(revision).map(lambda one: (send_of(one),)), 10))
+    strands.append(Strand(notifications(revision).map(lambda one: (send_of(one),)), 5))
+    if not batches(revision).is_empty:
+        strands.append(Strand(batches(revision).map(lambda one: (send_of(one),)), 10))
     return strands
 
 
@@ -76,8 +74,7 @@ def _invalid_messages(ground: KnownServer) -> Examples:
     revision, transport = ground.revision, ground.transport
     return [
         Strand(invalid_messages(revision, transport, [name]).map(lambda one: (send_of(one),)))
-        for name, mutation in MUTATIONS.items()
-        if mutation.applies(revision, transport)
+        for name in mutations(revision, transport)
     ]
 
 
