@@ -21,12 +21,13 @@ def left_to_others() -> tuple[tuple[str, WrongShape], ...]:
 
 def is_left_to_another(step: Step, problem: ShapeProblem) -> bool:
     """Whether another rule reports it, so that one fault is one finding."""
-    parts = problem.pointer.split("/")[1:]
+    pointer = problem.pointer
+    parts = pointer.split("/")[1:]
     return any(
         row.kind is step.kind
         and (not row.methods or step.method in row.methods)
         and (step.revision or NEWEST_HANDSHAKE) in row.window
-        and _matching(row.patterns).fullmatch(problem.pointer) is not None
+        and _matching(row.patterns).fullmatch(pointer) is not None
         and (row.when is None or row.when(step, parts))
         for _, row in left_to_others()
     )

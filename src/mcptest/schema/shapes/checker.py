@@ -8,7 +8,6 @@ shape, and nothing is said about it here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mcptest.core.message import ABSENT, Kind, json_type
@@ -37,8 +36,8 @@ _KEPT_OF_A_KEY = 200
 _KEPT_OF_A_VALUE = 60
 
 
-class Misshape:
-    """One wrong place while its path is still being put together."""
+class ShapeProblem:
+    """One place where a message is not what its revision says."""
 
     __slots__ = ("expected", "path", "value")
 
@@ -50,7 +49,7 @@ class Misshape:
 
     @property
     def pointer(self) -> str:
-        """As RFC 6901 writes it."""
+        """A JSON pointer into the message; of what is missing, where it should have been."""
         parts = (str(part)[:_KEPT_OF_A_KEY] for part in reversed(self.path))
         return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
@@ -59,7 +58,7 @@ class Misshape:
         return described(self.value)
 
 
-Fit: TypeAlias = Callable[[Any], list[Misshape] | None]
+Fit: TypeAlias = Callable[[Any], list[ShapeProblem] | None]
 
 
 def described(value: Any) -> str:
@@ -118,8 +117,8 @@ _SURELY: dict[Plain, type] = {
 
 
 def _testing(test: Callable[[Any], bool], expected: str) -> Fit:
-    def fit(value: Any) -> list[Misshape] | None:
-        return None if test(value) else [Misshape(expected, value)]
+    def fit(value: Any) -> list[ShapeProblem] | None:
+        return None if test(value) else [ShapeProblem(expected, value)]
 
     return fit
 
@@ -151,11 +150,11 @@ def _listed(words: tuple[str, ...]) -> str:
 def _list(shape: ArrayOf, revision: Revision) -> Fit:
     item, most = fit_of(shape.item, revision), shape.most
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         if type(value) is not list:
-            return [Misshape("an array", value)]
+            return [ShapeProblem("an array", value)]
         if most is not None and len(value) > most:
-            return [Misshape(f"at most {most} items", len(value))]
+            return [ShapeProblem(f"at most {most} items", len(value))]
         return _inside(enumerate(value), item)
 
     return fit
@@ -164,16 +163,16 @@ def _list(shape: ArrayOf, revision: Revision) -> Fit:
 def _map(shape: MapOf, revision: Revision) -> Fit:
     member = fit_of(shape.value, revision)
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         if type(value) is not dict:
-            return [Misshape("an object", value)]
+            return [ShapeProblem("an object", value)]
         return _inside(value.items(), member)
 
     return fit
 
 
-def _inside(parts: Any, fit: Fit) -> list[Misshape] | None:
-    found: list[Misshape] | None = None
+def _inside(parts: Any, fit: Fit) -> list[ShapeProblem] | None:
+    found: list[ShapeProblem] | None = None
     for key, part in parts:
         problems = fit(part)
         if problems:
@@ -200,10 +199,10 @@ def _object(shape: Obj, revision: Revision) -> Fit:
     if len({field.name for field in fields}) != len(fields):
         raise ValueError(f"{shape.name or 'an object'} has a member twice in {revision}")
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         if type(value) is not dict:
-            return [Misshape("an object", value)]
-        found: list[Misshape] | None = None
+            return [ShapeProblem("an object", value)]
+        found: list[ShapeProblem] | None = None
         get = value.get
         for name, sure, member_fit, required, expected in rows:
             member = get(name, ABSENT)
@@ -212,7 +211,7 @@ def _object(shape: Obj, revision: Revision) -> Fit:
             if member is ABSENT:
                 if not required:
                     continue
-                problems = [Misshape(expected, ABSENT, name)]
+                problems = [ShapeProblem(expected, ABSENT, name)]
             else:
                 inner = member_fit(member)
                 if inner is None:
@@ -248,15 +247,15 @@ def _tagged(shape: Tagged, revision: Revision) -> Fit:
     other = fit_of(shape.other, revision) if shape.other is not None else None
     member = shape.member
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         if type(value) is not dict:
-            return [Misshape("an object", value)]
+            return [ShapeProblem("an object", value)]
         tag = value.get(member, ABSENT)
         chosen = cases.get(tag) if type(tag) is str else None
         if chosen is None:
             is_missing = tag is ABSENT or (other is not None and type(tag) is not str)
             chosen = untagged if is_missing else other
-        return chosen(value) if chosen else [Misshape(expected, tag, member)]
+        return chosen(value) if chosen else [ShapeProblem(expected, tag, member)]
 
     return fit
 
@@ -269,7 +268,7 @@ def _by_member(shape: ByMember, revision: Revision) -> Fit:
     ]
     otherwise = fit_of(shape.otherwise, revision)
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         if type(value) is dict:
             for member, lacking, chosen in cases:
                 if member in value and not (lacking and lacking in value):
@@ -282,8 +281,8 @@ def _by_member(shape: ByMember, revision: Revision) -> Fit:
 def _any_of(shape: AnyShape, revision: Revision) -> Fit:
     alternatives = [(case.sign, fit_of(case.shape, revision)) for case in shape.alternatives]
 
-    def fit(value: Any) -> list[Misshape] | None:
-        refused: list[tuple[bool, int, list[Misshape]]] = []
+    def fit(value: Any) -> list[ShapeProblem] | None:
+        refused: list[tuple[bool, int, list[ShapeProblem]]] = []
         for sign, one in alternatives:
             problems = one(value)
             if problems is None:
@@ -299,7 +298,7 @@ def _one_or_many(shape: OneOrMany, revision: Revision) -> Fit:
     one = fit_of(shape.item, revision)
     many = fit_of(ArrayOf(shape.item), revision)
 
-    def fit(value: Any) -> list[Misshape] | None:
+    def fit(value: Any) -> list[ShapeProblem] | None:
         return many(value) if type(value) is list else one(value)
 
     return fit
@@ -322,16 +321,6 @@ _MAKERS: dict[type, Any] = {
 # -- Does a message have the shape that its revision gives it? -----------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeProblem:
-    """One place where a message is not what its revision says."""
-
-    pointer: str
-    """A JSON pointer into the message; of what is missing, where it should have been."""
-    expected: str
-    actual: str
-
-
 def shape_problems(
     message: Any,
     kind: Kind,
@@ -347,22 +336,13 @@ def shape_problems(
 
 
 def problems_if_known(
-    message: Any,
-    kind: Kind,
-    sender: str,
-    revision: Revision,
-    request_method: str | None = None,
+    message: Any, kind: Kind, sender: str, revision: Revision, request_method: str | None = None
 ) -> list[ShapeProblem] | None:
     """Like `shape_problems`, but None for a message that has no shape to be held to."""
     if type(message) is not dict:
         return None
     fit = _fit_for(message, kind, sender, revision, request_method)
-    if fit is None:
-        return None
-    found = fit(message)
-    if found is None:
-        return []
-    return [ShapeProblem(one.pointer, one.expected, one.actual) for one in found[:MOST_PROBLEMS]]
+    return None if fit is None else (fit(message) or [])[:MOST_PROBLEMS]
 
 
 def _fit_for(
